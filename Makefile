@@ -1,0 +1,70 @@
+# `make run` serves the site on this machine, `make test` checks everything; both install first.
+
+PYTHON ?= python3
+UPGRADE ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+DYNOXIDE_VERSION := 1.2.1
+OS := $(patsubst Linux,linux,$(patsubst Darwin,darwin,$(shell uname -s)))
+CPU := $(patsubst x86_64,x64,$(patsubst aarch64,arm64,$(shell uname -m)))
+DYNOXIDE := @dynoxide/$(OS)-$(CPU)
+ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
+
+# The django-stubs plugin imports the settings, which refuse to load without a key.
+MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
+
+.PHONY: run test test-slow lint install constraints
+.DELETE_ON_ERROR:
+
+run: install .env
+	@$(BIN)/python manage.py createtables
+	@exec $(BIN)/python manage.py runserver 127.0.0.1:$(or $(PORT),8000)
+
+test: lint
+	$(BIN)/pytest -m "not slow" --cov
+
+test-slow: install
+	STORM=full $(BIN)/pytest -m "storm or slow"
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(MYPY_ENV) $(BIN)/mypy
+	$(BIN)/lint-imports
+
+# With uv (any version) on PATH. Keeps what is locked; `make constraints UPGRADE=--upgrade` renews it.
+constraints:
+	uv pip compile --no-config --quiet --universal --python-version 3.11 --all-extras \
+		--generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make constraints" $(UPGRADE) --output-file constraints.txt \
+		pyproject.toml
+
+install: $(INSTALLED) $(ENGINE)
+
+# --clear, because a python3 that was upgraded away leaves a .venv that no longer starts.
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "This needs Python 3.11, 3.12 or 3.13; there is no $(PYTHON)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+		|| { echo "This needs Python 3.11, 3.12 or 3.13; $(PYTHON) is $$($(PYTHON) -V 2>&1)." >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+
+# Everything from outside is checked against its hash. The checkout itself has none, so it is a
+# second step that fetches nothing: no dependencies, and the setuptools just installed builds it.
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
+	@touch $@
+
+# Not every platform has a binary and not every machine has npm: ministack is installed anyway.
+# A failed install is tried again next time, so it must fail fast.
+$(ENGINE): | $(BIN)/python
+	@{ command -v npm >/dev/null && npm install --prefix .venv --no-save --no-audit --no-fund \
+		--silent --fetch-retries=1 --fetch-retry-mintimeout=1000 $(DYNOXIDE)@$(DYNOXIDE_VERSION) >/dev/null 2>&1; } \
+		|| echo "No durable engine ($(DYNOXIDE) from npm): ministack stands in and keeps nothing." >&2
+
+# Readable by its owner alone, and whole or not there.
+.env: | $(BIN)/python
+	@umask 077 && $(BIN)/python -c 'import secrets; print("DJANGO_DEBUG=on\nDJANGO_SECRET_KEY=" + secrets.token_urlsafe(50))' > .env.new && mv .env.new .env

@@ -1,0 +1,25 @@
+"""The accounts app: it hands Django a user class that is no `django.db` model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """Answers `get_user_model()` with the PynamoDB class."""
+
+    name = "accounts"
+
+    def get_model(self, model_name: str, require_ready: bool = True) -> Any:
+        """The user class for `accounts.User`, which is all that Django asks this app for."""
+        if model_name.lower() == "user":
+            from accounts.models import User  # models load after the app registry
+
+            return User
+        return super().get_model(model_name, require_ready)
+
+    def ready(self) -> None:
+        """Listen to sign-ins."""
+        from accounts import signals  # noqa: F401, PLC0415 - connects its receivers

@@ -1,0 +1,146 @@
+"""What Django's contrib.auth asks of a user class, for one that is no `django.db` model.
+
+contrib.auth runs unmodified: it finds here the few things that it would find on a model, its
+`_meta`, its manager and the password methods of AbstractBaseUser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.conf import settings
+from django.contrib.auth.hashers import check_password, is_password_usable, make_password
+from django.db import models
+from django.utils.crypto import salted_hmac
+
+from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+def _field(name: str, verbose_name: str, **options: Any) -> models.Field[Any, Any]:
+    field: models.Field[Any, Any] = models.CharField(verbose_name, **options)
+    field.set_attributes_from_name(name)
+    return field
+
+
+class UserOptions:
+    """The part of a model's `_meta` that contrib.auth reads."""
+
+    app_label = "accounts"
+    model_name = "user"
+    object_name = "User"
+    label = "accounts.User"
+    label_lower = "accounts.user"
+    verbose_name = "user"
+    verbose_name_plural = "users"
+    abstract = False
+    swapped = None
+
+    pk = _field("pk", "primary key", max_length=36, primary_key=True)
+    fields: ClassVar[dict[str, models.Field[Any, Any]]] = {
+        "pk": pk,
+        # Sign-in takes an address in the same field, so it is as long as one.
+        "username": _field("username", "user name", max_length=EMAIL_MAX_LENGTH, unique=True),
+        "email": _field("email", "e-mail address", max_length=EMAIL_MAX_LENGTH, unique=True),
+        "full_name": _field("full_name", "full name", max_length=USERNAME_MAX_LENGTH),
+        "password": _field("password", "password", max_length=256),
+    }
+
+    def get_field(self, name: str) -> models.Field[Any, Any]:
+        """The form-facing description of the attribute `name`."""
+        return self.fields[name]
+
+
+class UserManager:
+    """The part of a model's manager that contrib.auth calls; each call finds one account."""
+
+    def __get__(self, instance: object, user_model: type[User]) -> UserManager:
+        manager = UserManager()
+        manager.model = user_model
+        return manager
+
+    model: type[User]
+
+    def using(self, alias: str) -> UserManager:
+        """There is one database, DynamoDB, whatever the alias."""
+        return self
+
+    def get(self, *, pk: str | None = None, username: str | None = None) -> User:
+        """The account with this primary key, or who goes by `username` (see `User.find`).
+
+        Raises:
+            DoesNotExist: there is none.
+        """
+        if pk is not None:
+            return self.model.get(pk)
+        return self.model.find(username or "")
+
+    def get_by_natural_key(self, username: str) -> User:
+        """Who goes by `username`. Raises DoesNotExist."""
+        return self.model.find(username)
+
+
+class DjangoUser:
+    """AbstractBaseUser's behaviour, word for word where it matters, on attributes of our own."""
+
+    USERNAME_FIELD = "username"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = ["email"]
+
+    is_anonymous = False
+    is_authenticated = True
+
+    pk: Any
+    username: Any
+    password: Any
+
+    def __str__(self) -> str:
+        return self.get_username()
+
+    def get_username(self) -> str:
+        """The user name as it was typed."""
+        return str(self.username)
+
+    @classmethod
+    def get_email_field_name(cls) -> str:
+        """The attribute that holds the address."""
+        return cls.EMAIL_FIELD
+
+    def set_password(self, raw_password: str | None) -> None:
+        """Hash `raw_password` into `password`; `save` stores it. None makes it unusable."""
+        self.password = make_password(raw_password)
+
+    def set_unusable_password(self) -> None:
+        """Make sure that no password signs in."""
+        self.password = make_password(None)
+
+    def has_usable_password(self) -> bool:
+        """Whether any password could sign in."""
+        return is_password_usable(self.password)
+
+    def check_password(self, raw_password: str) -> bool:
+        """Whether this is the password; an outdated hash is made anew on the way.
+
+        Costs no request, or 1 and 1 write unit where the hash was outdated.
+        """
+        return check_password(raw_password, self.password, self.upgrade_hash)
+
+    def upgrade_hash(self, raw_password: str) -> None:
+        """Store the same password under today's hasher."""
+        raise TypeError("The user class says how its hash is stored.")
+
+    def get_session_auth_hash(self) -> str:
+        """What a session carries of the password: it ends when the password changes."""
+        return self._session_auth_hash(settings.SECRET_KEY)
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        """The same under the keys that were in use before."""
+        for key in settings.SECRET_KEY_FALLBACKS:
+            yield self._session_auth_hash(key)
+
+    def _session_auth_hash(self, secret: str) -> str:
+        salt = "accounts.User.get_session_auth_hash"
+        return salted_hmac(salt, self.password, secret=secret, algorithm="sha256").hexdigest()

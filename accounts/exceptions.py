@@ -1,0 +1,85 @@
+"""What can go wrong with an account.
+
+AccountError
+├── ValueTaken            another account holds a unique value
+│   ├── UsernameTaken
+│   └── EmailTaken
+├── RequestIdUsed         the registration's request id made an account of other contents
+├── StaleUser             the account changed, or was deleted, since it was read
+└── UnknownUser           no account goes by this user name, address or key
+"""
+
+from __future__ import annotations
+
+
+class AccountError(Exception):
+    """Base of every error of an account operation."""
+
+
+class ValueTaken(AccountError):
+    """Another account holds `value` of the unique attribute `attribute` (its Python name)."""
+
+    label = "value"
+
+    def __init__(self, attribute: str, value: str) -> None:
+        super().__init__(attribute, value)
+        self.attribute = attribute
+        self.value = value
+
+    def __str__(self) -> str:
+        return f"Another account has the {self.label} {self.value}."
+
+
+class UsernameTaken(ValueTaken):
+    """Another account has this user name, in whatever spelling."""
+
+    label = "user name"
+
+
+class EmailTaken(ValueTaken):
+    """Another account has this e-mail address, in whatever spelling."""
+
+    label = "e-mail address"
+
+
+_TAKEN: dict[str, type[ValueTaken]] = {"username": UsernameTaken, "email": EmailTaken}
+
+
+def taken(attribute: str, value: str) -> ValueTaken:
+    """The error that says that another account holds `value` of `attribute`."""
+    return _TAKEN.get(attribute, ValueTaken)(attribute, value)
+
+
+class RequestIdUsed(AccountError):
+    """This registration's request id made an account already, and of other contents."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(request_id)
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        return "This request has made an account with other contents already; use a new request id."
+
+
+class StaleUser(AccountError):
+    """The account changed since it was read, or was deleted; nothing was written."""
+
+    def __init__(self, pk: str, *, deleted: bool = False) -> None:
+        super().__init__(pk)
+        self.pk = pk
+        self.deleted = deleted
+
+    def __str__(self) -> str:
+        what = "was deleted" if self.deleted else "changed"
+        return f"The account {self.pk} {what} meanwhile; nothing was written."
+
+
+class UnknownUser(AccountError):
+    """No account goes by `who`: a user name, an e-mail address or a primary key."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(who)
+        self.who = who
+
+    def __str__(self) -> str:
+        return f"No account goes by {self.who!r}."

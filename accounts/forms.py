@@ -1,0 +1,212 @@
+"""The shape of what people type; what is taken or stale, the operations say.
+
+No form touches DynamoDB. Each value has its rule in `accounts.values`, which the operations hold
+as well.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from accounts import values
+from accounts.models import User
+
+#: How long a sign-up form may lie open.
+REQUEST_ID_SECONDS = 24 * 60 * 60
+
+_signer = signing.TimestampSigner(salt="accounts.signup")
+
+
+def new_request_id() -> str:
+    """A request id for one registration, signed, so that only the server draws them."""
+    return _signer.sign(str(uuid.uuid4()))
+
+
+def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
+    attrs = {"maxlength": limit} | options.pop("attrs", {})
+    widget = options.pop("widget", forms.TextInput)
+    return forms.CharField(label=label, validators=[rule], widget=widget(attrs=attrs), **options)
+
+
+def username_field(**options: Any) -> forms.CharField:
+    """A new user name."""
+    attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
+    return _text_field(
+        _("User name"), values.clean_username, values.USERNAME_MAX_LENGTH, attrs=attrs, **options
+    )
+
+
+def email_field(**options: Any) -> forms.CharField:
+    """A new e-mail address."""
+    return _text_field(
+        _("E-mail address"),
+        values.clean_email,
+        values.EMAIL_MAX_LENGTH,
+        widget=forms.EmailInput,
+        attrs={"autocomplete": "email"},
+        **options,
+    )
+
+
+def full_name_field() -> forms.CharField:
+    """A person's name, if they like to give it."""
+    return _text_field(
+        _("Full name"),
+        values.clean_text,
+        values.TEXT_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "name"},
+    )
+
+
+def phone_number_field() -> forms.CharField:
+    """A phone number, if they like to give it."""
+    return _text_field(
+        _("Phone number"),
+        values.clean_phone_number,
+        values.PHONE_MAX_LENGTH,
+        required=False,
+        widget=forms.TextInput,
+        attrs={"autocomplete": "tel", "inputmode": "tel"},
+        help_text=_("With the country code, such as +1 202-555-0124."),
+    )
+
+
+class SignInForm(AuthenticationForm):
+    """Django's, with a label and an error that speak of both ways to say who one is."""
+
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": _(
+            "No account has this user name or e-mail address together with this password."
+        ),
+    }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = _("User name or e-mail address")
+
+
+class AccountForm(forms.Form):
+    """What an account consists of, but for its password; commands use it as it is."""
+
+    username = username_field()
+    email = email_field()
+    full_name = full_name_field()
+    phone_number = phone_number_field()
+
+    def account_values(self) -> dict[str, str]:
+        """The four values as `register` takes them."""
+        return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
+
+
+class SignUpForm(SetPasswordMixin, AccountForm):
+    """An account, its password, and the request id that names this registration."""
+
+    password1, password2 = SetPasswordMixin.create_password_fields()
+    request_id = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def clean_request_id(self) -> str:
+        """The request id without its signature."""
+        try:
+            return _signer.unsign(self.cleaned_data["request_id"], max_age=REQUEST_ID_SECONDS)
+        except signing.BadSignature as error:
+            raise ValidationError(
+                _(
+                    "This form was open for more than a day, or did not come from this site. "
+                    "Enter the password again and send it once more."
+                ),
+                code="request_id",
+            ) from error
+
+    def clean(self) -> dict[str, Any]:
+        """Check the passwords by Django's own rules, against the values beside them."""
+        self.validate_passwords()
+        self.validate_password_for_user(
+            User(
+                username=self.cleaned_data.get("username", ""),
+                email=self.cleaned_data.get("email", ""),
+                full_name=self.cleaned_data.get("full_name", ""),
+            )
+        )
+        return self.cleaned_data
+
+    def renew_request_id(self) -> None:
+        """Let the form, shown again, name a new registration."""
+        data = self.data.copy()
+        data["request_id"] = new_request_id()
+        self.data = data
+
+
+class ProfileForm(forms.Form):
+    """What an account says of its person and business."""
+
+    full_name = full_name_field()
+    phone_number = phone_number_field()
+    business_name = _text_field(
+        _("Business name"),
+        values.clean_text,
+        values.TEXT_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "organization"},
+    )
+    business_address = _text_field(
+        _("Business address"),
+        values.clean_address,
+        values.ADDRESS_MAX_LENGTH,
+        required=False,
+        widget=forms.Textarea,
+        attrs={"autocomplete": "street-address", "rows": 3},
+    )
+    vat_id = _text_field(
+        _("VAT number"),
+        lambda text: values.clean_text(text, values.VAT_ID_MAX_LENGTH),
+        values.VAT_ID_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "off"},
+    )
+
+
+class PasswordConfirmedForm(forms.Form):
+    """A form that asks for the account's password before it does anything."""
+
+    field_order = ("username", "email", "password")
+
+    password = forms.CharField(
+        label=_("Current password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_password(self) -> str:
+        """Refuse any other password."""
+        password: str = self.cleaned_data["password"]
+        if not self.user.check_password(password):
+            raise ValidationError(_("That is not your password."), code="password_incorrect")
+        return password
+
+
+class UsernameChangeForm(PasswordConfirmedForm):
+    """Another user name."""
+
+    username = username_field()
+
+
+class EmailChangeForm(PasswordConfirmedForm):
+    """Another e-mail address."""
+
+    email = email_field()
+
+
+class AccountDeleteForm(PasswordConfirmedForm):
+    """The end of an account."""

@@ -1,0 +1,48 @@
+"""What the account commands share: finding WHO, and saying plainly what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from accounts.exceptions import AccountError
+from accounts.models import User
+from accounts.services import find_user
+from dynamo.exceptions import Refused
+from dynamo.management.base import DynamoCommand
+
+
+@contextmanager
+def said_plainly() -> Iterator[None]:
+    """Turn what an account operation refuses into one line on stderr and exit code 1."""
+    try:
+        yield
+    except Refused as error:
+        raise CommandError(" ".join(str(each) for each in error.exceptions)) from error
+    except AccountError as error:
+        raise CommandError(str(error)) from error
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+
+
+class UserCommand(DynamoCommand):
+    """A command on one account, WHO. Subclasses say what is done, in `act`."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take WHO."""
+        parser.add_argument(
+            "who", metavar="WHO", help="a user name, an e-mail address or a primary key"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Find the account and act on it."""
+        with said_plainly():
+            self.act(find_user(options["who"]), **options)
+
+    def act(self, user: User, **options: Any) -> None:
+        """Do it."""
+        raise NotImplementedError

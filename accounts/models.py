@@ -1,0 +1,169 @@
+"""The table `users`: accounts, and the guard items that keep user names and addresses unique.
+
+    pk (S)                     what it is
+    <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
+                               isActive, isStaff, joinedAt, lastLoginAt, emailConfirmedAt,
+                               businessName, businessAddress, vatId, version
+    userName#<comparable>      a guard: owner = the pk of the user with this name
+    email#<comparable>         a guard: owner = the pk of the user with this address
+
+Every change raises `version` and is made under the condition that it is still the one that was
+read. Only `lastLoginAt` and a hash upgrade leave it alone: they change nothing that a person sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pynamodb.attributes import BooleanAttribute, UnicodeAttribute, UTCDateTimeAttribute
+from pynamodb.expressions.condition import Condition
+from pynamodb_attributes import IntegerAttribute
+
+from accounts.auth import DjangoUser, UserManager, UserOptions
+from accounts.exceptions import StaleUser
+from accounts.values import as_uuid, comparable_email, comparable_username
+from dynamo.exceptions import ConditionFailed
+from dynamo.models import Item, Model
+from dynamo.unique import UniqueAttributes
+
+
+class User(DjangoUser, Model):
+    """An account."""
+
+    class Meta:
+        table_name = "users"
+
+    pk = UnicodeAttribute(hash_key=True)
+    username = UnicodeAttribute(attr_name="userName")
+    email = UnicodeAttribute()
+    full_name = UnicodeAttribute(attr_name="fullName", null=True)
+    phone_number = UnicodeAttribute(attr_name="phoneNumber", null=True)
+    password = UnicodeAttribute()
+    is_active = BooleanAttribute(attr_name="isActive", default=True)
+    is_staff = BooleanAttribute(attr_name="isStaff", default=False)
+    date_joined = UTCDateTimeAttribute(attr_name="joinedAt", null=True)
+    last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
+    email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
+    business_name = UnicodeAttribute(attr_name="businessName", null=True)
+    business_address = UnicodeAttribute(attr_name="businessAddress", null=True)
+    vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    version = IntegerAttribute(null=True)
+
+    unique: UniqueAttributes[User] = UniqueAttributes(
+        username=comparable_username,
+        email=comparable_email,
+    )
+
+    _meta = UserOptions()
+    _default_manager = UserManager()
+    objects = UserManager()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, User) and self.pk == other.pk
+
+    def __hash__(self) -> int:
+        return hash(self.pk)
+
+    @classmethod
+    def find(cls, who: str) -> User:
+        """The account that goes by `who`: with an @ an address, a UUID its key, else a user name.
+
+        Costs 2 requests and 2 read units; by key 1 and 1.
+
+        Raises:
+            DoesNotExist: nobody does.
+        """
+        if "@" in who:
+            return cls.unique.get("email", who)
+        if pk := as_uuid(who):
+            return cls.get(pk)
+        return cls.unique.get("username", who)
+
+    def unchanged(self) -> Condition:
+        """The condition that the stored account is still the one that was read."""
+        if self.version is None:
+            return User.pk.exists() & User.version.does_not_exist()
+        return User.version == self.version
+
+    def raised(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """`values` and the version that they make."""
+        return {**values, "version": (self.version or 0) + 1}
+
+    def assign(self, values: Mapping[str, Any]) -> None:
+        """Take `values` over as stored, after a transaction that wrote them."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.stored = self.to_dynamodb_dict()
+
+    def has(self, values: Mapping[str, Any]) -> bool:
+        """Whether every attribute in `values` is so already."""
+        return all(getattr(self, name) == value for name, value in values.items())
+
+    def save(self, *, update_fields: Iterable[str] | None = None, **_options: Any) -> None:
+        """Store the attributes that were set since the account was read, as Django's forms ask.
+
+        Never the whole item; never a unique attribute (services move its guard with it). Costs
+        1 request and 1 write unit, nothing where nothing changed.
+
+        Raises:
+            StaleUser: the account changed, or was deleted, since it was read.
+            TypeError: a unique attribute was set.
+        """
+        values = {
+            name: getattr(self, name)
+            for name in self._set_since_read()
+            if update_fields is None or name in update_fields
+        }
+        if unique := values.keys() & self.unique.normalise.keys():
+            raise TypeError(f"{sorted(unique)} change by accounts.services, guards included.")
+        if values:
+            self.store(values)
+
+    def _set_since_read(self) -> list[str]:
+        now = self.to_dynamodb_dict()
+        return [
+            name
+            for name, attribute in self.get_attributes().items()
+            if now.get(attribute.attr_name) != self.stored.get(attribute.attr_name)
+        ]
+
+    def store(self, values: Mapping[str, Any]) -> None:
+        """Give the stored account `values`, none of them unique; take over what is stored then.
+
+        Raises:
+            StaleUser: the account changed, or was deleted, since it was read, and has not `values`.
+        """
+        try:
+            self.update(self.set_or_remove(self.raised(values)), self.unchanged())
+        except ConditionFailed as error:
+            self.adopt_if_so(self.stored_now(), values, error)
+
+    def stored_now(self) -> Item | None:
+        """What is stored under this account's key; None where nothing is."""
+        try:
+            return User.get(self.pk).stored
+        except User.DoesNotExist:
+            return None
+
+    def adopt_if_so(self, stored: Item | None, values: Mapping[str, Any], error: Exception) -> None:
+        """After a refusal: what already is so is a success (our own lost reply, or another's).
+
+        Raises:
+            StaleUser: it is not so.
+        """
+        if stored is None:
+            raise StaleUser(self.pk, deleted=True) from error
+        if not User.from_raw_data(stored).has(values):
+            raise StaleUser(self.pk) from error
+        self.deserialize(stored)
+
+    def upgrade_hash(self, raw_password: str) -> None:
+        """Store the same password under today's hasher, if the hash is still the one we read."""
+        read = self.password
+        self.set_password(raw_password)
+        try:
+            self.update([User.password.set(self.password)], User.password == read)
+        except ConditionFailed:
+            # Changed or deleted meanwhile: that stands, and this hash was only a better copy.
+            self.password = read

@@ -1,0 +1,246 @@
+"""Every way in which an account comes, changes and goes; each is one transaction, or nothing.
+
+Nothing is read to learn whether a value is free: the write states the condition, and the answer
+decides. Changes and deletions are idempotent by value: what already is so is a success. So an
+operation whose reply was lost recognises its own work, also after an hour.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.auth.hashers import make_password
+
+from accounts import values as rules
+from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
+from accounts.models import User
+from dynamo.exceptions import ConditionFailed, Refused
+from dynamo.transaction import Transaction
+
+#: The primary key of an account is the UUIDv5 of its registration's request id in this space.
+REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+
+_CLEAN: dict[str, Callable[[str], str | None]] = {
+    "username": rules.clean_username,
+    "email": rules.clean_email,
+    "full_name": rules.clean_text,
+    "phone_number": rules.clean_phone_number,
+    "business_name": rules.clean_text,
+    "business_address": rules.clean_address,
+    "vat_id": lambda text: rules.clean_text(text, rules.VAT_ID_MAX_LENGTH),
+}
+
+
+def register(
+    *,
+    username: str,
+    email: str,
+    password: str | None = None,
+    password_hash: str | None = None,
+    full_name: str = "",
+    phone_number: str = "",
+    is_staff: bool = False,
+    request_id: str | None = None,
+) -> User:
+    """Make an account and the guards of its unique values, in one transaction.
+
+    With neither `password` nor `password_hash` no password signs in. `request_id` names this
+    registration (drawn when none is given): asked for again with the same id and contents, by
+    whomever and whenever, it answers with the account that it made.
+
+    Costs 1 request and 6 write units.
+
+    Raises:
+        ValidationError: a value breaks its rule (`accounts.values`).
+        UsernameTaken, EmailTaken, ValueTaken: another account holds the value; where several are
+            taken, `dynamo.exceptions.Refused` with all of them.
+        RequestIdUsed: the request id made an account with other contents.
+    """
+    request_id = request_id or str(uuid.uuid4())
+    user = User(
+        pk=account_key(request_id),
+        password=make_password(password) if password_hash is None else password_hash,
+        is_staff=is_staff,
+        date_joined=datetime.now(UTC),
+        version=1,
+        **_cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
+    )
+    write = Transaction()
+    write.put(user, User.pk.does_not_exist(), otherwise=RequestIdUsed(request_id))
+    User.unique.claim(write, user, taken)
+    try:
+        write.commit()
+    except (AccountError, Refused) as error:
+        made = write.refusal_of(user)
+        if made is None:
+            raise
+        return _made_before(made.stored, user, password, RequestIdUsed(request_id), error)
+    user.stored = user.to_dynamodb_dict()
+    return user
+
+
+def account_key(request_id: str) -> str:
+    """The primary key that the registration named `request_id` gives its account."""
+    return str(uuid.uuid5(REQUEST_IDS, request_id))
+
+
+def _made_before(
+    stored: dict[str, Any] | None,
+    asked: User,
+    password: str | None,
+    used: RequestIdUsed,
+    error: Exception,
+) -> User:
+    """The account of the same request, if it has the contents that are asked for now."""
+    if stored is None:
+        raise used from error
+    user = User.from_raw_data(stored)
+    same_values = User.unique.keys_of(user) == User.unique.keys_of(asked)
+    same_password = (
+        user.check_password(password)
+        if password is not None
+        else user.password == asked.password or not asked.has_usable_password()
+    )
+    if not (same_values and same_password):
+        raise used from error
+    return user
+
+
+def change_username(user: User, username: str) -> None:
+    """Give `user` another name and free the old one, in one transaction.
+
+    Costs 1 request and 6 write units; 1 unit where only the spelling changes (no guard is
+    touched); nothing where it is the name already.
+
+    Raises:
+        ValidationError: no user name.
+        UsernameTaken: another account has it.
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    _change(user, _cleaned(username=username))
+
+
+def change_email(user: User, email: str) -> None:
+    """Give `user` another address and free the old one, in one transaction.
+
+    Costs as `change_username`. The new address is not confirmed.
+
+    Raises:
+        ValidationError: no e-mail address.
+        EmailTaken: another account has it.
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    _change(user, _cleaned(email=email))
+
+
+def edit_profile(user: User, **texts: str) -> None:
+    """Change what else an account says of its person, by attribute name; empty removes.
+
+    Names: full_name, phone_number, business_name, business_address, vat_id. Costs 1 request and
+    1 write unit, nothing where all is so already.
+
+    Raises:
+        ValidationError: a value breaks its rule.
+        ValueTaken: another account holds a value that was declared unique.
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    _change(user, _cleaned(**texts))
+
+
+def change_password(user: User, password: str) -> None:
+    """Give `user` another password, which ends the account's other sessions.
+
+    Costs 1 request and 1 write unit.
+
+    Raises:
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    _change(user, {"password": make_password(password)})
+
+
+def deactivate(user: User) -> None:
+    """Let nobody sign in, and end the sessions that there are. The values stay taken.
+
+    Costs 1 request and 1 write unit, nothing where it is so already. Raises StaleUser.
+    """
+    _change(user, {"is_active": False})
+
+
+def activate(user: User) -> None:
+    """Let the account sign in again. Costs and raises as `deactivate`."""
+    _change(user, {"is_active": True})
+
+
+def delete(user: User) -> None:
+    """Delete `user` and free its unique values, in one transaction.
+
+    An account that is gone already is a success. Costs 1 request and 6 write units.
+
+    Raises:
+        StaleUser: the account changed since `user` was read.
+    """
+
+    write = Transaction()
+    write.delete(user, user.unchanged(), otherwise=StaleUser(user.pk))
+    User.unique.free(write, user)
+    try:
+        write.commit()
+    except StaleUser:
+        refusal = write.refusal_of(user)
+        if refusal is None or refusal.stored is not None:
+            raise
+
+
+def record_login(user: User) -> None:
+    """Note the time of a sign-in. Costs 1 request and 1 write unit.
+
+    Raises:
+        StaleUser: the account was deleted meanwhile.
+    """
+    try:
+        user.update([User.last_login.set(datetime.now(UTC))], User.pk.exists())
+    except ConditionFailed as error:
+        raise StaleUser(user.pk, deleted=True) from error
+
+
+def find_user(who: str) -> User:
+    """The account that goes by `who`; see `User.find` for what that may be and costs.
+
+    Raises:
+        UnknownUser: nobody does.
+    """
+    try:
+        return User.find(who)
+    except User.DoesNotExist:
+        raise UnknownUser(who) from None
+
+
+def _cleaned(**texts: str) -> dict[str, Any]:
+    return {name: _CLEAN[name](text) for name, text in texts.items()}
+
+
+def _change(user: User, values: dict[str, Any]) -> None:
+    """Give `user` the attributes `values`, and let its guards follow those that are unique."""
+    if user.has(values):
+        return
+    if values.get("email") and User.unique.moves(user, {"email": values["email"]}):
+        values = {**values, "email_confirmed_at": None}
+    if not User.unique.moves(user, values):
+        user.store(values)
+        return
+    write = Transaction()
+    changes = User.set_or_remove(user.raised(values))
+    write.update(user, changes, user.unchanged(), otherwise=StaleUser(user.pk))
+    User.unique.move(write, user, values, taken)
+    try:
+        write.commit()
+    except (AccountError, Refused) as error:
+        refusal = write.refusal_of(user)
+        if refusal is None:
+            raise
+        user.adopt_if_so(refusal.stored, values, error)
+    else:
+        user.assign(user.raised(values))

@@ -1,0 +1,169 @@
+"""The rules for each value of an account: what is accepted, what is stored, what is compared.
+
+`clean_…` takes what a person typed and returns what is stored, or raises ValidationError;
+`comparable_…` makes of a stored value the form in which two of them are the same. What was typed
+is kept and shown; only the comparable form is folded.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import uuid
+
+import idna
+import phonenumbers
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+from django.utils.translation import gettext_lazy as _
+
+USERNAME_MAX_LENGTH = 150
+#: RFC 3696, erratum 1690: a path of 256 octets, less its angle brackets.
+EMAIL_MAX_LENGTH = 254
+TEXT_MAX_LENGTH = 150
+ADDRESS_MAX_LENGTH = 500
+VAT_ID_MAX_LENGTH = 32
+PHONE_MAX_LENGTH = 40
+
+# Django's UnicodeUsernameValidator without "@": with one, a name could be an address.
+_USERNAME = re.compile(r"[\w.+-]+")
+_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Control characters, lone surrogates, line and paragraph separators.
+_UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+
+_validate_email = EmailValidator()
+
+
+def as_uuid(text: str) -> str | None:
+    """`text` as a UUID in its usual spelling, or None where it is none."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
+
+
+def clean_username(text: str) -> str:
+    """A user name as typed: letters, digits and . + - _, at most 150, no UUID.
+
+    So that WHO is never ambiguous: an address has an "@", a primary key is a UUID.
+    """
+    name = text.strip()
+    plain = unicodedata.normalize("NFKC", name) if len(name) <= USERNAME_MAX_LENGTH else name
+    if len(plain) > USERNAME_MAX_LENGTH:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": USERNAME_MAX_LENGTH}
+        )
+    if not _USERNAME.fullmatch(plain):
+        raise ValidationError(
+            _("Use letters, digits and the characters . + - _ only."), code="invalid"
+        )
+    if as_uuid(plain):
+        raise ValidationError(_("A user name cannot be a UUID."), code="uuid")
+    return name
+
+
+def comparable_username(name: str) -> str:
+    """NFKC and case folding until nothing changes: `Bob`, `BOB` and full-width `ＢＯＢ` are one."""
+    folded = unicodedata.normalize("NFKC", name)
+    while (again := unicodedata.normalize("NFKC", folded.casefold())) != folded:
+        folded = again
+    return folded
+
+
+def clean_email(text: str) -> str:
+    """An e-mail address as typed, if it is one: at most 254 characters, its domain by IDNA."""
+    address = text.strip()
+    if len(address) > EMAIL_MAX_LENGTH:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": EMAIL_MAX_LENGTH}
+        )
+    _refuse_unprintable(address, _("Enter a valid email address."))
+    _validate_email(address)
+    try:
+        comparable_email(address)
+    except ValueError as error:
+        raise ValidationError(_("Enter a valid email address."), code="invalid") from error
+    return address
+
+
+def comparable_email(address: str) -> str:
+    """The local part case-folded, the domain as punycode: `A.B@Bücher.Example` has one form.
+
+    Raises:
+        ValueError: the domain is none (idna's errors are ValueErrors).
+    """
+    local, _at, domain = address.rpartition("@")
+    return f"{local.casefold()}@{_comparable_domain(domain)}"
+
+
+def _comparable_domain(domain: str) -> str:
+    """UTS 46, as browsers map domains; plain ASCII names are older than IDNA and need no mapping."""
+    folded = domain.casefold()
+    if folded.isascii() and "xn--" not in folded:
+        return folded
+    return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
+
+
+def clean_text(text: str, limit: int = TEXT_MAX_LENGTH) -> str | None:
+    """One line of free text, or None where it is empty."""
+    line = text.strip()
+    if len(line) > limit:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": limit}
+        )
+    _refuse_unprintable(line, _("Use printable characters only."))
+    return line or None
+
+
+def clean_address(text: str) -> str | None:
+    """Free text of several lines, or None where it is empty."""
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    for line in lines:
+        _refuse_unprintable(line, _("Use printable characters only."))
+    joined = "\n".join(lines)
+    if len(joined) > ADDRESS_MAX_LENGTH:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": ADDRESS_MAX_LENGTH}
+        )
+    return joined or None
+
+
+def clean_phone_number(text: str) -> str | None:
+    """A phone number in E.164 (`+12025550124`), or None where it is empty.
+
+    Without a `+` it is read as a number of `ACCOUNTS_PHONE_REGION`.
+    """
+    if not text.strip():
+        return None
+    region = settings.ACCOUNTS_PHONE_REGION or None
+    try:
+        number = phonenumbers.parse(text[: PHONE_MAX_LENGTH + 1], region)
+    except phonenumbers.NumberParseException as error:
+        raise ValidationError(_no_phone_number(region), code="invalid") from error
+    if len(text) > PHONE_MAX_LENGTH or not phonenumbers.is_possible_number(number):
+        raise ValidationError(_no_phone_number(region), code="invalid")
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _no_phone_number(region: str | None) -> str:
+    if region:
+        return _("Enter a valid phone number.")
+    return _("Enter a valid phone number with its country code, such as +44 20 7946 0000.")
+
+
+def readable_phone_number(number: str | None) -> str:
+    """A stored number as people write it: `+1 202-555-0124`."""
+    if not number:
+        return ""
+    try:
+        parsed = phonenumbers.parse(number)
+    except phonenumbers.NumberParseException:
+        return number
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def _refuse_unprintable(text: str, message: str) -> None:
+    unprintable = any(unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in text)
+    if unprintable or _DIRECTION_OVERRIDES.search(text):
+        raise ValidationError(message, code="unprintable")

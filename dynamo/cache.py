@@ -1,0 +1,466 @@
+"""Django's cache on the table `cache`.
+
+    key (S)     SHA-256, in hex, of Django's key: a leaked table opens no session
+    value       an integer of up to 38 digits (N), which `incr` can count up; else a pickle (B)
+    expiresAt   when the value ends, in epoch milliseconds; absent where it never does
+    expires     the same in whole seconds, rounded up, for DynamoDB's TTL to sweep by
+    nonce       drawn by each `add`, so that it knows its own item when the reply was lost
+
+DynamoDB deletes expired items hours or days late, so every operation compares `expiresAt` itself,
+with the clock of the process that asks.
+
+As in every cache of Django's, values are pickles: whoever may write the table can run code in the
+processes that read it. Give the right to write it to nobody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import operator
+import pickle
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeGuard, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from pynamodb.attributes import UnicodeAttribute
+from pynamodb_attributes import IntegerAttribute
+
+from dynamo.client import send
+from dynamo.deadline import operation_ends_at
+from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable
+from dynamo.models import Item, Model
+from dynamo.retries import pause_seconds
+
+T = TypeVar("T")
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+ITEM_MAX_BYTES = 400 * 1024
+NUMBER_MAX_DIGITS = 38
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+BATCH_GET_MAX_ITEMS = 100
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
+BATCH_WRITE_MAX_ITEMS = 25
+
+# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce and two numbers of at
+# most 21 bytes each: this leaves some room.
+VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
+
+_LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
+_PRESENT = f"attribute_exists(#key) AND {_LIVE}"
+_COUNTABLE = f"attribute_type(#value, :number) AND {_LIVE}"
+_ABSENT = "attribute_not_exists(#key) OR expiresAt <= :now"
+_KEY_NAME = {"#key": "key"}
+_VALUE_NAME = {"#value": "value"}
+
+# An expiry that has passed at any time.
+_AT_ONCE = 0
+
+
+class CacheValueTooLarge(DynamoError, ValueError):
+    """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
+
+    def __init__(self, key: str, size_bytes: int) -> None:
+        super().__init__(key, size_bytes)
+        self.key = key
+        self.size_bytes = size_bytes
+
+    def __str__(self) -> str:
+        return (
+            f"The cache cannot hold the value of {self.key!r}: pickled it has {self.size_bytes:,} "
+            f"bytes, and DynamoDB stores at most {VALUE_MAX_BYTES:,}."
+        )
+
+
+class CacheItem(Model):
+    """What the table `cache` is made from; `DynamoCache` builds the items themselves.
+
+    `value` is not declared: it is of two types.
+    """
+
+    class Meta:
+        table_name = "cache"
+
+    ttl_attribute = "expires"
+
+    key = UnicodeAttribute(hash_key=True)
+    expires = IntegerAttribute(null=True)
+    expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
+    nonce = UnicodeAttribute(null=True)
+
+
+def now_ms() -> int:
+    """The clock that expiry is compared with, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class DynamoCache(BaseCache):
+    """A cache that all processes share, whose writes are single and atomic.
+
+    Capacity: a read costs 1 unit per 4 KB, a write 1 per KB, and each at least 1. A timeout of
+    None never ends; one of 0 or less stores nothing, or deletes what is stored.
+
+    Raises (every method): see `dynamo.client.send`. Unlike other backends this one does not take
+    a cache that is out of reach for an empty one, since sessions and limits are kept in it.
+    """
+
+    def __init__(self, _location: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+
+    def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
+        """The value of `key`, else `default`. Costs 1 request."""
+        item = self._item(self._stored_key(key, version))
+        return _value(item) if _is_live(item) else default
+
+    def has_key(self, key: Any, version: int | None = None) -> bool:
+        """Whether `key` has a value, None included. Costs 1 request."""
+        return _is_live(self._item(self._stored_key(key, version), ["key", "expiresAt"]))
+
+    def set(
+        self,
+        key: Any,
+        value: Any,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> None:
+        """Store `value` over whatever is there. Costs 1 request.
+
+        Raises:
+            CacheValueTooLarge: it is over 400 KB.
+        """
+        expires_at = self._expires_at(timeout)
+        if expires_at == _AT_ONCE:
+            self.delete(key, version)
+        else:
+            item = self._new_item(key, version, _encoded(key, value), expires_at)
+            send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+
+    def set_if_present(
+        self,
+        key: Any,
+        value: Any,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> bool:
+        """Store `value` if `key` has a value now; else return False. Costs 1 request.
+
+        What was deleted does not come back, however late this write arrives.
+
+        Raises:
+            CacheValueTooLarge: it is over 400 KB.
+        """
+        expires_at = self._expires_at(timeout)
+        if expires_at == _AT_ONCE:
+            return self.delete(key, version)
+        item = self._new_item(key, version, _encoded(key, value), expires_at)
+        try:
+            _put_if(_PRESENT, item)
+        except ConditionFailed:
+            return False
+        return True
+
+    def add(
+        self,
+        key: Any,
+        value: Any,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> bool:
+        """Store `value` if `key` has none or an expired one; of many callers one gets True.
+
+        Costs 1 request, and 1 read more where it was refused after a lost reply: then the nonce
+        tells whether the value that stands there is our own.
+
+        Raises:
+            CacheValueTooLarge: it is over 400 KB.
+        """
+        expires_at = self._expires_at(timeout)
+        if expires_at == _AT_ONCE:
+            return not self.has_key(key, version)
+        nonce = {"S": uuid.uuid4().hex}
+        item = self._new_item(key, version, _encoded(key, value), expires_at) | {"nonce": nonce}
+        try:
+            _put_if(_ABSENT, item)
+        except ConditionFailed as refused:
+            if not refused.repeated:
+                return False
+            stored = self._item(item["key"]["S"], ["nonce"])
+            return stored is not None and stored.get("nonce") == nonce
+        return True
+
+    def touch(
+        self, key: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
+    ) -> bool:
+        """Let the value of `key` end `timeout` from now; False where it has none. 1 request."""
+        expires_at = self._expires_at(timeout)
+        if expires_at == _AT_ONCE:
+            return self.delete(key, version)
+        expiry = _expiry(expires_at)
+        request = {
+            "TableName": CacheItem.table(),
+            "Key": {"key": {"S": self._stored_key(key, version)}},
+            "UpdateExpression": "SET expires = :expires, expiresAt = :expiresAt"
+            if expiry
+            else "REMOVE expires, expiresAt",
+            "ConditionExpression": _PRESENT,
+            "ExpressionAttributeNames": _KEY_NAME,
+            "ExpressionAttributeValues": {":now": _number(now_ms())}
+            | {f":{name}": value for name, value in expiry.items()},
+        }
+        try:
+            send("UpdateItem", request)
+        except ConditionFailed:
+            return False
+        return True
+
+    def delete(self, key: Any, version: int | None = None) -> bool:
+        """Delete `key`; whether it had a value. Costs 1 request.
+
+        After a lost reply the answer may be False although it was this call that deleted it.
+        """
+        request = {
+            "TableName": CacheItem.table(),
+            "Key": {"key": {"S": self._stored_key(key, version)}},
+            "ReturnValues": "ALL_OLD",
+        }
+        return _is_live(send("DeleteItem", request).get("Attributes") or None)
+
+    def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
+        """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
+
+        The sum is kept exactly, whoever else counts at the same time.
+
+        Raises:
+            ValueError: `key` has no value, or one that is no integer of up to 38 digits.
+            TypeError: `delta` is no integer.
+            Unavailable: also where the reply was lost. It is not sent again, as it may have
+                counted (`maybe_written`).
+        """
+        request = {
+            "TableName": CacheItem.table(),
+            "Key": {"key": {"S": self._stored_key(key, version)}},
+            "UpdateExpression": "ADD #value :delta",
+            "ConditionExpression": _COUNTABLE,
+            "ExpressionAttributeNames": _VALUE_NAME,
+            "ExpressionAttributeValues": {
+                ":delta": _number(operator.index(delta)),
+                ":now": _number(now_ms()),
+                ":number": {"S": "N"},
+            },
+            "ReturnValues": "UPDATED_NEW",
+        }
+        try:
+            counted: int = _value(send("UpdateItem", request)["Attributes"])
+        except ConditionFailed as error:
+            raise ValueError(f"The cache has no integer under the key {key!r}.") from error
+        return counted
+
+    def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+        """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
+        table = CacheItem.table()
+        asked = {self._stored_key(key, version): key for key in keys}
+        found = {}
+        for chunk in _chunks(list(asked), BATCH_GET_MAX_ITEMS):
+            wanted = {"Keys": [{"key": {"S": stored_key}} for stored_key in chunk]}
+            for answer in _until_processed("BatchGetItem", "UnprocessedKeys", {table: wanted}):
+                for item in answer["Responses"].get(table, []):
+                    if _is_live(item):
+                        found[asked[item["key"]["S"]]] = _value(item)
+        return found
+
+    def set_many(
+        self,
+        data: dict[Any, Any],
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> list[Any]:
+        """Store every value of `data`; each by itself, not all or none. 1 request per 25.
+
+        Returns an empty list: what could not be stored is an error.
+
+        Raises:
+            CacheValueTooLarge: one is over 400 KB; nothing was stored.
+        """
+        expires_at = self._expires_at(timeout)
+        if expires_at == _AT_ONCE:
+            self.delete_many(data, version)
+            return []
+        items = [
+            self._new_item(key, version, _encoded(key, value), expires_at)
+            for key, value in data.items()
+        ]
+        # Keys that read alike, such as 1 and "1", are one item, and a batch names none twice.
+        puts = {item["key"]["S"]: {"PutRequest": {"Item": item}} for item in items}
+        _write_all(list(puts.values()))
+        return []
+
+    def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+        """Delete `keys`, those without a value too. Costs 1 request per 25."""
+        _delete_all({self._stored_key(key, version) for key in keys})
+
+    def clear(self) -> None:
+        """Delete everything in the table, sessions and other caches of the site included.
+
+        Costs a Scan of the whole table (a read unit per 4 KB of it) and the deletion of each
+        item. No page does this.
+        """
+        request = {
+            "TableName": CacheItem.table(),
+            "ProjectionExpression": "#key",
+            "ExpressionAttributeNames": _KEY_NAME,
+        }
+        while True:
+            page = send("Scan", request)
+            _delete_all({item["key"]["S"] for item in page["Items"]})
+            if not page.get("LastEvaluatedKey"):
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    # Django's asynchronous forms of these are made of several requests, so that `aincr` would
+    # read and then write; these are the same single requests as above. The others are already.
+
+    async def aset_if_present(
+        self,
+        key: Any,
+        value: Any,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> bool:
+        """See `set_if_present`."""
+        return await sync_to_async(self.set_if_present)(key, value, timeout, version)
+
+    async def aincr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
+        """See `incr`."""
+        return await sync_to_async(self.incr)(key, delta, version)
+
+    async def aget_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
+        """See `get_many`."""
+        return await sync_to_async(self.get_many)(keys, version)
+
+    async def aset_many(
+        self,
+        data: dict[Any, Any],
+        timeout: float | None = DEFAULT_TIMEOUT,
+        version: int | None = None,
+    ) -> list[Any]:
+        """See `set_many`."""
+        return await sync_to_async(self.set_many)(data, timeout, version)
+
+    async def adelete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
+        """See `delete_many`."""
+        await sync_to_async(self.delete_many)(keys, version)
+
+    def _stored_key(self, key: Any, version: int | None) -> str:
+        return hashlib.sha256(self.make_and_validate_key(key, version).encode()).hexdigest()
+
+    def _expires_at(self, timeout: float | None) -> int | None:
+        """The epoch milliseconds at which `timeout` ends; None for never, or `_AT_ONCE`."""
+        if timeout == DEFAULT_TIMEOUT:
+            timeout = self.default_timeout
+        if timeout is None:
+            return None
+        return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _AT_ONCE
+
+    def _new_item(
+        self, key: Any, version: int | None, value: dict[str, Any], expires_at: int | None
+    ) -> Item:
+        return {"key": {"S": self._stored_key(key, version)}, "value": value} | _expiry(expires_at)
+
+    def _item(self, stored_key: str, only: Sequence[str] = ()) -> Item | None:
+        """The item under `stored_key`, expired or not: whole, or `only` these attributes of it."""
+        request: dict[str, Any] = {
+            "TableName": CacheItem.table(),
+            "Key": {"key": {"S": stored_key}},
+        }
+        if only:
+            request["ProjectionExpression"] = ", ".join(f"#{name}" for name in only)
+            request["ExpressionAttributeNames"] = {f"#{name}": name for name in only}
+        return send("GetItem", request).get("Item") or None
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}
+
+
+def _expiry(expires_at: int | None) -> Item:
+    if expires_at is None:
+        return {}
+    return {"expires": _number(math.ceil(expires_at / 1000)), "expiresAt": _number(expires_at)}
+
+
+def _is_live(item: Item | None) -> TypeGuard[Item]:
+    if item is None:
+        return False
+    return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
+
+
+def _encoded(key: Any, value: Any) -> dict[str, Any]:
+    # A bool is an int to Python, but has to come back as a bool.
+    if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
+        return _number(value)
+    pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    if len(pickled) > VALUE_MAX_BYTES:
+        raise CacheValueTooLarge(str(key), len(pickled))
+    return {"B": pickled}
+
+
+def _value(item: Item) -> Any:
+    value = item["value"]
+    if "N" in value:
+        # By way of Decimal, as an engine may write a large number as 1E+37.
+        return int(Decimal(value["N"]))
+    return pickle.loads(value["B"])  # noqa: S301 - see the module's docstring
+
+
+def _put_if(condition: str, item: Item) -> None:
+    send(
+        "PutItem",
+        {
+            "TableName": CacheItem.table(),
+            "Item": item,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": _KEY_NAME,
+            "ExpressionAttributeValues": {":now": _number(now_ms())},
+        },
+    )
+
+
+def _write_all(writes: Sequence[Mapping[str, Any]]) -> None:
+    for chunk in _chunks(writes, BATCH_WRITE_MAX_ITEMS):
+        left = {CacheItem.table(): chunk}
+        for _answer in _until_processed("BatchWriteItem", "UnprocessedItems", left):
+            pass
+
+
+def _delete_all(stored_keys: Iterable[str]) -> None:
+    _write_all([{"DeleteRequest": {"Key": {"key": {"S": key}}}} for key in stored_keys])
+
+
+def _until_processed(
+    operation: str, left_over: str, left: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Send a batch, and again what its answer names under `left_over`, until nothing is left.
+
+    Yields each answer. Raises Unavailable where something is left at the deadline.
+    """
+    ends_at = operation_ends_at()
+    for attempt in itertools.count():
+        answer = send(operation, {"RequestItems": left})
+        yield answer
+        left = answer.get(left_over) or {}
+        if not left:
+            return
+        pause = pause_seconds(attempt)
+        if time.monotonic() + pause > ends_at:
+            raise Unavailable(operation, left_over, maybe_written=operation == "BatchWriteItem")
+        time.sleep(pause)
+
+
+def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,128 @@
+"""System checks of the tables and of the engine behind them, under the tag `dynamodb`.
+
+They need a connection, so a plain `check`, `runserver` and the other commands leave them out, as
+they do Django's deployment checks. `check --deploy` runs them, and so does `check --tag dynamodb`
+(see dynamo.management.commands.check).
+
+    dynamo.E001   a table is missing
+    dynamo.E002   a table has another key
+    dynamo.E003   the engine has no transactions
+    dynamo.E004   the engine ignores client request tokens
+    dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
+    dynamo.W001   a table does not delete what has expired
+    dynamo.W002   a table has no point-in-time recovery
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from dynamo.cache import CacheItem
+from dynamo.client import send
+from dynamo.exceptions import (
+    DynamoError,
+    Rejected,
+    TableMismatch,
+    TableMissing,
+    TransactionCancelled,
+)
+from dynamo.features import RECOVERY, TTL, UNKNOWN_OPERATION, features_of
+from dynamo.tables import Table, all_tables, verify
+
+TAG = "dynamodb"
+
+_WARNINGS = {TTL: "dynamo.W001", RECOVERY: "dynamo.W002"}
+_COMPLETE = "Run manage.py createtables, which completes tables too."
+
+
+@register(TAG, deploy=True)
+def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What is wrong with the tables and the engine.
+
+    Costs 3 requests for each table, and 3 to learn what the engine can do.
+    """
+    findings: list[CheckMessage] = []
+    try:
+        for finding in _findings():
+            findings.append(finding)  # noqa: PERF402 - those before a failure are to be kept
+    except DynamoError as error:
+        findings.append(Error(" ".join(str(error).split()), id="dynamo.E005"))
+    return findings
+
+
+def _findings() -> Iterator[CheckMessage]:
+    sound = []
+    for table in all_tables():
+        try:
+            verify(table)
+        except TableMissing:
+            yield Error(
+                f"The table {table.name} is missing.",
+                hint="Run manage.py createtables.",
+                id="dynamo.E001",
+            )
+        except TableMismatch as error:
+            yield Error(
+                str(error),
+                hint="Use another DYNAMODB_TABLE_PREFIX, or move that table's items elsewhere.",
+                id="dynamo.E002",
+            )
+        else:
+            sound.append(table.name)
+            yield from _missing_features(table)
+    if CacheItem.table() in sound:
+        yield from _missing_promises()
+
+
+def _missing_features(table: Table) -> Iterator[CheckMessage]:
+    for feature in features_of(table.name, table.ttl_attribute):
+        if feature.name in _WARNINGS and feature.is_off():
+            yield Warning(
+                f"The table {table.name} has no {feature.name}.",
+                hint=_COMPLETE,
+                id=_WARNINGS[feature.name],
+            )
+
+
+def _missing_promises() -> list[CheckMessage]:
+    """Put one item twice, if absent, under one token: the second must be taken for the first."""
+    key = {"key": {"S": f"check#{uuid.uuid4()}"}}
+    # Should we die before the deletion, TTL sweeps it.
+    expires = {"expires": {"N": str(int(time.time()) + 3600)}}
+    put = {
+        "TableName": CacheItem.table(),
+        "Item": {**key, **expires},
+        "ConditionExpression": "attribute_not_exists(#key)",
+        "ExpressionAttributeNames": {"#key": "key"},
+    }
+    request = {"TransactItems": [{"Put": put}], "ClientRequestToken": str(uuid.uuid4())}
+    try:
+        send("TransactWriteItems", request)
+        send("TransactWriteItems", request)
+    except TransactionCancelled:
+        return [
+            Error(
+                "The engine ignores client request tokens: a transaction whose reply is lost "
+                "would count as refused although it was carried out.",
+                hint="moto is such an engine; use AWS, dynoxide or DynamoDB Local.",
+                id="dynamo.E004",
+            )
+        ]
+    except Rejected as error:
+        if error.code != UNKNOWN_OPERATION:
+            raise
+        return [
+            Error(
+                "The engine has no transactions; nothing unique can be kept unique without.",
+                hint="ScyllaDB Alternator is such an engine; use AWS, dynoxide or DynamoDB Local.",
+                id="dynamo.E003",
+            )
+        ]
+    finally:
+        send("DeleteItem", {"TableName": CacheItem.table(), "Key": key})
+    return []

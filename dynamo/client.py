@@ -1,0 +1,199 @@
+"""The one way to DynamoDB: a shared client, and `send`, which repeats what may be repeated.
+
+All models, transactions, the cache and the commands of a process go through `send`, and so share
+one botocore client with its connection pool. It is made on first use, again in a forked child
+(sockets must not be shared), and is safe in threads, as botocore's clients are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore import xform_name
+from botocore.client import BaseClient
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from django.conf import settings
+
+from dynamo.deadline import operation_ends_at
+from dynamo.exceptions import (
+    CancellationReason,
+    ConditionFailed,
+    DynamoError,
+    Rejected,
+    TableMissing,
+    TransactionCancelled,
+    Unavailable,
+)
+from dynamo.retries import Fault, fault_of, is_repeatable, pause_seconds
+from dynamo.signals import request_sent
+
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 3.0
+
+_CONSISTENT = {"GetItem", "Query", "Scan"}
+_CONTROL = {
+    "CreateTable",
+    "DeleteTable",
+    "DescribeContinuousBackups",
+    "DescribeTable",
+    "DescribeTimeToLive",
+    "ListTables",
+    "UpdateContinuousBackups",
+    "UpdateTable",
+    "UpdateTimeToLive",
+}
+
+_lock = threading.Lock()
+_client: BaseClient | None = None
+
+
+def client() -> BaseClient:
+    """The process's client, made on first use (which starts the local engine where one is due)."""
+    global _client  # noqa: PLW0603 - one per process is the point
+    if _client is None:
+        with _lock:
+            if _client is None:
+                _client = _make_client()
+    return _client
+
+
+def reset() -> None:
+    """Forget the client; the next request makes a new one (other settings, a forked child)."""
+    global _client, _lock  # noqa: PLW0603 - as above
+    _client = None
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=reset)
+
+
+def _make_client() -> BaseClient:
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
+        parameter_validation=False,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+    )
+    session = boto3.Session()
+    if settings.DYNAMODB_LOCAL:
+        from dynamo import engine  # here, as production never needs it
+
+        return session.client("dynamodb", endpoint_url=engine.endpoint(), config=config, **_LOCAL)
+    if _is_loopback(os.environ.get("AWS_ENDPOINT_URL_DYNAMODB")) and not session.get_credentials():
+        return session.client("dynamodb", config=config, **_LOCAL)
+    return session.client("dynamodb", region_name=settings.AWS_REGION, config=config)
+
+
+# An engine on this machine checks no credentials, but botocore signs with some.
+_LOCAL = {
+    "region_name": "us-east-1",
+    "aws_access_key_id": "local",
+    "aws_secret_access_key": "local",
+}
+
+
+def _is_loopback(url: str | None) -> bool:
+    return url is not None and urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
+
+
+def send(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Send one request, repeat it where that is right, and return DynamoDB's answer.
+
+    `operation` is the API's name (`GetItem`), `request` its parameters with attribute values as
+    on the wire (`{"S": …}`). Reads are made strongly consistent, and the consumed capacity is
+    asked for. Passing failures are repeated with full jitter until the deadline of
+    `dynamo.deadline`; see `dynamo.retries` for what may be repeated.
+
+    Raises:
+        ConditionFailed: the condition of a single write was false.
+        TransactionCancelled: conditions of a transaction were false, and no reason was passing.
+        TableMissing: a table is not there.
+        Rejected: DynamoDB will not do this, now or later.
+        Unavailable: no usable answer before the deadline.
+    """
+    request = _completed(operation, request)
+    ends_at = operation_ends_at()
+    maybe_done = False
+    for attempt in itertools.count():
+        try:
+            return _attempt(operation, request)
+        except (BotoCoreError, ClientError) as error:
+            fault = fault_of(error)
+            if fault is Fault.FINAL:
+                raise _final(operation, error, repeated=maybe_done) from error
+            maybe_done = maybe_done or fault is Fault.MAYBE_DONE
+            pause = pause_seconds(attempt)
+            out_of_time = time.monotonic() + pause > ends_at
+            if out_of_time or (maybe_done and not is_repeatable(operation, request)):
+                raise Unavailable(operation, _reason(error), maybe_written=maybe_done) from error
+        time.sleep(pause)
+    raise AssertionError("unreachable: the loop ends by return or raise")
+
+
+def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    if operation in _CONTROL:
+        return request
+    request = {"ReturnConsumedCapacity": "TOTAL"} | request
+    if operation in _CONSISTENT:
+        request["ConsistentRead"] = True
+    if operation == "BatchGetItem":
+        request["RequestItems"] = {
+            table: wanted | {"ConsistentRead": True}
+            for table, wanted in request["RequestItems"].items()
+        }
+    return request
+
+
+def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    began = time.perf_counter()
+    response: dict[str, Any] | None = None
+    try:
+        response = getattr(client(), xform_name(operation))(**request)
+    finally:
+        request_sent.send(
+            sender=None,
+            operation=operation,
+            request=request,
+            response=response,
+            seconds=time.perf_counter() - began,
+        )
+    assert response is not None
+    return response
+
+
+def _final(operation: str, error: BotoCoreError | ClientError, *, repeated: bool) -> DynamoError:
+    if not isinstance(error, ClientError):
+        return Rejected(operation, type(error).__name__, str(error))
+    code = error.response.get("Error", {}).get("Code", "Unknown")
+    message = error.response.get("Error", {}).get("Message", "")
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed(operation, repeated=repeated)
+    if code == "TransactionCanceledException":
+        return TransactionCancelled(operation, _reasons(error))
+    if code == "ResourceNotFoundException":
+        return TableMissing(operation, code, message)
+    return Rejected(operation, code, message)
+
+
+def _reasons(error: ClientError) -> list[CancellationReason]:
+    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
+    return [
+        CancellationReason(
+            reason.get("Code", "None"), reason.get("Message", ""), reason.get("Item")
+        )
+        for reason in reasons
+    ]
+
+
+def _reason(error: BotoCoreError | ClientError) -> str:
+    if isinstance(error, ClientError):
+        return error.response.get("Error", {}).get("Code", "") or type(error).__name__
+    return type(error).__name__

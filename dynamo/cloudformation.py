@@ -1,0 +1,61 @@
+"""The tables as a CloudFormation template, for those who make theirs that way.
+
+Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dynamo.tables import Table
+
+
+def template(tables: Iterable[Table]) -> dict[str, Any]:
+    """The template of `tables`, ready for `json.dumps`; costs no request.
+
+    A table outlives its stack, and its removal from the template: accounts are in there.
+    """
+    resources: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+    for table in tables:
+        logical_id = _logical_id(table)
+        resources[logical_id] = {
+            "Type": "AWS::DynamoDB::Table",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": _properties(table),
+        }
+        outputs[f"{logical_id}Name"] = {"Value": {"Ref": logical_id}}
+        outputs[f"{logical_id}Arn"] = {"Value": {"Fn::GetAtt": [logical_id, "Arn"]}}
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Description": "The DynamoDB tables of the site, printed by manage.py cloudformation",
+        "Resources": resources,
+        "Outputs": outputs,
+    }
+
+
+def _properties(table: Table) -> dict[str, Any]:
+    properties = {
+        "TableName": table.name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": table.key_schema,
+        "AttributeDefinitions": table.attribute_definitions,
+        "SSESpecification": {"SSEEnabled": True},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+        "DeletionProtectionEnabled": True,
+    }
+    if table.ttl_attribute:
+        properties["TimeToLiveSpecification"] = {
+            "AttributeName": table.ttl_attribute,
+            "Enabled": True,
+        }
+    return properties
+
+
+def _logical_id(table: Table) -> str:
+    # Letters and digits only; without the prefix, so that it is the same in every environment.
+    words = re.split(r"[^a-zA-Z0-9]+", table.base_name)
+    return "".join(word[:1].upper() + word[1:] for word in words) + "Table"

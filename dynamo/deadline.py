@@ -1,0 +1,36 @@
+"""How long we may go on trying, for one operation and for a whole page.
+
+A page is several requests in a row; each could use up its own patience, and the visitor would
+wait for the sum. So a page opens one deadline, and every operation inside it keeps to that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+#: How long one operation is repeated. The last attempt may begin just before its end.
+OPERATION_SECONDS = 5.0
+
+_ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Let every operation in the body share one deadline, `seconds` from now."""
+    ends_at = time.monotonic() + seconds
+    outer = _ends_at.get()
+    token = _ends_at.set(ends_at if outer is None else min(outer, ends_at))
+    try:
+        yield
+    finally:
+        _ends_at.reset(token)
+
+
+def operation_ends_at() -> float:
+    """The `time.monotonic()` after which an operation that begins now starts no new attempt."""
+    own = time.monotonic() + OPERATION_SECONDS
+    shared = _ends_at.get()
+    return own if shared is None else min(own, shared)

@@ -1,0 +1,124 @@
+"""What can go wrong on the way to DynamoDB.
+
+DynamoError
+├── Unavailable            no usable answer in time: unreachable, throttled, failing
+├── Rejected               DynamoDB refused the request itself: rights, size, a malformed key
+│   └── TableMissing       a table of ours is not there
+├── ConditionFailed        the condition of a single write was false
+├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
+├── TableMismatch          a table stands under our name, but with another key
+└── LocalEngineFailed      the local engine did not start
+
+Refused (ExceptionGroup)   several writes of one transaction were refused, each with its error
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+class DynamoError(Exception):
+    """Base of every error that this package raises on its own account."""
+
+
+class Unavailable(DynamoError):
+    """DynamoDB gave no usable answer within the deadline.
+
+    `maybe_written` is true where a write may have arrived all the same: its reply was lost.
+    """
+
+    def __init__(self, operation: str, reason: str, *, maybe_written: bool = False) -> None:
+        super().__init__(operation, reason)
+        self.operation = operation
+        self.reason = reason
+        self.maybe_written = maybe_written
+
+    def __str__(self) -> str:
+        text = f"DynamoDB gave no answer to {self.operation} in time ({self.reason})."
+        return f"{text} It may have been written all the same." if self.maybe_written else text
+
+
+class Rejected(DynamoError):
+    """DynamoDB understood the request and will not do it, now or later."""
+
+    def __init__(self, operation: str, code: str, message: str) -> None:
+        super().__init__(operation, code, message)
+        self.operation = operation
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"DynamoDB refused {self.operation}: {self.code}: {self.message}"
+
+
+class TableMissing(Rejected):
+    """A table is not there; `manage.py createtables` makes it."""
+
+    def __str__(self) -> str:
+        return "A DynamoDB table is missing: run manage.py createtables (and check --tag dynamodb)."
+
+
+class ConditionFailed(DynamoError):
+    """The condition of a single write was false, so nothing was written.
+
+    `repeated` is true where an earlier attempt of the same write may have arrived: what made the
+    condition false may then be our own work, and the caller looks.
+    """
+
+    def __init__(self, operation: str, *, repeated: bool) -> None:
+        super().__init__(operation)
+        self.operation = operation
+        self.repeated = repeated
+
+
+@dataclass(frozen=True)
+class CancellationReason:
+    """Why one action of a transaction was refused; `item` is what is stored, None if absent."""
+
+    code: str
+    message: str
+    item: dict[str, Any] | None
+
+
+class TransactionCancelled(DynamoError):
+    """A transaction was refused for good; `reasons` has one entry per action, in their order."""
+
+    def __init__(self, operation: str, reasons: list[CancellationReason]) -> None:
+        super().__init__(operation, reasons)
+        self.operation = operation
+        self.reasons = reasons
+
+    def __str__(self) -> str:
+        codes = ", ".join(reason.code for reason in self.reasons)
+        return f"{self.operation} was cancelled: {codes}"
+
+
+class TableMismatch(DynamoError):
+    """A table stands under our name, but with another key; only making it anew would help.
+
+    Both keys are written as in `series (S), number (N)`.
+    """
+
+    def __init__(self, table: str, *, stored: str, declared: str) -> None:
+        super().__init__(table, stored, declared)
+        self.table = table
+        self.stored = stored
+        self.declared = declared
+
+    def __str__(self) -> str:
+        return f"The table {self.table} has the key {self.stored}; the models need {self.declared}."
+
+
+class LocalEngineFailed(DynamoError):
+    """The local engine did not start; the message says why in one line."""
+
+
+class Refused(ExceptionGroup[Exception]):
+    """Several writes of one transaction were refused: the `otherwise` error of each.
+
+    A single refusal is raised as its own error, not in a group. `except*` catches both.
+    """
+
+    def derive(self, excs: Any) -> Refused:
+        return Refused(self.message, excs)

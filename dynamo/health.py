@@ -1,0 +1,35 @@
+"""Whether the process is alive, and whether it reaches its tables."""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+
+from dynamo.cache import CacheItem
+from dynamo.client import send
+from dynamo.deadline import within
+from dynamo.exceptions import DynamoError
+
+HEALTH_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 `ok` when one GetItem answers, else 503. Costs 1 request, 1 read unit."""
+    try:
+        with within(HEALTH_SECONDS):
+            send("GetItem", {"TableName": CacheItem.table(), "Key": {"key": {"S": "healthz"}}})
+    except DynamoError as error:
+        logger.warning("Unhealthy: %s", error)
+        return HttpResponse("unavailable\n", status=503, content_type="text/plain")
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@never_cache
+def livez(request: HttpRequest) -> HttpResponse:
+    """200 `ok`: this process answers. Touches nothing."""
+    return HttpResponse("ok\n", content_type="text/plain")

@@ -1,0 +1,56 @@
+"""What all our commands share: how they end when something outside of them goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError
+
+from dynamo.exceptions import DynamoError
+
+# What a shell shows for a program that the signal itself ended: 128 + SIGINT, 128 + SIGPIPE.
+INTERRUPTED = 130
+READER_LEFT = 141
+
+
+class DynamoCommandMixin(BaseCommand):
+    """Goes before a command: says in one line on stderr why DynamoDB did not do it, and exits 1.
+
+    Ctrl-C ends it with 130, a reader that leaves (`| head`) with 141; both without a word.
+    """
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command.
+
+        Raises:
+            CommandError: what DynamoDB, or the way to it, refused.
+        """
+        try:
+            return super().execute(*args, **options)
+        except DynamoError as error:
+            raise CommandError(" ".join(str(error).split())) from error
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run the command as typed."""
+        try:
+            try:
+                super().run_from_argv(argv)
+            finally:
+                # Here, where it can be caught, and not when Python closes its streams.
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            _leave_quietly()
+
+
+class DynamoCommand(DynamoCommandMixin):
+    """The base of our own commands."""
+
+
+def _leave_quietly() -> NoReturn:
+    # Python flushes once more at its end. Source: docs.python.org, "Note on SIGPIPE".
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(READER_LEFT)

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+from django.core.management.commands import migrate
+
+from dynamo.management.migrations import NothingToMigrate
+
+
+class Command(NothingToMigrate, migrate.Command):
+    help = "Says that there is nothing to migrate; createtables makes the tables."

@@ -1,0 +1,86 @@
+"""A page for the time when DynamoDB does not answer, and a limit to how long a page waits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from typing import cast
+
+from django.conf import settings
+from django.contrib.sessions import middleware as sessions
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
+from django.utils.log import log_response
+
+from dynamo.deadline import within
+from dynamo.exceptions import TableMissing, Unavailable
+
+RETRY_AFTER_SECONDS = 5
+
+logger = logging.getLogger(__name__)
+
+
+class AvailabilityMiddleware(MiddlewareMixin):
+    """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`; a view that gets no answer gives a 503.
+
+    It stands before every middleware that talks to DynamoDB.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Answer `request` within the page's deadline."""
+        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+            return self.__acall__(request)
+        with within(settings.DYNAMODB_PAGE_SECONDS):
+            return self.get_response(request)
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer `request` within the page's deadline, asynchronously."""
+        with within(settings.DYNAMODB_PAGE_SECONDS):
+            return await cast(Awaitable[HttpResponseBase], self.get_response(request))
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The 503 page for what a view raised because of DynamoDB; else None."""
+        if isinstance(error, (Unavailable, TableMissing)):
+            return unavailable(request, error)
+        return None
+
+
+class SessionMiddleware(sessions.SessionMiddleware):
+    """Django's, which saves the session after the view: without an answer that is a 503 too.
+
+    A session that was ended while the view ran is Django's `SessionInterrupted`, a 400: what the
+    view wrote is written, and a redirect to the sign-in page would hide that.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """`response` with the session saved and its cookie set, or the 503 page."""
+        try:
+            return super().process_response(request, response)
+        except (Unavailable, TableMissing) as error:
+            return unavailable(request, error)
+
+
+def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> HttpResponse:
+    """The page that asks to try again in a moment; logs `error` in one line.
+
+    It is rendered without the request, so that no context processor asks DynamoDB for the user.
+    """
+    response = HttpResponse(
+        render_to_string("503.html"),
+        status=503,
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS), "Cache-Control": "no-store"},
+    )
+    # A missing table does not pass by itself. Marked as logged, or Django logs a second line.
+    log_response(
+        "%s %s: %s",
+        request.method,
+        request.path,
+        str(error),
+        response=response,
+        request=request,
+        logger=logger,
+        level="error" if isinstance(error, TableMissing) else "warning",
+    )
+    return response

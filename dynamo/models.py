@@ -1,0 +1,124 @@
+"""The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
+
+PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
+another wrote meanwhile. Here an item is inserted once, under the condition that it is absent, and
+from then on changed by updates of single attributes, each under a condition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from pynamodb.connection import Connection
+from pynamodb.connection.base import MetaTable
+from pynamodb.connection.table import TableConnection
+from pynamodb.expressions.update import Action
+from pynamodb.models import Model as PynamoModel
+
+from dynamo.client import send
+
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+PARTITION_KEY_MAX_BYTES = 2048
+TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
+Item = dict[str, dict[str, Any]]
+"""An item as on the wire: attribute names to typed values, `{"pk": {"S": "…"}}`."""
+
+
+class SharedConnection(Connection):
+    """PynamoDB's builder of requests; the sending is left to `dynamo.client`."""
+
+    def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
+        return send(operation_name, operation_kwargs)
+
+
+class Model(PynamoModel):
+    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`."""
+
+    #: The item as it was last read or written; what a change is compared with.
+    stored: Item
+
+    #: The attribute that DynamoDB's TTL sweeps by, as stored; None where nothing expires.
+    ttl_attribute: ClassVar[str | None] = None
+
+    @classmethod
+    def table(cls) -> str:
+        """The table's full name, prefix included."""
+        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"  # type: ignore[attr-defined]  # every table's model has a Meta
+
+    @classmethod
+    def key_attribute_names(cls) -> list[str]:
+        """The names of the key attributes as stored: the partition key, then any sort key."""
+        keys = sorted(cls._get_schema()["key_schema"], key=lambda key: key["KeyType"] != "HASH")
+        return [key["AttributeName"] for key in keys]
+
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        cached = cls.__dict__.get("_connection")
+        if cached is None or cached.table_name != cls.table():
+            schema = cls._get_schema()
+            cached = TableConnection(cls.table())
+            cached.connection = SharedConnection()
+            cached.connection.add_meta_table(
+                MetaTable(
+                    {
+                        "TableName": cls.table(),
+                        "KeySchema": schema["key_schema"],
+                        "AttributeDefinitions": schema["attribute_definitions"],
+                    }
+                )
+            )
+            cls._connection = cached
+        return cached  # type: ignore[no-any-return]  # PynamoDB's own class attribute
+
+    @classmethod
+    def from_raw_data(cls, data: Item) -> Self:
+        """The object for an item as on the wire."""
+        item = super().from_raw_data(data)
+        item.stored = data
+        return item
+
+    def deserialize(self, attribute_values: Item) -> None:
+        """Take the values of an item as on the wire (PynamoDB calls this after an update)."""
+        super().deserialize(attribute_values)
+        self.stored = attribute_values
+
+    def insert(self) -> None:
+        """Put the item under the condition that its key is absent.
+
+        Costs 1 request, 1 write unit per KB.
+
+        Raises:
+            ConditionFailed: an item has this key already.
+        """
+        key = type(self)._hash_key_attribute()
+        super().save(condition=key.does_not_exist())
+        self.stored = self.to_dynamodb_dict()
+
+    def save(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: a whole item is never put over what another may have written meanwhile."""
+        raise TypeError(
+            "Items are inserted, then updated attribute by attribute; see dynamo.models."
+        )
+
+    @classmethod
+    def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
+        """The update actions that give Python attributes their `values`; None removes one."""
+        attributes = cls.get_attributes()
+        return [
+            attributes[name].remove() if value is None else attributes[name].set(value)
+            for name, value in values.items()
+        ]
+
+
+def all_models() -> Iterator[type[Model]]:
+    """Every model that names a table, in the order of their definition."""
+    waiting = list(Model.__subclasses__())
+    while waiting:
+        model = waiting.pop(0)
+        waiting = model.__subclasses__() + waiting
+        if getattr(getattr(model, "Meta", None), "table_name", None):
+            yield model

@@ -1,0 +1,105 @@
+"""Which failures mean "again", and which requests may be sent again.
+
+botocore would repeat by kind of error alone. Whether repeating is right depends on the request
+as well: an `ADD` whose reply was lost may have counted already. So botocore's own retries are
+off, and this is the one place that decides.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ChecksumError,
+    ClientError,
+    ConnectionError,
+    HTTPClientError,
+)
+
+FIRST_PAUSE_SECONDS = 0.025
+LONGEST_PAUSE_SECONDS = 1.0
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+_THROTTLED = {
+    "LimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+}
+_CONFLICT = {"TransactionConflictException", "TransactionInProgressException"}
+_SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+_REASONS_TO_REPEAT = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+
+_READS = {
+    "BatchGetItem",
+    "DescribeContinuousBackups",
+    "DescribeTable",
+    "DescribeTimeToLive",
+    "GetItem",
+    "ListTables",
+    "Query",
+    "Scan",
+    "TransactGetItems",
+}
+_COUNTS_UP = re.compile(r"\bADD\b|list_append|[^\s(,=]\s*[+-]\s*[^\s]", re.IGNORECASE)
+
+
+class Fault(Enum):
+    """What a failed attempt says about its request."""
+
+    FINAL = "an answer: the same request would be refused again"
+    NOT_DONE = "passing, and certainly not carried out"
+    MAYBE_DONE = "passing, and perhaps carried out: only the reply was lost"
+
+
+def fault_of(error: BotoCoreError | ClientError) -> Fault:
+    """Judge one failed attempt."""
+    if isinstance(error, ClientError):
+        return _fault_of_answer(error)
+    if isinstance(error, ConnectionError):
+        return Fault.NOT_DONE
+    if isinstance(error, (HTTPClientError, ChecksumError)):
+        return Fault.MAYBE_DONE
+    return Fault.FINAL
+
+
+def _fault_of_answer(error: ClientError) -> Fault:
+    code = error.response.get("Error", {}).get("Code", "")
+    if code in _THROTTLED or code in _CONFLICT:
+        return Fault.NOT_DONE
+    if code == "TransactionCanceledException":
+        reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
+        again = any(reason.get("Code") in _REASONS_TO_REPEAT for reason in reasons)
+        return Fault.NOT_DONE if again else Fault.FINAL
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return Fault.MAYBE_DONE if code in _SERVER_FAULT or status >= 500 else Fault.FINAL
+
+
+def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
+    """Whether sending `request` twice does no more than sending it once.
+
+    Reads are; a transaction is, by its client request token; a write that sets or removes is. An
+    update that counts up from what is stored (`ADD`, `+`, `-`, `list_append`) is not.
+    """
+    if operation in _READS:
+        return True
+    if operation == "TransactWriteItems":
+        return "ClientRequestToken" in request
+    return not _COUNTS_UP.search(request.get("UpdateExpression", ""))
+
+
+def pause_seconds(attempt: int) -> float:
+    """How long to wait after the attempt numbered `attempt` (0, 1, …): full jitter.
+
+    Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+    """
+    ceiling = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 10))
+    return random.uniform(0, ceiling)  # noqa: S311 - spreads load, guards no secret

@@ -1,0 +1,8 @@
+"""What others may listen to."""
+
+from django.dispatch import Signal
+
+#: Sent after every request to DynamoDB, retries included, answered or not.
+#: Arguments: operation (str), request (dict), response (dict, or None where it failed),
+#: seconds (float).
+request_sent = Signal()

@@ -1,0 +1,200 @@
+"""The tables as the models declare them, and how they are made.
+
+Nobody lists the tables: each model names its own, and a declaration of unique attributes may name
+a second one for its guards. Commands, checks and the template read them from here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from dynamo import cache  # noqa: F401 - defines the model of its table, which no app's models do
+from dynamo.client import send
+from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
+from dynamo.features import features_of
+from dynamo.models import TABLE_NAME_PATTERN, Model, all_models
+from dynamo.unique import UniqueAttributes
+
+#: AWS makes a table within seconds; this is far beyond, and still ends.
+READY_SECONDS = 120.0
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class KeyAttribute:
+    """One attribute of a table's key: `role` is HASH or RANGE, `type` is S, N or B."""
+
+    name: str
+    role: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.type})"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as declared. `base_name` is its name without the prefix.
+
+    `ttl_attribute` is the stored attribute that TTL sweeps by, None where nothing expires.
+    """
+
+    name: str
+    base_name: str
+    key: tuple[KeyAttribute, ...]
+    ttl_attribute: str | None = None
+
+    def __post_init__(self) -> None:
+        if not TABLE_NAME_PATTERN.fullmatch(self.name):
+            raise ImproperlyConfigured(
+                f"{self.name!r} is no name for a table: DynamoDB takes 3 to 255 letters, digits, "
+                "and the signs _ - . (DYNAMODB_TABLE_PREFIX is part of it)."
+            )
+
+    @property
+    def key_schema(self) -> list[dict[str, str]]:
+        """The key as in CreateTable and in CloudFormation."""
+        return [{"AttributeName": part.name, "KeyType": part.role} for part in self.key]
+
+    @property
+    def attribute_definitions(self) -> list[dict[str, str]]:
+        """The key attributes' types as in CreateTable and in CloudFormation."""
+        return [{"AttributeName": part.name, "AttributeType": part.type} for part in self.key]
+
+
+def all_tables() -> list[Table]:
+    """Every table that the installed apps need, by name; costs no request.
+
+    Raises:
+        ImproperlyConfigured: a name that DynamoDB does not take, or models that disagree.
+    """
+    models = set(all_models())
+    for model in list(models):
+        declarations = (each for each in vars(model).values() if isinstance(each, UniqueAttributes))
+        models.update(declaration.guard_model for declaration in declarations)
+    return merged(_table_of(model) for model in models)
+
+
+def merged(tables: Iterable[Table]) -> list[Table]:
+    """One table for each name, in the order of names; an item kind may leave TTL to another.
+
+    Raises:
+        ImproperlyConfigured: two declarations of one table differ in the key, or in TTL.
+    """
+    by_name: dict[str, Table] = {}
+    for table in tables:
+        other = by_name.get(table.name, table)
+        ttl_attributes = {table.ttl_attribute, other.ttl_attribute} - {None}
+        if table.key != other.key or len(ttl_attributes) > 1:
+            raise ImproperlyConfigured(
+                f"Two models disagree on the key or the TTL attribute of the table {table.name}."
+            )
+        by_name[table.name] = table if table.ttl_attribute else other
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _table_of(model: type[Model]) -> Table:
+    schema = model._get_schema()
+    return Table(
+        name=model.table(),
+        base_name=model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX),
+        key=_key_of(schema["key_schema"], schema["attribute_definitions"]),
+        ttl_attribute=model.ttl_attribute,
+    )
+
+
+def _key_of(
+    key_schema: list[dict[str, str]], attribute_definitions: list[dict[str, str]]
+) -> tuple[KeyAttribute, ...]:
+    types = {each["AttributeName"]: each["AttributeType"] for each in attribute_definitions}
+    parts = [
+        KeyAttribute(each["AttributeName"], each["KeyType"], types[each["AttributeName"]])
+        for each in key_schema
+    ]
+    return tuple(sorted(parts, key=lambda part: part.role))  # HASH, then RANGE
+
+
+def verify(table: Table) -> None:
+    """Return where the table stands with its key. Costs 1 request.
+
+    Raises:
+        TableMissing: it does not stand.
+        TableMismatch: it stands with another key.
+    """
+    _demand_key(table, send("DescribeTable", {"TableName": table.name})["Table"])
+
+
+def create(table: Table) -> list[str]:
+    """Make the table, or what it lacks; says in sentences what was done, [] if nothing was due.
+
+    A new table is on-demand and encrypted. It, or the one found, gets deletion protection,
+    point-in-time recovery and TTL, each where the engine knows it. Harmless to repeat, and to run
+    twice at once. Costs 4 requests where all is there.
+
+    Raises:
+        TableMismatch: a table stands there with another key.
+        Unavailable: the table, or one of its features, was not ready within two minutes.
+        Rejected: rights are missing.
+    """
+    done = []
+    try:
+        verify(table)
+    except TableMissing:
+        if _make(table):
+            done.append(f"Created the table {table.name}.")
+    _demand_key(table, _wait_until_active(table))
+    for feature in features_of(table.name, table.ttl_attribute):
+        if feature.turn_on(READY_SECONDS):
+            done.append(f"Turned on {feature.name} for the table {table.name}.")
+    return done
+
+
+def _make(table: Table) -> bool:
+    """Whether it was this call that made the table, and not a rival's."""
+    request = {
+        "TableName": table.name,
+        "KeySchema": table.key_schema,
+        "AttributeDefinitions": table.attribute_definitions,
+        "BillingMode": "PAY_PER_REQUEST",
+        "SSESpecification": {"Enabled": True},
+        "DeletionProtectionEnabled": True,
+    }
+    try:
+        send("CreateTable", request)
+    except Rejected as error:
+        if error.code != "ResourceInUseException":
+            raise
+        return False
+    return True
+
+
+def _wait_until_active(table: Table) -> dict[str, Any]:
+    ends_at = time.monotonic() + READY_SECONDS
+    while True:
+        try:
+            description: dict[str, Any] = send("DescribeTable", {"TableName": table.name})["Table"]
+        except TableMissing:
+            status = "not visible"  # DescribeTable may lag behind CreateTable
+        else:
+            status = description["TableStatus"]
+            if status == "ACTIVE":
+                return description
+        if time.monotonic() > ends_at:
+            raise Unavailable("CreateTable", f"{table.name} is still {status}")
+        time.sleep(POLL_SECONDS)
+
+
+def _demand_key(table: Table, description: dict[str, Any]) -> None:
+    stored = _key_of(description["KeySchema"], description["AttributeDefinitions"])
+    if stored != table.key:
+        raise TableMismatch(
+            table.name,
+            stored=", ".join(map(str, stored)),
+            declared=", ".join(map(str, table.key)),
+        )

@@ -1,0 +1,170 @@
+"""Several writes, all or none: one TransactWriteItems, each write with its own error.
+
+Nobody else counts cancellation reasons. A service says, beside each write, what it means when the
+condition of that write is false:
+
+    with Transaction() as write:
+        write.put(guard, Guard.pk.does_not_exist(), otherwise=EmailTaken(email))
+        write.update(user, [User.email.set(email)], unchanged, otherwise=StaleUser(user.pk))
+
+Source: "Amazon DynamoDB Transactions: How it works",
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from dynamo.client import send
+from dynamo.exceptions import Refused, Rejected, TransactionCancelled
+from dynamo.models import Item, Model
+
+_ALL_OLD = "ALL_OLD"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One write whose condition was false: the error it means, and what is stored (or None)."""
+
+    item: Model
+    error: Exception
+    stored: Item | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Write:
+    item: Model
+    action: dict[str, Any]
+    otherwise: Exception | None
+
+
+class Transaction:
+    """Collects writes and commits them at the end of its `with` block (or by `commit`).
+
+    An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs one
+    request and two write units per KB of each item; refused transactions cost the same. The
+    client request token is drawn when the bytes are complete and kept while they are repeated, so
+    a commit whose reply was lost happens once.
+
+    Raises (from the block's end, or `commit`):
+        the `otherwise` error of the refused write; Refused, a group of them, where several were.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+
+    def __init__(self) -> None:
+        self._writes: list[_Write] = []
+        #: Filled by a refused commit, in the order of the writes.
+        self.refusals: list[Refusal] = []
+
+    def put(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
+        """Put the whole `item` where `condition` holds."""
+        request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"Put": request}, otherwise))
+
+    def update(
+        self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Exception
+    ) -> None:
+        """Apply `actions` to the stored item that has `item`'s key, where `condition` holds."""
+        request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"Update": request}, otherwise))
+
+    def delete(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
+        """Delete the stored item that has `item`'s key, where `condition` holds."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"Delete": request}, otherwise))
+
+    def delete_if(self, item: Model, condition: Condition) -> None:
+        """Delete the stored item where `condition` holds, else leave it and go on without.
+
+        Where writes of this kind alone are refused, the transaction is sent again without them.
+        """
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"Delete": request}, None))
+
+    def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
+        """Write nothing to the item that has `item`'s key, but demand that `condition` holds."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"ConditionCheck": request}, otherwise))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit()
+
+    def commit(self) -> None:
+        """Send everything that was collected; with nothing collected, do nothing."""
+        writes = self._writes
+        while writes:
+            try:
+                self._send(writes)
+            except TransactionCancelled as cancelled:
+                refused = _refused(writes, cancelled)
+                self.refusals = [
+                    Refusal(write.item, write.otherwise, stored)
+                    for write, stored in refused
+                    if write.otherwise is not None
+                ]
+                if self.refusals:
+                    raise _one_or_all(self.refusals) from cancelled
+                dropped = [write for write, _stored in refused]
+                writes = [write for write in writes if write not in dropped]
+            else:
+                return
+
+    def _send(self, writes: list[_Write]) -> None:
+        request = {
+            "TransactItems": [write.action for write in writes],
+            "ClientRequestToken": str(uuid.uuid4()),
+        }
+        send("TransactWriteItems", request)
+
+    def refusal_of(self, item: Model) -> Refusal | None:
+        """The refusal of the write to `item` (that very object), if it was refused."""
+        return next((refusal for refusal in self.refusals if refusal.item is item), None)
+
+
+def _refused(
+    writes: list[_Write], cancelled: TransactionCancelled
+) -> list[tuple[_Write, Item | None]]:
+    """The writes whose condition was false, with what is stored in their place."""
+    refused = []
+    for write, reason in zip(writes, cancelled.reasons, strict=True):
+        if reason.code == "ConditionalCheckFailed":
+            refused.append((write, reason.item or None))
+        elif reason.code != "None":
+            raise Rejected(cancelled.operation, reason.code, reason.message) from cancelled
+    return refused
+
+
+def _one_or_all(refusals: list[Refusal]) -> Exception:
+    if len(refusals) == 1:
+        return refusals[0].error
+    errors = [refusal.error for refusal in refusals]
+    return Refused("Several writes of one transaction were refused", errors)
+
+
+def read_together(items: list[Model]) -> list[Item | None]:
+    """What is stored under the keys of `items`, all at one instant; None where nothing is.
+
+    Unlike Query, Scan and BatchGetItem this is isolated from transactions: it sees each of them
+    whole or not at all. At most 100 items. Costs 1 request, 2 read units per 4 KB of each item.
+    """
+    gets = []
+    for item in items:
+        request = item.get_delete_kwargs_from_instance()
+        gets.append({"Get": {"TableName": request["TableName"], "Key": request["Key"]}})
+    answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
+    return [answer.get("Item") or None for answer in answers]

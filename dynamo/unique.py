@@ -1,0 +1,176 @@
+"""Unique attributes: guard items that make DynamoDB keep more than the primary key unique.
+
+Declared once, on the model:
+
+    class User(Model):
+        unique = UniqueAttributes(username=comparable_username, email=comparable_email)
+
+For each value of a declared attribute there is one guard item, whose key is the attribute's stored
+name and the value as compared, `email#ann@example.com`, and whose `owner` is the primary key it
+belongs to. Item and guards are written in one transaction, so two items never hold one value.
+
+The guards stand in the model's own table, or in a second one: `UniqueAttributes(table="…", …)`.
+
+Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog.
+The `owner` is ours: it answers look-ups, keeps one item from freeing another's value, and lets an
+operation whose reply was lost recognise its own work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+
+from dynamo.models import PARTITION_KEY_MAX_BYTES, Model
+from dynamo.transaction import Transaction
+
+M = TypeVar("M", bound=Model)
+
+Normalise = Callable[[str], str]
+"""Makes of a value the form in which two values are compared. Raises ValueError if it has none."""
+
+Taken = Callable[[str, str], Exception]
+"""Makes the error for an attribute's name and a value that another item holds."""
+
+SEPARATOR = "#"
+
+
+class Guard(Model):
+    """The base of guard items; each declaration derives one for its table.
+
+    `expires` (epoch seconds) and `reservation` are there while a value is only reserved.
+    """
+
+    pk: UnicodeAttribute
+    owner = UnicodeAttribute()
+    expires = NumberAttribute(null=True)
+    reservation = UnicodeAttribute(null=True)
+
+
+class UniqueAttributes(Generic[M]):
+    """The declaration, and all that follows from it: keys, look-ups, and writes of guards.
+
+    `normalise` gives, for each attribute's Python name, the function that makes values
+    comparable; `table` names the second table where the guards are to stand in one. The model's
+    primary key is a partition key alone, a string without `#`.
+    """
+
+    def __init__(self, *, table: str | None = None, **normalise: Normalise) -> None:
+        self._table = table
+        self.normalise = normalise
+
+    def __set_name__(self, model: type[M], name: str) -> None:
+        self.model = model
+
+    @cached_property
+    def guard_model(self) -> type[Guard]:
+        """The model of this declaration's guard items."""
+        key_name = "pk" if self._table else self.model.key_attribute_names()[0]
+        return type(
+            f"{self.model.__name__}Guard",
+            (Guard,),
+            {
+                "Meta": type("Meta", (), {"table_name": self._table or self.model.Meta.table_name}),  # type: ignore[attr-defined]  # every table's model has a Meta
+                "pk": UnicodeAttribute(hash_key=True, attr_name=key_name),
+                "__module__": self.model.__module__,
+            },
+        )
+
+    def key(self, name: str, value: str) -> str:
+        """The key of the guard item for `value` of the attribute `name`.
+
+        Raises:
+            ValueError: the value cannot be compared, or its key is over 2,048 bytes.
+        """
+        key = f"{self._stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
+        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+            raise ValueError(f"The value of {name} is too long to be kept unique.")
+        return key
+
+    def keys_of(self, item: M) -> dict[str, str]:
+        """The guard keys that `item` must have, by attribute name; an empty value needs none."""
+        values = {name: getattr(item, name) for name in self.normalise}
+        return {name: self.key(name, value) for name, value in values.items() if value}
+
+    def guard(self, key: str, owner: str) -> Guard:
+        """The guard item with this key as it is written for `owner`."""
+        return self.guard_model(key, owner=owner)
+
+    def owner_of(self, item: M) -> str:
+        """What guards name as the owner: the item's primary key."""
+        return str(getattr(item, self._key_name()))
+
+    def get(self, name: str, value: str) -> M:
+        """The item that holds `value` of the attribute `name`, in whatever spelling.
+
+        A guard alone proves nothing: the item found must still carry the value. Costs 2 requests
+        and 2 read units, 1 each where nobody holds the value.
+
+        Raises:
+            DoesNotExist (the model's): nobody holds it.
+        """
+        try:
+            key = self.key(name, value)
+            guard = self.guard_model.get(key)
+            item: M = self.model.get(guard.owner)
+        except (ValueError, self.guard_model.DoesNotExist):
+            raise self.model.DoesNotExist from None
+        if guard.reservation or self.keys_of(item).get(name) != key:
+            raise self.model.DoesNotExist
+        return item
+
+    def claim(self, write: Transaction, item: M, taken: Taken) -> None:
+        """Let `write` put a guard for each value of the new `item`."""
+        for name, key in self.keys_of(item).items():
+            guard = self.guard(key, self.owner_of(item))
+            absent = self.guard_model.pk.does_not_exist()
+            write.put(guard, absent, otherwise=taken(name, getattr(item, name)))
+
+    def moves(self, item: M, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+        """Which guards move when `item` takes `values`: name to (old key, new key).
+
+        A key is empty where there is no value. A value that changes only in spelling moves
+        nothing.
+        """
+        old_keys = self.keys_of(item)
+        moves = {}
+        for name in self.normalise.keys() & values.keys():
+            old = old_keys.get(name, "")
+            new = self.key(name, values[name]) if values[name] else ""
+            if old != new:
+                moves[name] = (old, new)
+        return moves
+
+    def move(self, write: Transaction, item: M, values: Mapping[str, Any], taken: Taken) -> None:
+        """Let `write` free the guards of `item` that `values` replace, and put those of `values`."""
+        guard = self.guard_model
+        owner = self.owner_of(item)
+        for name, (old, new) in self.moves(item, values).items():
+            if old:
+                self._free(write, old, owner)
+            if new:
+                free_or_ours = guard.pk.does_not_exist() | (guard.owner == owner)
+                error = taken(name, values[name])
+                write.put(self.guard(new, owner), free_or_ours, otherwise=error)
+
+    def free(self, write: Transaction, item: M) -> None:
+        """Let `write` delete every guard of `item`."""
+        for key in self.keys_of(item).values():
+            self._free(write, key, self.owner_of(item))
+
+    def _free(self, write: Transaction, key: str, owner: str) -> None:
+        # A guard that is another's, or gone, was damaged from outside: `checkguards` tells. It
+        # must not keep its owner from changing or leaving.
+        guard = self.guard_model
+        write.delete_if(self.guard(key, owner), guard.owner == owner)
+
+    def _key_name(self) -> str:
+        name = self.model._hash_keyname
+        assert name is not None
+        return name
+
+    def _stored_name(self, name: str) -> str:
+        return str(self.model.get_attributes()[name].attr_name)

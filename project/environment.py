@@ -1,0 +1,109 @@
+"""The environment, read strictly: what is missing or malformed is said by name, all at once.
+
+django-environ reads `.env` and parses; it takes `maybe` for false and an empty key for a key. A
+site must not start on such a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import environ
+
+T = TypeVar("T")
+
+_TRUE = {"1", "on", "true", "yes"}
+_FALSE = {"", "0", "off", "false", "no"}
+
+
+class Environment:
+    """Reads variables and collects what is wrong with them; `stop_if_wrong` says it and ends."""
+
+    def __init__(self) -> None:
+        self._env = environ.Env()
+        self._wrong: list[str] = []
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """on, true, yes, 1 — or off, false, no, 0."""
+        text = self._env.str(name, default="on" if default else "off").strip().lower()
+        if text not in _TRUE | _FALSE:
+            self._complain(name, "is neither on nor off")
+        return text in _TRUE
+
+    def text(
+        self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
+    ) -> str:
+        """A string; `check` says what is wrong with it, or nothing."""
+        value = self._env.str(name, default=default).strip()
+        if value and check and (wrong := check(value)):
+            self._complain(name, wrong)
+        return value
+
+    def required(
+        self, name: str, *, needed: bool, check: Callable[[str], str] | None = None
+    ) -> str:
+        """A string that must be there where it is `needed`."""
+        value = self.text(name, check=check)
+        if needed and not value:
+            self._complain(name, "is not set")
+        return value
+
+    def names(self, name: str, *, check: Callable[[str], str] | None = None) -> list[str]:
+        """A comma-separated list."""
+        values = [value.strip() for value in self._env.list(name, default=[]) if value.strip()]
+        for value in values:
+            if check and (wrong := check(value)):
+                self._complain(name, wrong)
+        return values
+
+    def number(self, name: str, *, default: int) -> int:
+        """A positive whole number."""
+        text = self._env.str(name, default=str(default)).strip()
+        if not (text.isascii() and text.isdigit() and int(text) > 0):
+            self._complain(name, "is not a positive whole number")
+            return default
+        return int(text)
+
+    def email(self, name: str, *, default: str) -> dict[str, Any]:
+        """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
+        try:
+            return dict(self._env.email_url(name, default=default))
+        except (KeyError, ValueError, environ.ImproperlyConfigured):
+            self._complain(name, "is no mail URL such as smtp+tls://user:password@host:587")
+            return {}
+
+    def _complain(self, name: str, wrong: str) -> None:
+        self._wrong.append(f"{name} {wrong}")
+
+    def complain(self, name: str, wrong: str) -> None:
+        """Add a finding of the caller's own."""
+        self._complain(name, wrong)
+
+    def stop_if_wrong(self) -> None:
+        """End the start with one line where anything was wrong.
+
+        SystemExit, not an exception of Django's: `manage.py`, WSGI servers and scripts all show
+        it as that one line.
+        """
+        if self._wrong:
+            raise SystemExit(f"The site cannot start: {'; '.join(self._wrong)}.")
+
+
+def is_origin(value: str) -> str:
+    """What is wrong with a CSRF origin such as https://www.example.com."""
+    parts = urlsplit(value)
+    return (
+        "" if parts.scheme in {"http", "https"} and parts.netloc else f"has no origin in {value!r}"
+    )
+
+
+def is_url(value: str) -> str:
+    """What is wrong with an endpoint's URL."""
+    try:
+        parts = urlsplit(value)
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    return "" if whole else f"is no http or https URL: {value!r}"

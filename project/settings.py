@@ -1,0 +1,194 @@
+"""Settings. The environment (and `.env` beside manage.py) is read here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import botocore.session
+import environ
+import phonenumbers
+
+from project.environment import Environment, is_origin, is_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+environ.Env.read_env(BASE_DIR / ".env")
+env = Environment()
+
+
+def _is_prefix(value: str) -> str:
+    return "" if re.fullmatch(r"[a-zA-Z0-9_.-]{0,200}", value) else "has characters no table has"
+
+
+def _is_phone_region(value: str) -> str:
+    known = value in phonenumbers.SUPPORTED_REGIONS
+    return "" if known else f"is no region such as GB or JP: {value!r}"
+
+
+DEBUG = env.flag("DJANGO_DEBUG")
+PRODUCTION = not DEBUG
+
+SECRET_KEY = env.required("DJANGO_SECRET_KEY", needed=True)
+ALLOWED_HOSTS = env.names("DJANGO_ALLOWED_HOSTS")
+if PRODUCTION and not ALLOWED_HOSTS:
+    env.complain("DJANGO_ALLOWED_HOSTS", "is not set")
+CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
+
+# DynamoDB --------------------------------------------------------------------------------------
+
+DYNAMODB_TABLE_PREFIX = env.text("DYNAMODB_TABLE_PREFIX", check=_is_prefix)
+# Connections that the process keeps open: at least as many as the server has threads.
+DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
+# A page gives up this long after it began; the last attempt then has its time-out on top.
+DYNAMODB_PAGE_SECONDS = 5.5
+
+AWS_REGION = (
+    os.environ.get("AWS_REGION")
+    or os.environ.get("AWS_DEFAULT_REGION")
+    or botocore.session.get_session().get_config_variable("region")
+    or ""
+)
+if PRODUCTION and not AWS_REGION:
+    env.complain("AWS_REGION", "is not set")
+if DEBUG and not AWS_REGION:
+    AWS_REGION = "us-east-1"
+_endpoint = env.text("AWS_ENDPOINT_URL_DYNAMODB", check=is_url) or env.text(
+    "AWS_ENDPOINT_URL", check=is_url
+)
+# The embedded engine serves a checkout under development that names no other.
+DYNAMODB_LOCAL = DEBUG and not _endpoint
+DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
+
+# Django ----------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "accounts",
+    "dynamo",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.forms",
+]
+
+MIDDLEWARE = [
+    "dynamo.middleware.AvailabilityMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dynamo.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "project.urls"
+WSGI_APPLICATION = "project.wsgi.application"
+ASGI_APPLICATION = "project.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+# No relational database: everything is in DynamoDB.
+DATABASES: dict[str, dict[str, str]] = {}
+
+CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
+SESSION_ENGINE = "dynamo.sessions"
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
+    "django.contrib.auth.hashers.BCryptSHA256PasswordHasher",
+    "django.contrib.auth.hashers.ScryptPasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ["username", "email", "full_name"]},
+    },
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "profile"
+LOGOUT_REDIRECT_URL = "home"
+
+# The region whose numbers may be written without their country code; empty: none.
+ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region)
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+# Under development files are found where they lie, and changes are seen.
+WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_AUTOREFRESH = DEBUG
+
+vars().update(
+    env.email("EMAIL_URL", default="smtp://localhost:25" if PRODUCTION else "consolemail://")
+)
+
+# Bodies: forms here are small; a larger one is answered with 400 before it is read.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+
+if PRODUCTION:
+    SECURE_SSL_REDIRECT = True
+    # Health checks come from inside, without TLS.
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^livez$"]
+    SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = True
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    # Only behind a proxy that always sets or strips the header may it be believed.
+    if env.flag("DJANGO_BEHIND_TLS_PROXY"):
+        SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+    # At DEBUG these print whole requests: password hashes and session keys too.
+    "loggers": {
+        name: {"level": "WARNING"} for name in ("botocore", "boto3", "pynamodb", "urllib3")
+    },
+}
+
+env.stop_if_wrong()

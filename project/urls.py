@@ -1,0 +1,13 @@
+"""Every URL of the site."""
+
+from django.urls import include, path
+
+from accounts.views import HomeView
+from dynamo.health import healthz, livez
+
+urlpatterns = [
+    path("", HomeView.as_view(), name="home"),
+    path("accounts/", include("accounts.urls")),
+    path("healthz", healthz, name="healthz"),
+    path("livez", livez, name="livez"),
+]

@@ -1,0 +1,77 @@
+"""Finding an account: through its guards, by whatever it goes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.exceptions import UnknownUser
+from accounts.models import User
+from accounts.services import find_user
+from dynamo.client import send
+from tests.factories import make_user
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.mark.parametrize("who", ["Ann", "ANN", "ａｎｎ", "ann@example.org", "ANN@Example.org"])
+def test_an_account_is_found_in_any_spelling(who: str) -> None:
+    user = make_user(username="ann", email="ann@example.org")
+
+    assert find_user(who) == user
+
+
+def test_an_account_is_found_by_its_key() -> None:
+    user = make_user()
+
+    assert find_user(user.pk) == find_user(user.pk.upper()) == user
+
+
+@pytest.mark.parametrize(
+    "who", ["nobody", "nobody@example.org", "@", "a@[", "", "x" * 3000, "userName#ann", "\x00"]
+)
+def test_nobody_is_found_by_what_nobody_goes_by(who: str) -> None:
+    make_user(username="ann")
+
+    with pytest.raises(UnknownUser):
+        find_user(who)
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
+def test_finding_costs_two_requests_and_two_units(requests_sent: Requests) -> None:
+    make_user(username="ann")
+    requests_sent.clear()
+
+    find_user("ann")
+
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert requests_sent.units == 2
+
+
+def test_a_guard_whose_owner_no_longer_carries_the_value_finds_nobody() -> None:
+    user = make_user(username="ann")
+    send(
+        "PutItem",
+        {
+            "TableName": User.table(),
+            "Item": {"pk": {"S": "userName#stolen"}, "owner": {"S": user.pk}},
+        },
+    )
+
+    with pytest.raises(UnknownUser):
+        find_user("stolen")
+
+
+def test_every_read_is_strongly_consistent(requests_sent: Requests) -> None:
+    user = make_user(username="ann")
+
+    find_user("ann")
+    find_user(user.pk)
+    list(User.scan())
+    list(User.batch_get([user.pk]))
+
+    reads = [request for request in requests_sent.requests if "TransactItems" not in request]
+    for request in reads:
+        tables = request.get("RequestItems", {}).values()
+        assert request.get("ConsistentRead") or all(each["ConsistentRead"] for each in tables)
+    assert len(reads) == 5

@@ -1,0 +1,112 @@
+"""The rules of single values, as properties."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from django.core.exceptions import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.values import (
+    as_uuid,
+    clean_address,
+    clean_email,
+    clean_phone_number,
+    clean_text,
+    clean_username,
+    comparable_email,
+    comparable_username,
+    readable_phone_number,
+)
+
+WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=150)
+
+
+@given(WORDS)
+def test_comparing_is_stable(name: str) -> None:
+    once = comparable_username(name)
+
+    assert comparable_username(once) == once
+
+
+@given(WORDS)
+def test_case_and_width_make_no_other_name(name: str) -> None:
+    comparable = comparable_username(name)
+
+    assert comparable_username(unicodedata.normalize("NFKC", name)) == comparable
+    assert comparable_username(name.casefold()) == comparable
+
+
+@given(WORDS)
+def test_every_accepted_user_name_fits_a_key(name: str) -> None:
+    try:
+        clean_username(name)
+    except ValidationError:
+        return
+
+    assert len(f"userName#{comparable_username(name)}".encode()) <= 2048
+
+
+@given(st.text())
+def test_no_user_name_could_be_an_address_or_a_key(text: str) -> None:
+    try:
+        name = clean_username(text)
+    except ValidationError:
+        return
+
+    comparable = comparable_username(name)
+    assert "@" not in comparable
+    assert "#" not in comparable
+    assert as_uuid(name) is None
+
+
+@given(st.emails())
+def test_an_accepted_address_stays_the_same_address_in_capitals(address: str) -> None:
+    try:
+        clean_email(address)
+    except ValidationError:
+        return
+
+    assert comparable_email(address.upper()) == comparable_email(address)
+
+
+@given(st.text())
+def test_free_text_is_kept_or_refused_but_never_breaks(text: str) -> None:
+    for clean in (clean_text, clean_address, clean_phone_number, clean_email):
+        try:
+            cleaned = clean(text)
+        except ValidationError:
+            continue
+        assert cleaned is None or cleaned.encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["8ec436a897e64e72aec2b47668e96a94", "{8ec436a8-97e6-4e72-aec2-b47668e96a94}"]
+)
+def test_a_uuid_in_any_spelling_is_no_user_name(name: str) -> None:
+    with pytest.raises(ValidationError):
+        clean_username(name)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ann@example.org",
+        "ann+tag@sub.example.co.uk",
+        "ann@bücher.example",
+        "ann@r3---sn.example.com",
+        "ann@[127.0.0.1]",
+        "o'neil@example.org",
+    ],
+)
+def test_usual_and_unusual_addresses_are_accepted(address: str) -> None:
+    assert clean_email(f"  {address} ") == address
+
+
+def test_phone_numbers_are_stored_in_one_form_and_shown_in_the_usual_one() -> None:
+    stored = clean_phone_number("+44 (0)20 7946-0000")
+
+    assert stored == "+442079460000"
+    assert readable_phone_number(stored) == "+44 20 7946 0000"

@@ -1,0 +1,67 @@
+"""A real browser against the site on a real port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.test.testcases import LiveServerThread
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = _chromium(playwright)
+        browser = playwright.chromium.launch(executable_path=program, args=QUIET)
+        yield browser
+        browser.close()
+
+
+def _chromium(playwright: Playwright) -> str:
+    """The Chromium of the machine, else the one that Playwright downloaded."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    if Path(playwright.chromium.executable_path).exists():
+        return playwright.chromium.executable_path
+    absent = "There is no Chromium: install it, or run `playwright install chromium`."
+    if os.environ.get("CI"):
+        pytest.fail(absent)
+    pytest.skip(absent)
+
+
+@pytest.fixture
+def site(engine: str) -> Iterator[str]:
+    """The site, served with its static files; its address."""
+    server = LiveServerThread("127.0.0.1", StaticFilesHandler, connections_override={})
+    server.daemon = True
+    server.start()
+    server.is_ready.wait()
+    if server.error:
+        raise server.error
+    yield f"http://127.0.0.1:{server.port}"
+    server.terminate()
+
+
+@pytest.fixture
+def page(browser: Browser, site: str) -> Iterator[Page]:
+    """A fresh visitor."""
+    context = browser.new_context(base_url=site, locale="en-GB")
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()

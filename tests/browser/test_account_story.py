@@ -1,0 +1,112 @@
+"""The whole story of an account, as a person lives it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
+
+pytestmark = pytest.mark.browser
+
+
+def sign_up(page: Page, username: str, email: str) -> None:
+    page.goto("/accounts/signup/")
+    page.get_by_label("User name").fill(username)
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Full name").fill("Ann Example")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+
+
+def sign_in(page: Page, who: str) -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("User name or e-mail address").fill(who)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_a_person_signs_up_changes_the_address_signs_in_by_it_and_leaves(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("main").get_by_role(
+        "link", name=re.compile("account|sign up", re.I)
+    ).first.click()
+    sign_up(page, "ann", "ann@example.org")
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+    expect(page.get_by_role("status")).to_contain_text("Welcome")
+
+    page.get_by_label("Business name").fill("Ann Ltd")
+    page.get_by_role("button", name="Save details").click()
+    expect(page.get_by_role("status")).to_contain_text("saved")
+    expect(page.get_by_label("Business name")).to_have_value("Ann Ltd")
+
+    page.get_by_role("link", name="Change e-mail address").click()
+    page.get_by_label("E-mail address").fill("Ann@New.example")
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_role("button", name=re.compile("e-mail")).click()
+    expect(page.get_by_role("main")).to_contain_text("Ann@New.example")
+
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, "ann@new.EXAMPLE")
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+
+    page.get_by_role("link", name="Delete account").click()
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_role("button", name="Delete my account").click()
+    expect(page.get_by_role("status")).to_contain_text("deleted")
+    assert guard_owner("userName#ann") is None
+    assert_guards_match_users()
+
+
+def test_taken_values_are_said_at_their_fields_and_nothing_typed_is_lost(page: Page) -> None:
+    make_user(username="ann")
+    make_user(email="bob@example.org")
+
+    sign_up(page, "ANN", "Bob@example.org")
+
+    name = page.get_by_label("User name")
+    expect(name).to_be_focused()
+    expect(name).to_have_value("ANN")
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Full name")).to_have_value("Ann Example")
+    expect(page.get_by_text("This user name is taken.")).to_be_visible()
+    expect(page.get_by_text("This e-mail address belongs to another account.")).to_be_visible()
+    expect(page.get_by_label("Password", exact=True)).to_have_value("")
+
+
+def test_a_double_click_makes_one_account(page: Page) -> None:
+    page.goto("/accounts/signup/")
+    page.get_by_label("User name").fill("ann")
+    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").dblclick()
+
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+    assert_guards_match_users()
+
+
+def test_the_form_sent_again_after_going_back_shows_the_account(page: Page) -> None:
+    sign_up(page, "ann", "ann@example.org")
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+    page.go_back()
+    page.get_by_label("User name").fill("ann")
+    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+    assert_guards_match_users()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("path", ["/", "/accounts/signup/", "/accounts/login/"])
+def test_no_page_scrolls_sideways(page: Page, path: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(path)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

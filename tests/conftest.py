@@ -1,0 +1,97 @@
+"""Fixtures of the whole suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from dynamo import client, tables
+from dynamo.signals import request_sent
+from tests import engines
+from tests.requests import Requests
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        default="dynoxide",
+        help="dynoxide, ministack, moto, or the URL of an engine whose tables may be emptied",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "fault_of(engine, fault): the engine's known fault that this test meets"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    engine = config.getoption("--engine")
+    for item in items:
+        for marker in item.iter_markers("fault_of"):
+            name, fault = marker.args
+            if name == engine:
+                item.add_marker(pytest.mark.skip(reason=f"{name} {fault}"))
+
+
+@pytest.fixture(scope="session")
+def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    with engines.running(request.config.getoption("--engine")) as url:
+        patch = pytest.MonkeyPatch()
+        patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+        client.reset()
+        for table in tables.all_tables():
+            tables.create(table)
+        yield url
+        patch.undo()
+        client.reset()
+
+
+@pytest.fixture
+def engine(engine_url: str) -> str:
+    """A real engine with empty tables; its URL."""
+    for table in tables.all_tables():
+        empty(table.name)
+    return engine_url
+
+
+def empty(table: str) -> None:
+    """Delete every item of a table."""
+    keys = [
+        key["AttributeName"]
+        for key in client.send("DescribeTable", {"TableName": table})["Table"]["KeySchema"]
+    ]
+    for item in client.send("Scan", {"TableName": table})["Items"]:
+        client.send("DeleteItem", {"TableName": table, "Key": {key: item[key] for key in keys}})
+
+
+@pytest.fixture(autouse=True)
+def _cheap_password_hashes(settings: Any) -> None:
+    """Argon2 is slow on purpose; tests about hashes set their own."""
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher",
+        *settings.PASSWORD_HASHERS,
+    ]
+
+
+@pytest.fixture
+def requests_sent() -> Iterator[Requests]:
+    """Every request that leaves from here on, with what it consumed."""
+    requests = Requests()
+    request_sent.connect(requests.note)
+    yield requests
+    request_sent.disconnect(requests.note)
+
+
+@pytest.fixture
+def at_once() -> Callable[..., list[Any]]:
+    """Call a function of one number from many threads at once; the results in that order."""
+
+    def run(function: Callable[[int], Any], threads: int = 8) -> list[Any]:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(function, range(threads)))
+
+    return run

@@ -1,0 +1,488 @@
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from dynamo import engine
+from dynamo.exceptions import LocalEngineFailed
+
+STARTER = """
+import sys
+from pathlib import Path
+from django.conf import settings
+settings.configure(DYNAMODB_LOCAL=True, DYNAMODB_LOCAL_DIR=Path(sys.argv[1]))
+from dynamo import engine
+print("ready", flush=True)
+sys.stdin.readline()
+print(engine.endpoint(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, settings: Settings) -> Iterator[Path]:
+    folder = tmp_path / "a checkout" / "var"
+    settings.DYNAMODB_LOCAL = True
+    settings.DYNAMODB_LOCAL_DIR = folder
+    yield folder
+    if folder.parent.is_dir():
+        engine.stop()
+    assert engines_of(folder) == []
+
+
+@pytest.fixture
+def other_folder(tmp_path: Path, settings: Settings, folder: Path) -> Iterator[Path]:
+    """The folder of another checkout, whose engine runs."""
+    other = tmp_path / "another" / "var"
+    settings.DYNAMODB_LOCAL_DIR = other
+    engine.start()
+    settings.DYNAMODB_LOCAL_DIR = folder
+    yield other
+    settings.DYNAMODB_LOCAL_DIR = other
+    engine.stop()
+    settings.DYNAMODB_LOCAL_DIR = folder
+
+
+@pytest.fixture
+def no_dynoxide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "bare"))
+    path = [part for part in os.get_exec_path() if not Path(part, "dynoxide").exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+
+
+def test_eight_processes_that_start_at_once_get_one_engine(folder: Path) -> None:
+    starters = [starter(folder) for _ in range(8)]
+    for process in starters:
+        assert line_of(process) == "ready"
+    for process in starters:
+        go(process)
+    answers = [process.communicate(timeout=30)[0].strip() for process in starters]
+
+    assert answers == [engine.endpoint()] * 8
+    assert len(engines_of(folder)) == 1
+
+
+def test_the_engine_outlives_its_starter_and_holds_no_lock(folder: Path) -> None:
+    process = starter(folder)
+    answer = process.communicate("go\n", timeout=30)[0]
+
+    running = engine.status()
+    assert running is not None
+    assert answer.split() == ["ready", running.endpoint]
+    with (folder / "engine.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_running_engine_is_found_again_without_a_start(folder: Path) -> None:
+    running = engine.start()
+
+    assert engine.endpoint() == running.endpoint
+    assert engine.start() == running
+    assert engine.status() == running
+
+
+def test_finding_a_running_engine_takes_a_few_milliseconds_at_most() -> None:
+    engine.start()
+    took = []
+    for _ in range(20):
+        began = time.perf_counter()
+        engine.endpoint()
+        took.append(time.perf_counter() - began)
+
+    assert min(took) < 0.005
+
+
+def test_data_and_port_survive_stop_and_start() -> None:
+    first = engine.endpoint()
+    put("kept")
+    assert engine.stop() is True
+    assert engine.status() is None
+
+    assert engine.endpoint() == first
+    assert stored() == {"kept"}
+
+
+def test_a_killed_engine_comes_back_on_its_port_with_the_data() -> None:
+    first = engine.start()
+    with socket.create_connection((engine.HOST, first.port)):  # a web process that stays connected
+        put("kept")
+        os.kill(first.pid, signal.SIGKILL)
+        assert engine.endpoint() == first.endpoint
+    assert stored() == {"kept"}
+
+
+def test_a_taken_port_makes_the_engine_choose_another() -> None:
+    first = engine.start()
+    engine.stop()
+    with socket.create_server((engine.HOST, first.port)):
+        second = engine.start()
+
+    assert second.port != first.port
+    assert engine.status() == second
+
+
+def test_a_recycled_pid_is_neither_used_nor_killed(folder: Path) -> None:
+    with (
+        socket.create_server((engine.HOST, 0)) as server,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as foreign,
+    ):
+        port = server.getsockname()[1]
+        remember(folder, {"pid": foreign.pid, "port": port, "program": "dynoxide"})
+
+        assert engine.status() is None
+        assert engine.stop() is False
+        assert engine.start().pid != foreign.pid
+        assert foreign.poll() is None
+        foreign.kill()
+
+
+def test_the_engine_of_another_checkout_is_neither_used_nor_stopped(
+    folder: Path, other_folder: Path, settings: Settings
+) -> None:
+    remember(folder, json.loads((other_folder / "engine.json").read_text()))
+
+    assert engine.status() is None
+    assert engine.stop() is False
+    ours = engine.start()
+    assert engine.stop() is True
+
+    settings.DYNAMODB_LOCAL_DIR = other_folder
+    other = engine.status()
+    settings.DYNAMODB_LOCAL_DIR = folder
+    assert other is not None
+    assert other.port != ours.port
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "\xff\xfe",
+        "[]",
+        "null",
+        '{"pid": 1}',
+        '{"pid": "1", "port": 8000, "program": "dynoxide"}',
+        '{"pid": 1, "port": 8000, "program": "vi"}',
+        '{"pid": 1, "port": 0, "program": "dynoxide"}',
+        '{"pid": 1, "port": 65536, "program": "dynoxide"}',
+        '{"pid": 0, "port": 8000, "program": "dynoxide"}',
+        '{"pid": -1, "port": 8000, "program": "dynoxide"}',
+    ],
+)
+def test_a_corrupt_state_file_does_not_keep_the_engine_from_starting(
+    folder: Path, content: str
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "engine.json").write_text(content, encoding="latin-1")
+
+    assert engine.status() is None
+    assert engine.stop() is False
+    assert engine.endpoint() == engine.start().endpoint
+
+
+def test_an_engine_that_does_not_answer_is_replaced(folder: Path, tmp_path: Path) -> None:
+    port = free_port()
+    silent = fake_dynoxide(tmp_path / "silent", "while :; do sleep 0.1; done")
+    data = folder / "dynamodb.sqlite"
+    words = ["serve", "--host", engine.HOST, "-p", str(port), "--db-path", str(data)]
+    with subprocess.Popen([str(silent), *words], start_new_session=True) as hanging:
+        until(lambda: len(engines_of(folder)) == 1)  # it has its command line a moment after exec
+        remember(folder, {"pid": hanging.pid, "port": port, "program": "dynoxide"})
+        assert engine.status() is None
+
+        running = engine.start()
+
+        ended_by = hanging.poll()
+        hanging.kill()
+    assert ended_by == -signal.SIGTERM
+    assert running.port == port
+    assert engine.status() == running
+
+
+def test_stop_ends_an_engine_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "STOP_SECONDS", 0.2)
+    running = engine.start()
+    os.kill(running.pid, signal.SIGSTOP)
+
+    assert engine.stop() is True
+    assert engine.status() is None
+
+
+@pytest.mark.parametrize("has_proc", [True, False])
+def test_a_dead_engine_does_not_look_alive_before_its_starter_reaps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, has_proc: bool
+) -> None:
+    if not has_proc:
+        without_proc(monkeypatch, tmp_path)
+    with starter(folder) as parent:
+        go(parent)
+        assert line_of(parent) == "ready"
+        assert line_of(parent).startswith("http:")
+        running = engine.status()
+        assert running is not None
+
+        os.kill(running.pid, signal.SIGKILL)
+        until(lambda: state_of(running.pid).startswith("Z"))
+
+        assert engine.status() is None
+        assert engine.stop() is False
+        assert engine.endpoint() == running.endpoint
+        go(parent)
+
+
+def test_a_stopped_engine_leaves_no_zombie() -> None:
+    running = engine.start()
+    engine.stop()
+
+    assert state_of(running.pid) == ""
+
+
+def test_without_a_proc_file_system_the_engine_is_known_by_ps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without_proc(monkeypatch, tmp_path)
+    running = engine.start()
+
+    assert engine.status() == running
+    assert engine.stop() is True
+    assert engine.status() is None
+
+
+@pytest.mark.usefixtures("no_dynoxide")
+def test_ministack_stands_in_and_says_once_that_it_keeps_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    running = engine.start()
+    put("here")
+    assert engine.endpoint() == running.endpoint
+
+    assert running.program == "ministack"
+    assert stored() == {"here"}
+    assert capfd.readouterr().err.splitlines() == [
+        "dynoxide is not installed; ministack stands in and keeps nothing."
+    ]
+    assert engine.stop() is True
+    assert engine.status() is None
+
+
+@pytest.mark.usefixtures("no_dynoxide")
+def test_with_no_engine_installed_the_start_says_so(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "ministack", None)
+
+    with pytest.raises(LocalEngineFailed, match=r"neither dynoxide .* nor ministack"):
+        engine.endpoint()
+    assert not (folder / "engine.json").exists()
+
+
+def test_an_engine_that_ends_at_its_start_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = fake_dynoxide(tmp_path / "bin", "echo 'error: no room left' >&2; exit 3")
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+
+    with pytest.raises(LocalEngineFailed, match=r"ended at its start: error: no room left$"):
+        engine.endpoint()
+    assert engine.status() is None
+
+
+def test_an_engine_that_does_not_answer_in_time_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path
+) -> None:
+    fake = fake_dynoxide(tmp_path / "bin", "while :; do sleep 0.1; done")
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+    monkeypatch.setattr(engine, "START_SECONDS", 0.3)
+
+    with pytest.raises(LocalEngineFailed, match=r"did not answer within 0\.3 s"):
+        engine.endpoint()
+    assert engines_of(folder) == []
+
+
+def test_a_binary_that_the_system_cannot_run_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = fake_dynoxide(tmp_path / "bin", "")
+    fake.write_bytes(b"\x7fELF of another kind")
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+
+    with pytest.raises(LocalEngineFailed, match=r"Exec format error.*dynoxide"):
+        engine.endpoint()
+    assert engine.status() is None
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "file").touch()
+    settings.DYNAMODB_LOCAL_DIR = tmp_path / "file" / "var"
+    for use in (engine.start, engine.stop, engine.endpoint):
+        with pytest.raises(LocalEngineFailed, match="Not a directory"):
+            use()
+    settings.DYNAMODB_LOCAL_DIR = tmp_path / "var"
+
+
+def test_the_binary_of_the_virtual_environment_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_dynoxide: None
+) -> None:
+    system = platform.system().lower()
+    cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    package = tmp_path / "bare" / "node_modules" / "@dynoxide" / f"{system}-{cpu}"
+    fake_dynoxide(package, "echo found >&2; exit 1")
+
+    with pytest.raises(LocalEngineFailed, match="dynoxide ended at its start: found"):
+        engine.start()
+
+
+def test_the_command_starts_once_and_stops_once() -> None:
+    started = run("start")
+    running = engine.status()
+    assert running is not None
+    described = f"dynoxide on {running.endpoint} (pid {running.pid})"
+
+    assert started == f"Started {described}\n"
+    assert run("start") == f"Runs already: {described}\n"
+    assert run("status") == f"Runs: {described}\n"
+    assert run("stop") == "Stopped.\n"
+    assert engine.status() is None
+    assert run("stop") == "It does not run.\n"
+
+
+def test_status_of_no_engine_is_a_failure() -> None:
+    with pytest.raises(CommandError, match="does not run") as refusal:
+        run("status")
+    assert refusal.value.returncode == 1
+
+
+def test_the_command_reports_a_failed_start_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake = fake_dynoxide(tmp_path / "bin", "echo 'error: no room left' >&2; exit 3")
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+
+    with pytest.raises(CommandError, match="no room left"):
+        run("start")
+
+
+@pytest.mark.parametrize("action", ["start", "stop", "status"])
+def test_the_command_refuses_where_the_site_has_an_endpoint(
+    action: str, settings: Settings, folder: Path
+) -> None:
+    settings.DYNAMODB_LOCAL = False
+
+    with pytest.raises(CommandError, match="DJANGO_DEBUG without an endpoint"):
+        run(action)
+    assert not folder.exists()
+
+
+def run(action: str) -> str:
+    out = io.StringIO()
+    call_command("localdynamodb", action, stdout=out)
+    return out.getvalue()
+
+
+def starter(folder: Path) -> subprocess.Popen[str]:
+    """A process that says "ready", waits for a line, and prints its endpoint."""
+    return subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(folder)],
+        cwd=Path(engine.__file__).parent.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def engines_of(folder: Path) -> list[str]:
+    shown = subprocess.run(["ps", "-axww", "-o", "command="], capture_output=True, check=True)
+    lines = os.fsdecode(shown.stdout).splitlines()
+    return [line for line in lines if f"{folder}/" in line]
+
+
+def remember(folder: Path, state: dict[str, object]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "engine.json").write_text(json.dumps(state))
+
+
+def fake_dynoxide(folder: Path, script: str) -> Path:
+    folder.mkdir(parents=True)
+    fake = folder / "dynoxide"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    return fake
+
+
+def free_port() -> int:
+    with socket.create_server((engine.HOST, 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(engine, "PROC", tmp_path / "no-proc")
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def state_of(pid: int) -> str:
+    """As `ps` shows it: `Z` for a zombie, empty when there is no such process."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
+    return os.fsdecode(shown.stdout).strip()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def dynamodb() -> Any:
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=engine.endpoint(),
+        region_name="us-east-1",
+        aws_access_key_id="local",
+        aws_secret_access_key="local",
+    )
+
+
+def put(key: str) -> None:
+    with closing(dynamodb()) as client:
+        client.create_table(
+            TableName="things",
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        client.put_item(TableName="things", Item={"pk": {"S": key}})
+
+
+def stored() -> set[str]:
+    with closing(dynamodb()) as client:
+        items = client.scan(TableName="things", ConsistentRead=True)["Items"]
+    return {item["pk"]["S"] for item in items}

@@ -1,0 +1,92 @@
+"""Starts the engines that the suite runs on, each on a free port, and ends what it started."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+
+
+@contextmanager
+def running(name: str, folder: Path | None = None) -> Iterator[str]:
+    """An engine by name (dynoxide, ministack, moto) or URL; yields its URL.
+
+    `folder` keeps dynoxide's file, for tests that start it twice; else it lives in memory.
+    """
+    if name.startswith("http"):
+        yield name
+        return
+    port = free_port()
+    process = start(name, port, folder)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start(name: str, port: int, folder: Path | None = None) -> subprocess.Popen[bytes]:
+    """Start an engine on `port` and wait until it listens."""
+    command, env = _command(name, port, folder)
+    process = subprocess.Popen(
+        command,
+        env=os.environ | env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tempfile.gettempdir(),
+    )
+    _wait_until_listening(process, port)
+    return process
+
+
+def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict[str, str]]:
+    if name == "dynoxide":
+        file = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]
+        return [str(dynoxide()), "serve", "--port", str(port), *file], {}
+    if name == "ministack":
+        return [str(BIN / "ministack")], {
+            "BIND_HOST": "127.0.0.1",
+            "GATEWAY_PORT": str(port),
+            "SERVICES": "dynamodb,s3",
+        }
+    if name == "moto":
+        return [str(BIN / "moto_server"), "-H", "127.0.0.1", "-p", str(port)], {}
+    raise ValueError(f"no engine is called {name}")
+
+
+def dynoxide() -> Path:
+    """The binary that `make test` installs."""
+    system = {"Linux": "linux", "Darwin": "darwin"}[platform.system()]
+    cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return Path(sys.prefix) / "node_modules" / "@dynoxide" / f"{system}-{cpu}" / "dynoxide"
+
+
+def free_port() -> int:
+    """A port of this machine's that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
+    ends_at = time.monotonic() + 30
+    while time.monotonic() < ends_at:
+        if process.poll() is not None:
+            raise RuntimeError(f"The engine ended at once, with code {process.returncode}.")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    process.kill()
+    raise RuntimeError("The engine did not listen within 30 seconds.")

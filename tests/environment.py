@@ -1,0 +1,29 @@
+"""The environment of the suite, set before the settings are read (a pytest plugin, see addopts).
+
+Whoever runs the tests may have an `.env`, a profile or credentials of AWS: none of them counts
+here, so that no test can reach a table of theirs.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", "ACCOUNTS_"))]:
+    del os.environ[name]
+
+os.environ.update(
+    DJANGO_SETTINGS_MODULE="project.settings",
+    DJANGO_DEBUG="on",
+    DJANGO_SECRET_KEY="of-the-tests-and-of-nothing-else-in-the-world-0123456789",
+    DJANGO_ALLOWED_HOSTS="*",
+    DYNAMODB_TABLE_PREFIX="",
+    EMAIL_URL="memorymail://",
+    # Nothing listens there; the fixture `engine` names the one that does.
+    AWS_ENDPOINT_URL_DYNAMODB="http://127.0.0.1:9",
+    AWS_REGION="us-east-1",
+    AWS_ACCESS_KEY_ID="tests",
+    AWS_SECRET_ACCESS_KEY="tests",
+    AWS_CONFIG_FILE=os.devnull,
+    AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+    AWS_EC2_METADATA_DISABLED="true",
+)

@@ -1,0 +1,59 @@
+"""Accounts for tests, and what is stored of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from accounts.models import User
+from accounts.services import register
+from dynamo.client import send
+
+PASSWORD = "correct horse battery"  # of every account that the tests make
+
+_numbers = itertools.count(1)
+
+
+def make_user(**values: Any) -> User:
+    """An account; what is not given is drawn."""
+    number = next(_numbers)
+    defaults = {
+        "username": f"user{number}",
+        "email": f"user{number}@example.com",
+        "password": PASSWORD,
+    }
+    return register(**(defaults | values))
+
+
+def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
+    """Every item of the table `users` (or `table`) by its pk, as on the wire."""
+    items: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"TableName": table or User.table()}
+    while True:
+        answer = send("Scan", request)
+        items += answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return {item["pk"]["S"]: item for item in items}
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def guard_owner(key: str) -> str | None:
+    """Whom a guard item belongs to; None where there is no such guard."""
+    item = stored_items().get(key)
+    return item["owner"]["S"] if item else None
+
+
+def stored_user(pk: str) -> dict[str, Any] | None:
+    """An account's item as on the wire; None where it is not there."""
+    return stored_items().get(pk)
+
+
+def assert_guards_match_users() -> None:
+    """The rule that always holds: every user has its guards, every guard its user."""
+    items = stored_items()
+    users = {pk: User.from_raw_data(item) for pk, item in items.items() if "#" not in pk}
+    expected = {
+        key: user.pk for user in users.values() for key in User.unique.keys_of(user).values()
+    }
+    guards = {pk: item["owner"]["S"] for pk, item in items.items() if "#" in pk}
+    assert guards == expected
