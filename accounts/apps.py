@@ -22,4 +22,4 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to sign-ins."""
-        from accounts import signals  # noqa: F401, PLC0415 - connects its receivers
+        from accounts import signals  # noqa: F401 - connects its receivers

@@ -141,6 +141,6 @@ class DjangoUser:
         for key in settings.SECRET_KEY_FALLBACKS:
             yield self._session_auth_hash(key)
 
-    def _session_auth_hash(self, secret: str) -> str:
+    def _session_auth_hash(self, secret: str | bytes) -> str:
         salt = "accounts.User.get_session_auth_hash"
         return salted_hmac(salt, self.password, secret=secret, algorithm="sha256").hexdigest()

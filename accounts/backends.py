@@ -17,7 +17,7 @@ class AccountBackend(BaseBackend):
     As Django's ModelBackend, without its permissions, which are rows of a relational database.
     """
 
-    def authenticate(
+    def authenticate(  # type: ignore[override]  # the stubs know users of the ORM only
         self,
         request: HttpRequest | None,
         username: str | None = None,
@@ -54,7 +54,7 @@ class AccountBackend(BaseBackend):
         except User.DoesNotExist:
             return
 
-    def get_user(self, user_id: str) -> User | None:
+    def get_user(self, user_id: str) -> User | None:  # type: ignore[override]  # as above
         """The account of a session, if it is there and active. Costs 1 request, 1 read unit."""
         try:
             user = User.get(user_id)

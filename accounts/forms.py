@@ -101,7 +101,7 @@ class AccountForm(forms.Form):
     full_name = full_name_field()
     phone_number = phone_number_field()
 
-    def account_values(self) -> dict[str, str]:
+    def account_values(self) -> dict[str, Any]:
         """The four values as `register` takes them."""
         return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
 
@@ -139,7 +139,7 @@ class SignUpForm(SetPasswordMixin, AccountForm):
 
     def renew_request_id(self) -> None:
         """Let the form, shown again, name a new registration."""
-        data = self.data.copy()
+        data = dict(self.data.items())
         data["request_id"] = new_request_id()
         self.data = data
 

@@ -82,9 +82,10 @@ class User(DjangoUser, Model):
 
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read."""
-        if self.version is None:
+        if not self.version:
             return User.pk.exists() & User.version.does_not_exist()
-        return User.version == self.version
+        same: Condition = User.version == self.version
+        return same
 
     def raised(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """`values` and the version that they make."""
@@ -100,7 +101,7 @@ class User(DjangoUser, Model):
         """Whether every attribute in `values` is so already."""
         return all(getattr(self, name) == value for name, value in values.items())
 
-    def save(self, *, update_fields: Iterable[str] | None = None, **_options: Any) -> None:
+    def save(self, *, update_fields: Iterable[str] | None = None, **_options: Any) -> None:  # type: ignore[override]  # Django's, not PynamoDB's
         """Store the attributes that were set since the account was read, as Django's forms ask.
 
         Never the whole item; never a unique attribute (services move its guard with it). Costs

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import uuid
+from typing import Any
 
 import idna
 import phonenumbers
@@ -98,7 +99,7 @@ def comparable_email(address: str) -> str:
 
 
 def _comparable_domain(domain: str) -> str:
-    """UTS 46, as browsers map domains; plain ASCII names are older than IDNA and need no mapping."""
+    """As UTS 46 has it; plain ASCII names are older than IDNA and need no mapping."""
     folded = domain.casefold()
     if folded.isascii() and "xn--" not in folded:
         return folded
@@ -146,7 +147,7 @@ def clean_phone_number(text: str) -> str | None:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
-def _no_phone_number(region: str | None) -> str:
+def _no_phone_number(region: str | None) -> Any:
     if region:
         return _("Enter a valid phone number.")
     return _("Enter a valid phone number with its country code, such as +44 20 7946 0000.")
@@ -163,7 +164,7 @@ def readable_phone_number(number: str | None) -> str:
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 
 
-def _refuse_unprintable(text: str, message: str) -> None:
+def _refuse_unprintable(text: str, message: Any) -> None:
     unprintable = any(unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in text)
     if unprintable or _DIRECTION_OVERRIDES.search(text):
         raise ValidationError(message, code="unprintable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -20,8 +20,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView, TemplateView
 
 from accounts import services
-from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UsernameTaken, ValueTaken
-from accounts.exceptions import EmailTaken
+from accounts.exceptions import (
+    AccountError,
+    EmailTaken,
+    RequestIdUsed,
+    StaleUser,
+    UsernameTaken,
+    ValueTaken,
+)
 from accounts.forms import (
     AccountDeleteForm,
     EmailChangeForm,
@@ -72,17 +78,23 @@ def _stale_message(error: StaleUser) -> str:
     return _("This account was changed meanwhile, and nothing was stored. Please try again.")
 
 
-class FocusFirstErrorMixin:
-    """Lets the browser put the cursor where the first error is."""
+def signed_in(request: HttpRequest) -> User:
+    """Who is signed in, on a page that demands it: an account, whatever the stubs think."""
+    return cast(User, request.user)
 
-    def form_invalid(self, form: forms.BaseForm) -> HttpResponse:
+
+class FocusFirstErrorMixin:
+    """Lets the browser put the cursor where the first error is, else into the first field."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again."""
-        for name, field in form.fields.items():
-            field.widget.attrs.pop("autofocus", None)
-            if name in form.errors and not field.widget.is_hidden:
-                field.widget.attrs["autofocus"] = True
-                break
-        return super().form_invalid(form)  # type: ignore[misc]  # a FormView stands behind
+        visible = [bound.name for bound in form.visible_fields()]
+        wrong = [name for name in visible if name in form.errors]
+        for name in visible:
+            form.fields[name].widget.attrs.pop("autofocus", None)
+        form.fields[(wrong or visible)[0]].widget.attrs["autofocus"] = True
+        shown: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # a FormView's
+        return shown
 
 
 class HomeView(TemplateView):
@@ -92,7 +104,7 @@ class HomeView(TemplateView):
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
-class SignUpView(FocusFirstErrorMixin, FormView[SignUpForm]):
+class SignUpView(FocusFirstErrorMixin, FormView):
     """Makes an account and signs in."""
 
     template_name = "accounts/signup.html"
@@ -119,7 +131,7 @@ class SignUpView(FocusFirstErrorMixin, FormView[SignUpForm]):
             )
             if not user.is_active:
                 raise RequestIdUsed(form.cleaned_data["request_id"])
-            login(self.request, user)
+            login(self.request, cast(Any, user))
         except (AccountError, Refused) as error:
             show_errors(form, error)
             if isinstance(error, RequestIdUsed):
@@ -150,7 +162,7 @@ class SignInView(FocusFirstErrorMixin, auth_views.LoginView):
             return self.form_invalid(form)
 
 
-class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView[ProfileForm]):
+class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView):
     """Shows the account and edits what it says of its person."""
 
     template_name = "accounts/profile.html"
@@ -159,8 +171,7 @@ class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView[ProfileForm
 
     def get_initial(self) -> dict[str, Any]:
         """What is stored."""
-        user = self.request.user
-        assert isinstance(user, User)
+        user = signed_in(self.request)
         return {
             "full_name": user.full_name,
             "phone_number": readable_phone_number(user.phone_number),
@@ -172,7 +183,7 @@ class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView[ProfileForm
     def form_valid(self, form: ProfileForm) -> HttpResponse:
         """Store the changes."""
         try:
-            services.edit_profile(self.request.user, **form.cleaned_data)
+            services.edit_profile(signed_in(self.request), **form.cleaned_data)
         except (AccountError, Refused) as error:
             show_errors(form, error)
             return self.form_invalid(form)
@@ -181,26 +192,24 @@ class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView[ProfileForm
 
 
 @method_decorator(sensitive_post_parameters("password"), name="dispatch")
-class PasswordConfirmedView(
-    LoginRequiredMixin, FocusFirstErrorMixin, FormView[PasswordConfirmedForm]
-):
+class PasswordConfirmedView(LoginRequiredMixin, FocusFirstErrorMixin, FormView):
     """A change that asks for the password first. Subclasses say which, in `change`."""
 
     success_url = reverse_lazy("profile")
-    success_message = ""
+    success_message: Any = ""
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """The account whose password is asked for."""
-        return {**super().get_form_kwargs(), "user": self.request.user}
+        return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
-    def change(self, user: Any, form: PasswordConfirmedForm) -> None:
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Call the operation."""
         raise NotImplementedError
 
     def form_valid(self, form: PasswordConfirmedForm) -> HttpResponse:
         """Make the change, or say at its field why not."""
         try:
-            self.change(self.request.user, form)
+            self.change(signed_in(self.request), form)
         except (AccountError, Refused) as error:
             show_errors(form, error)
             return self.form_invalid(form)
@@ -217,7 +226,7 @@ class UsernameChangeView(PasswordConfirmedView):
 
     def get_initial(self) -> dict[str, Any]:
         """Today's."""
-        return {"username": self.request.user.get_username()}
+        return {"username": signed_in(self.request).username}
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Move the name and its guard."""
@@ -233,9 +242,7 @@ class EmailChangeView(PasswordConfirmedView):
 
     def get_initial(self) -> dict[str, Any]:
         """Today's."""
-        user = self.request.user
-        assert isinstance(user, User)
-        return {"email": user.email}
+        return {"email": signed_in(self.request).email}
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Move the address and its guard."""
@@ -278,6 +285,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     match = request.resolver_match
     if match and match.url_name in entrances and request.user.is_authenticated:
         return redirect("profile")
-    from django.views.csrf import csrf_failure as explain  # noqa: PLC0415 - its template is ours
+    from django.views.csrf import csrf_failure as explain
 
     return explain(request, reason)

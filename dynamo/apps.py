@@ -10,4 +10,4 @@ class DynamoConfig(AppConfig):
 
     def ready(self) -> None:
         """Make `check --tag dynamodb` known."""
-        from dynamo import checks  # noqa: F401, PLC0415 - registers its checks
+        from dynamo import checks  # noqa: F401 - registers its checks

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import boto3
 from botocore import xform_name
-from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
@@ -51,12 +50,12 @@ _CONTROL = {
 }
 
 _lock = threading.Lock()
-_client: BaseClient | None = None
+_client: Any = None
 
 
-def client() -> BaseClient:
+def client() -> Any:
     """The process's client, made on first use (which starts the local engine where one is due)."""
-    global _client  # noqa: PLW0603 - one per process is the point
+    global _client
     if _client is None:
         with _lock:
             if _client is None:
@@ -66,7 +65,7 @@ def client() -> BaseClient:
 
 def reset() -> None:
     """Forget the client; the next request makes a new one (other settings, a forked child)."""
-    global _client, _lock  # noqa: PLW0603 - as above
+    global _client, _lock
     _client = None
     _lock = threading.Lock()
 
@@ -74,7 +73,7 @@ def reset() -> None:
 os.register_at_fork(after_in_child=reset)
 
 
-def _make_client() -> BaseClient:
+def _make_client() -> Any:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -82,7 +81,7 @@ def _make_client() -> BaseClient:
         parameter_validation=False,
         retries={"total_max_attempts": 1, "mode": "standard"},
     )
-    session = boto3.Session()
+    session: Any = boto3.Session()  # its stubs have an overload for each service
     if settings.DYNAMODB_LOCAL:
         from dynamo import engine  # here, as production never needs it
 
@@ -153,10 +152,11 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    call = getattr(client(), xform_name(operation))
+    response: dict[str, Any] = {}
     began = time.perf_counter()
-    response: dict[str, Any] | None = None
     try:
-        response = getattr(client(), xform_name(operation))(**request)
+        response = call(**request)
     finally:
         request_sent.send(
             sender=None,
@@ -165,7 +165,6 @@ def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
             response=response,
             seconds=time.perf_counter() - began,
         )
-    assert response is not None
     return response
 
 

@@ -120,5 +120,5 @@ class Refused(ExceptionGroup[Exception]):
     A single refusal is raised as its own error, not in a group. `except*` catches both.
     """
 
-    def derive(self, excs: Any) -> Refused:
+    def derive(self, excs: Any) -> Refused:  # type: ignore[override]  # as the docs of Python show
         return Refused(self.message, excs)

@@ -47,7 +47,7 @@ class Model(PynamoModel):
     @classmethod
     def table(cls) -> str:
         """The table's full name, prefix included."""
-        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"  # type: ignore[attr-defined]  # every table's model has a Meta
+        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
 
     @classmethod
     def key_attribute_names(cls) -> list[str]:
@@ -72,7 +72,7 @@ class Model(PynamoModel):
                 )
             )
             cls._connection = cached
-        return cached  # type: ignore[no-any-return]  # PynamoDB's own class attribute
+        return cached
 
     @classmethod
     def from_raw_data(cls, data: Item) -> Self:
@@ -94,8 +94,8 @@ class Model(PynamoModel):
         Raises:
             ConditionFailed: an item has this key already.
         """
-        key = type(self)._hash_key_attribute()
-        super().save(condition=key.does_not_exist())
+        absent = type(self)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
+        super().save(condition=absent)
         self.stored = self.to_dynamodb_dict()
 
     def save(self, *args: Any, **kwargs: Any) -> Any:

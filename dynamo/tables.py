@@ -7,7 +7,7 @@ a second one for its guards. Commands, checks and the template read them from he
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def _table_of(model: type[Model]) -> Table:
 
 
 def _key_of(
-    key_schema: list[dict[str, str]], attribute_definitions: list[dict[str, str]]
+    key_schema: Sequence[Mapping[str, Any]], attribute_definitions: Sequence[Mapping[str, Any]]
 ) -> tuple[KeyAttribute, ...]:
     types = {each["AttributeName"]: each["AttributeType"] for each in attribute_definitions}
     parts = [

@@ -73,7 +73,7 @@ class UniqueAttributes(Generic[M]):
             f"{self.model.__name__}Guard",
             (Guard,),
             {
-                "Meta": type("Meta", (), {"table_name": self._table or self.model.Meta.table_name}),  # type: ignore[attr-defined]  # every table's model has a Meta
+                "Meta": type("Meta", (), {"table_name": self._table or self.model.Meta.table_name}),
                 "pk": UnicodeAttribute(hash_key=True, attr_name=key_name),
                 "__module__": self.model.__module__,
             },
@@ -145,7 +145,7 @@ class UniqueAttributes(Generic[M]):
         return moves
 
     def move(self, write: Transaction, item: M, values: Mapping[str, Any], taken: Taken) -> None:
-        """Let `write` free the guards of `item` that `values` replace, and put those of `values`."""
+        """Let `write` free the guards that `values` replace, and put those of `values`."""
         guard = self.guard_model
         owner = self.owner_of(item)
         for name, (old, new) in self.moves(item, values).items():
@@ -168,9 +168,7 @@ class UniqueAttributes(Generic[M]):
         write.delete_if(self.guard(key, owner), guard.owner == owner)
 
     def _key_name(self) -> str:
-        name = self.model._hash_keyname
-        assert name is not None
-        return name
+        return str(self.model._hash_keyname)
 
     def _stored_name(self, name: str) -> str:
         return str(self.model.get_attributes()[name].attr_name)

@@ -36,7 +36,7 @@ class Environment:
         self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
     ) -> str:
         """A string; `check` says what is wrong with it, or nothing."""
-        value = self._env.str(name, default=default).strip()
+        value: str = self._env.str(name, default=default).strip()
         if value and check and (wrong := check(value)):
             self._complain(name, wrong)
         return value

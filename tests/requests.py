@@ -17,12 +17,12 @@ class Requests:
         self,
         operation: str,
         request: dict[str, Any],
-        response: dict[str, Any] | None,
+        response: dict[str, Any],
         **_signal: Any,
     ) -> None:
         self.operations.append(operation)
         self.requests.append(request)
-        consumed = (response or {}).get("ConsumedCapacity", [])
+        consumed = response.get("ConsumedCapacity", [])
         for each in consumed if isinstance(consumed, list) else [consumed]:
             self.units += each["CapacityUnits"]
 

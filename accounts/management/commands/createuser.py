@@ -61,18 +61,18 @@ class Command(DynamoCommand):
         else:
             self.stdout.write(f"{user.username} has the account {user.pk}.")
 
-    def _checked(self, options: dict[str, Any]) -> dict[str, str]:
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         form = AccountForm({name: options[name] for name in AccountForm.base_fields})
         if not form.is_valid():
             raise CommandError(
                 " ".join(
-                    f"{form.fields[name].label}: {' '.join(errors)}"
+                    f"{form.fields[name].label}: {' '.join(map(str, errors))}"
                     for name, errors in form.errors.items()
                 )
             )
         return form.account_values()
 
-    def _password(self, options: dict[str, Any], values: dict[str, str]) -> str:
+    def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         if options["password_stdin"]:
             password = sys.stdin.readline().rstrip("\r\n")
             self._validate(password, values)
@@ -89,8 +89,8 @@ class Command(DynamoCommand):
                 continue
             return password
 
-    def _validate(self, password: str, values: dict[str, str]) -> None:
-        user = User(**{name: value for name, value in values.items() if value})
+    def _validate(self, password: str, values: dict[str, Any]) -> None:
+        user: Any = User(**{name: value for name, value in values.items() if value})
         try:
             validate_password(password, user)
         except ValidationError as error:

@@ -1,0 +1,77 @@
+"""Password hashes that come from elsewhere: only such as a sign-in can check are let in.
+
+Django's hashers trust what is stored. A hash with a broken part, or of an algorithm whose library
+is not installed, is an error 500 each time its owner signs in; one that asks for a billion rounds
+holds a worker for hours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.hashers import BasePasswordHasher, identify_hasher
+from django.core.exceptions import ValidationError
+
+MAX_LENGTH = 256
+#: How many times the work of the site's own hashes one may ask for.
+MAX_WORK_RATIO = 10
+
+_RANDOM_PARTS = {"salt", "hash", "checksum"}
+_BROKEN = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+
+# Shapes that a hasher has gone through with, see `_shape`; a handful in a whole file.
+_tried: set[str] = set()
+
+
+def clean_password_hash(text: str) -> str | None:
+    """The hash in `text` as Django stores it (`argon2$argon2id$…`), None where it is empty.
+
+    Costs microseconds, and one whole check of a password for each new combination of algorithm,
+    parameters and lengths.
+
+    Raises:
+        ValidationError: no hash, or none that this site can check.
+    """
+    encoded = text.strip()
+    if not encoded:
+        return None
+    if len(encoded) > MAX_LENGTH or not encoded.isascii():
+        raise _no_hash()
+    try:
+        hasher = identify_hasher(encoded)
+    except ValueError as error:
+        raise _no_hash() from error
+    try:
+        _try(hasher, encoded)
+    except _BROKEN as error:
+        raise ValidationError(
+            "Password hash: This one is broken, or this site cannot check its kind.", code="broken"
+        ) from error
+    return encoded
+
+
+def _try(hasher: BasePasswordHasher, encoded: str) -> None:
+    parts: dict[str, Any] = hasher.decode(encoded)
+    for name, value in parts.items():
+        own = getattr(hasher, name, None)
+        if isinstance(own, int) and not 0 < value <= own * MAX_WORK_RATIO:
+            raise ValueError(f"{name} of {value} where this site has {own}")
+    hasher.must_update(encoded)
+    shape = _shape(parts)
+    if shape not in _tried:
+        hasher.verify("", encoded)
+        _tried.add(shape)
+
+
+def _shape(parts: dict[str, Any]) -> str:
+    """All that decides whether a check goes through: every part, of the random ones the length."""
+    return repr(
+        {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
+    )
+
+
+def _no_hash() -> ValidationError:
+    return ValidationError(
+        "Password hash: This is none of Django's; leave it empty for an account without password.",
+        code="invalid",
+    )

@@ -1,0 +1,153 @@
+"""`importusers`: accounts from a file, each once, however often the file is imported."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
+
+from accounts.imports import ImportStopped, Outcome, Result, import_users, preview_users
+from accounts.rowfiles import COLUMNS, RejectedRows, Row, RowFile, UnreadableFile, open_rows
+from dynamo.management.base import DynamoCommand
+
+MAX_WORKERS = 64
+
+
+class Command(DynamoCommand):
+    """Imports a file, and says what became of its rows.
+
+    Ctrl-C waits for the rows under way, says what was done and ends with 130. Whatever ended an
+    import, running it again goes on.
+    """
+
+    help = "Create accounts from a CSV or JSON Lines file."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the file, and how to import it."""
+        parser.add_argument(
+            "file",
+            metavar="FILE.csv|FILE.jsonl",
+            type=Path,
+            help=f"columns: {', '.join(COLUMNS)}; rejected rows go to FILE.rejected.csv|jsonl",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="write nothing, print what would be rejected"
+        )
+        parser.add_argument(
+            "--workers", type=_workers, default=8, help=f"1 to {MAX_WORKERS} threads, default 8"
+        )
+        parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import or preview, print the counts, and complain of what was not done."""
+        self.counts: Counter[Outcome] = Counter()
+        with (
+            _said_plainly(),
+            open_rows(options["file"]) as source,
+            _ctrl_c_noted() as interrupted,
+        ):
+            rows = takewhile(lambda _row: not interrupted.is_set(), source)
+            if options["dry_run"]:
+                complaints = self._preview(source, rows, silent=options["json"])
+            else:
+                complaints = self._import(source, rows, workers=options["workers"])
+            self._print_counts(**options)
+        if source.fault:
+            complaints.append(source.fault)
+        if interrupted.is_set():
+            self.stderr.write(" ".join([f"Interrupted at line {source.line}.", *complaints]))
+            raise KeyboardInterrupt
+        if complaints:
+            raise CommandError(" ".join(complaints))
+
+    def _import(self, source: RowFile, rows: Iterable[Row], *, workers: int) -> list[str]:
+        """Count what became of the rows, and write down those rejected; the complaints."""
+        complaints = []
+        with RejectedRows(source) as rejected:
+            try:
+                for result in _with_progress(source, import_users(rows, workers=workers)):
+                    self.counts[result.outcome] += 1
+                    if result.outcome is Outcome.REJECTED:
+                        rejected.add(result.row, result.reason)
+            except ImportStopped as stopped:
+                complaints.append(f"{stopped} Run it again to go on.")
+        if count := self.counts[Outcome.REJECTED]:
+            complaints.append(f"Rejected rows: {count:,}, see {rejected.path}.")
+        return complaints
+
+    def _preview(self, source: RowFile, rows: Iterable[Row], *, silent: bool) -> list[str]:
+        """Count what would become of the rows, and print those to be rejected; the complaints."""
+        for result in _with_progress(source, preview_users(rows)):
+            self.counts[result.outcome] += 1
+            if result.outcome is Outcome.REJECTED and not silent:
+                with tqdm.external_write_mode(file=sys.stdout):
+                    self.stdout.write(f"Line {result.row.line}: {result.reason}")
+        count = self.counts[Outcome.REJECTED]
+        return [f"Rows that would be rejected: {count:,}."] if count else []
+
+    def _print_counts(self, *, dry_run: bool, **options: Any) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps({outcome: self.counts[outcome] for outcome in Outcome}))
+        else:
+            counts = ", ".join(f"{outcome} {self.counts[outcome]:,}" for outcome in Outcome)
+            self.stdout.write(f"Would be: {counts}." if dry_run else f"{counts.capitalize()}.")
+
+
+def _with_progress(source: RowFile, results: Iterable[Result]) -> Iterator[Result]:
+    """`results`, and meanwhile, on a terminal, how much of the file is read."""
+    with tqdm(
+        total=source.size_bytes, unit="B", unit_scale=True, disable=not sys.stderr.isatty()
+    ) as bar:
+        for result in results:
+            yield result
+            bar.update(source.read_bytes - bar.n)
+
+
+def _workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_WORKERS):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MAX_WORKERS}")
+    return int(text)
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """Turn what is wrong with a file into one line on stderr and exit code 1."""
+    try:
+        yield
+    except UnreadableFile as error:
+        raise CommandError(str(error)) from error
+    except BrokenPipeError:
+        raise  # whoever read our output left; no file is wrong
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}.") from error
+
+
+@contextmanager
+def _ctrl_c_noted() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C set the event instead of breaking off in the middle of a row."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted  # only the main thread is told of signals
+        return
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,289 @@
+"""Files of accounts to import, CSV or JSON Lines: read row by row, rejected rows written back.
+
+Columns (CSV, named in the first line, in any order) or keys (JSON, one object a line): `COLUMNS`,
+of which `username` and `email` must be there. Blank lines are passed over, and so are the columns
+`line` and `reason`, so that a file of rejected rows can be mended and imported as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, ClassVar, Self
+
+from accounts.exceptions import AccountError
+
+COLUMNS = ("username", "email", "full_name", "phone_number", "password_hash")
+NEEDED = ("username", "email")
+#: What a file of rejected rows has beside the columns.
+ADDED = ("line", "reason")
+
+#: Ten times what five columns need at most; keeps a file without line ends out of memory.
+LINE_MAX_BYTES = 100_000
+
+
+class UnreadableFile(AccountError):
+    """The file, or what is left of it, cannot be read as rows; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row. `line` is where it begins in the file, `cells` is what it was there.
+
+    `values` has a text for each of `COLUMNS`; where the row cannot be read as such, `fault` says
+    why, and `values` is empty.
+    """
+
+    line: int
+    cells: dict[str, Any]
+    values: dict[str, str]
+    fault: str = ""
+
+
+class RowFile:
+    """A file of rows, open for reading once: iterate over it. Memory: one line.
+
+    Reading ends early where the file stops being readable; `fault` then says so, after the rows
+    before it.
+    """
+
+    #: The columns as they stand in the file; all of them where each row names its own.
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        self.size_bytes = os.fstat(file.fileno()).st_size
+        self.read_bytes = 0
+        self.line = 0
+        self.fault = ""
+        self._file = file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[Row]:
+        try:
+            yield from self._rows()
+        except UnreadableFile as error:
+            self.fault = str(error)
+
+    def _rows(self) -> Iterator[Row]:
+        raise NotImplementedError
+
+    def rejected_heading(self) -> str:
+        """What a file of rejected rows begins with."""
+        return ""
+
+    def rejected_row(self, row: Row, reason: str) -> str:
+        """The row as it was, with its line and the reason."""
+        raise NotImplementedError
+
+    def _lines(self) -> Iterator[str]:
+        # Bytes, decoded here: a text file would tell of a wrong byte, but not in which line.
+        while line := self._file.readline(LINE_MAX_BYTES + 1):
+            self.line += 1
+            self.read_bytes += len(line)
+            if len(line) > LINE_MAX_BYTES:
+                raise UnreadableFile(f"Line {self.line} is longer than {LINE_MAX_BYTES:,} bytes.")
+            try:
+                text = line.decode("utf-8-sig" if self.line == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise UnreadableFile(f"Line {self.line} is not UTF-8.") from error
+            yield text
+
+
+class CsvFile(RowFile):
+    """Comma-separated values below a line that names the columns."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        super().__init__(path, file)
+        # strict: a quotation mark astray is an error, not a guess.
+        self._reader = csv.reader(self._lines(), strict=True)
+        self.columns = self._header()
+
+    def _header(self) -> tuple[str, ...]:
+        try:
+            fields = next((fields for fields in self._reader if not _is_blank(fields)), [])
+        except csv.Error as error:
+            raise UnreadableFile(f"Line {self.line} is no CSV: {error}.") from error
+        columns = tuple(field.strip() for field in fields)
+        _refuse_columns("has no column", [name for name in NEEDED if name not in columns])
+        unknown = [name for name in columns if name not in COLUMNS + ADDED]
+        _refuse_columns("has an unknown column", unknown)
+        twice = [name for name in COLUMNS if columns.count(name) > 1]
+        _refuse_columns("has more than once the column", twice)
+        return columns
+
+    def _rows(self) -> Iterator[Row]:
+        while True:
+            line = self.line + 1
+            try:
+                fields = next(self._reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield self._broken(line, error)
+                continue
+            if not _is_blank(fields):
+                yield self._row(line, fields)
+
+    def _broken(self, line: int, error: csv.Error) -> Row:
+        """A line that is no CSV; where it ran on over others, those are lost with it: stop."""
+        if self.line > line:
+            raise UnreadableFile(
+                f"Line {line} opens a quotation that never ends ({error})."
+            ) from error
+        return Row(line, {}, {}, f"This is no CSV: {error}.")
+
+    def _row(self, line: int, fields: list[str]) -> Row:
+        found = dict(zip_longest(self.columns, fields[: len(self.columns)], fillvalue=""))
+        cells = {name: text for name, text in found.items() if name not in ADDED}
+        if len(fields) > len(self.columns):
+            surplus = ", ".join(fields[len(self.columns) :])
+            fault = f"There are {len(fields)} fields for {len(self.columns)} columns: {surplus}"
+            return Row(line, cells, {}, fault)
+        if len(fields) < len(self.columns):
+            fault = f"There are {len(fields)} fields for {len(self.columns)} columns."
+            return Row(line, cells, {}, fault)
+        return Row(line, cells, {name: cells.get(name, "") for name in COLUMNS})
+
+    def rejected_heading(self) -> str:
+        """The columns as they were, and those that are added."""
+        return _csv_line([name for name in self.columns if name not in ADDED] + list(ADDED))
+
+    def rejected_row(self, row: Row, reason: str) -> str:
+        """The fields as they were, with the line and the reason."""
+        fields = [row.cells.get(name, "") for name in self.columns if name not in ADDED]
+        return _csv_line([*fields, str(row.line), reason])
+
+
+class JsonLinesFile(RowFile):
+    """One JSON object a line; a key that is missing, or null, is an empty value."""
+
+    def _rows(self) -> Iterator[Row]:
+        for text in self._lines():
+            if text.strip():
+                yield self._row(text)
+
+    def _row(self, text: str) -> Row:
+        try:
+            found = json.loads(text)
+        # A number of many digits is a ValueError too, and many brackets are a RecursionError.
+        except (ValueError, RecursionError) as error:
+            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, f"This is no JSON: {error}")
+        if not isinstance(found, dict):
+            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, "This is no JSON object.")
+        cells = {name: value for name, value in found.items() if name not in ADDED}
+        if unknown := [name for name in cells if name not in COLUMNS]:
+            return Row(self.line, cells, {}, f"There is an unknown key: {', '.join(unknown)}.")
+        values = {name: cells.get(name) for name in COLUMNS}
+        if wrong := [name for name, value in values.items() if not isinstance(value, str | None)]:
+            return Row(
+                self.line, cells, {}, f"There is a value that is no text: {', '.join(wrong)}."
+            )
+        return Row(self.line, cells, {name: value or "" for name, value in values.items()})
+
+    def rejected_row(self, row: Row, reason: str) -> str:
+        """The object as it was, with the line and the reason; what was none, under `text`."""
+        added = dict(zip(ADDED, (row.line, reason), strict=True))
+        return json.dumps(row.cells | added, ensure_ascii=False) + "\n"
+
+
+_BY_ENDING: dict[str, Callable[[Path, BinaryIO], RowFile]] = {
+    ".csv": CsvFile,
+    ".jsonl": JsonLinesFile,
+}
+
+
+def open_rows(path: Path) -> RowFile:
+    """The file at `path`, of the format that its ending says; the header is read already.
+
+    Raises:
+        UnreadableFile: another ending, or a header with wrong or missing columns.
+        OSError: there is no such file, or it may not be read.
+    """
+    if path.suffix.lower() not in _BY_ENDING:
+        raise UnreadableFile(f"{path.name} ends neither in .csv nor in .jsonl.")
+    file = path.open("rb")
+    try:
+        return _BY_ENDING[path.suffix.lower()](path, file)
+    except UnreadableFile:
+        file.close()
+        raise
+
+
+class RejectedRows:
+    """The file of the rows of `source` that were rejected: `users.rejected.csv`.
+
+    A context. The file takes its name at the end, over that of an earlier import; where no row
+    was rejected there is none afterwards. Only its owner may read it, as it may hold hashes.
+
+    Raises (on entry and later): OSError: it cannot be written.
+    """
+
+    _PARTIAL: ClassVar[str] = ".part"
+
+    def __init__(self, source: RowFile) -> None:
+        self.path = source.path.with_suffix(f".rejected{source.path.suffix}")
+        self._partial = self.path.with_name(self.path.name + self._PARTIAL)
+        self._source = source
+        self._is_empty = True
+
+    def __enter__(self) -> Self:
+        descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # JSON can spell half a character, UTF-8 cannot: that is written as JSON spells it.
+        self._file = os.fdopen(
+            descriptor, "w", encoding="utf-8", newline="", errors="backslashreplace"
+        )
+        return self
+
+    def add(self, row: Row, reason: str) -> None:
+        """Write `row` down."""
+        if self._is_empty:
+            self._file.write(self._source.rejected_heading())
+            self._is_empty = False
+        self._file.write(self._source.rejected_row(row, reason))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+        if not self._is_empty:
+            self._partial.replace(self.path)
+            return
+        self._partial.unlink()
+        if error is None:
+            self.path.unlink(missing_ok=True)
+
+
+def _is_blank(fields: list[str]) -> bool:
+    return len(fields) <= 1 and not "".join(fields).strip()
+
+
+def _csv_line(fields: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(fields)
+    return line.getvalue()
+
+
+def _refuse_columns(what: str, columns: list[str]) -> None:
+    if columns:
+        raise UnreadableFile(f"The header {what}: {', '.join(columns)}.")

@@ -1,0 +1,221 @@
+"""The system checks of the tables and of the engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, run_checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from dynamo import deadline
+from dynamo.client import send
+from dynamo.tables import all_tables, create
+from tests import engines
+from tests.other_engines import pointed_at, refusing
+from tests.requests import Requests
+
+
+def found() -> list[CheckMessage]:
+    return run_checks(tags=["dynamodb"], include_deployment_checks=True)
+
+
+def ids(findings: list[CheckMessage]) -> set[str]:
+    return {str(finding.id) for finding in findings}
+
+
+def make_bare(prefix: str, *, key: str | None = None) -> None:
+    """The tables under `prefix` with nothing but a key, their own or another one."""
+    for table in all_tables():
+        name = key or table.key[0].name
+        request = {
+            "TableName": table.name,
+            "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        assert table.name.startswith(prefix)
+        send("CreateTable", request)
+
+
+@pytest.fixture
+def prefix(engine: str, settings: Any) -> str:
+    """A prefix under which no table is."""
+    settings.DYNAMODB_TABLE_PREFIX = f"{uuid.uuid4().hex}-"
+    return str(settings.DYNAMODB_TABLE_PREFIX)
+
+
+@pytest.fixture(scope="module")
+def moto_url() -> Iterator[str]:
+    with engines.running("moto") as url:
+        yield url
+
+
+@pytest.mark.fault_of("moto", "ignores client request tokens")
+def test_our_tables_on_a_whole_engine_are_clean(engine: str) -> None:
+    assert found() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_probe_leaves_nothing_behind() -> None:
+    found()
+
+    assert send("Scan", {"TableName": "cache"})["Items"] == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_plain_check_sends_nothing(requests_sent: Requests) -> None:
+    call_command("check")
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.fault_of("moto", "ignores client request tokens, so the check fails")
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "options",
+    [["--tag", "dynamodb"], ["--deploy"], ["--deploy", "--tag", "dynamodb"]],
+    ids=" ".join,
+)
+def test_the_check_runs_once_when_asked_for(requests_sent: Requests, options: list[str]) -> None:
+    call_command("check", *options)
+
+    assert requests_sent.operations.count("TransactWriteItems") == 2
+    assert requests_sent.operations.count("DeleteItem") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_another_tag_leaves_our_check_out(requests_sent: Requests) -> None:
+    call_command("check", "--tag", "security", "--deploy")
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.usefixtures("prefix")
+def test_missing_tables_are_named_with_the_command_that_makes_them() -> None:
+    findings = found()
+
+    assert [(each.id, each.msg, each.hint) for each in findings] == [
+        ("dynamo.E001", f"The table {table.name} is missing.", "Run manage.py createtables.")
+        for table in all_tables()
+    ]
+
+
+@pytest.mark.usefixtures("prefix")
+def test_a_finding_fails_the_command() -> None:
+    with pytest.raises(SystemCheckError, match=r"dynamo\.E001"):
+        call_command("check", "--tag", "dynamodb")
+
+
+def test_a_table_with_another_key_is_found(prefix: str) -> None:
+    make_bare(prefix, key="other")
+
+    assert ids(found()) == {"dynamo.E002"}
+    assert f"{prefix}users has the key other (S); the models need pk (S)." in str(found())
+
+
+def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: str) -> None:
+    make_bare(prefix)
+    assert [each.msg for each in found() if each.id == "dynamo.W001"] == [
+        f"The table {prefix}cache has no time to live."
+    ]
+
+    call_command("createtables")
+
+    assert "dynamo.W001" not in ids(found())
+
+
+def test_a_table_without_recovery_is_found_until_createtables_completes_it(
+    prefix: str, moto_url: str
+) -> None:
+    with pointed_at(moto_url):
+        make_bare(prefix)
+        without = {each.msg for each in found() if each.id == "dynamo.W002"}
+        call_command("createtables")
+        after = ids(found())
+
+    assert f"The table {prefix}users has no point-in-time recovery." in without
+    assert "dynamo.W002" not in after
+
+
+@pytest.mark.fault_of("moto", "ignores client request tokens")
+def test_what_the_engine_does_not_know_is_no_finding(prefix: str, engine: str) -> None:
+    make_bare(prefix)
+    unknown = {"DescribeTimeToLive", "DescribeContinuousBackups"}
+
+    with refusing(engine, unknown, "UnknownOperationException") as url, pointed_at(url):
+        assert found() == []
+
+
+def test_an_engine_without_transactions_is_found(engine: str) -> None:
+    old = refusing(engine, {"TransactWriteItems"}, "UnknownOperationException")
+
+    with old as url, pointed_at(url):
+        assert ids(found()) == {"dynamo.E003"}
+
+
+def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
+    with pointed_at(moto_url):
+        for table in all_tables():
+            create(table)
+        assert ids(found()) == {"dynamo.E004"}
+        assert send("Scan", {"TableName": "cache"})["Items"] == []
+
+
+def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
+    with pointed_at("http://127.0.0.1:9"), deadline.within(0.1):
+        findings = found()
+
+    assert [each.id for each in findings] == ["dynamo.E005"]
+    assert "\n" not in findings[0].msg
+
+
+def test_missing_rights_are_found_with_the_operation(engine: str) -> None:
+    forbidden = refusing(engine, {"TransactWriteItems"}, "AccessDeniedException")
+
+    with forbidden as url, pointed_at(url):
+        findings = found()
+
+    assert [each.id for each in findings] == ["dynamo.E005"]
+    assert "TransactWriteItems: AccessDeniedException" in findings[0].msg
+
+
+@pytest.mark.usefixtures("prefix")
+def test_what_was_found_before_a_failure_is_kept(engine: str) -> None:
+    first, *others = all_tables()
+    create(others[0])
+    forbidden = refusing(engine, {"DescribeContinuousBackups"}, "AccessDeniedException")
+
+    with forbidden as url, pointed_at(url):
+        findings = found()
+
+    assert first.name in findings[0].msg
+    assert [each.id for each in findings] == ["dynamo.E001", "dynamo.E005"]
+
+
+@pytest.mark.fault_of("moto", "ignores client request tokens")
+def test_a_site_in_production_is_clean(engine: str) -> None:
+    production = {
+        "DJANGO_DEBUG": "off",
+        "DJANGO_ALLOWED_HOSTS": "www.example.com",
+        "DJANGO_SECRET_KEY": "no-real-one-but-long-enough-for-djangos-check-0123456789-abcdef",
+    }
+    checked = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=Path(django_settings.BASE_DIR),
+        env=os.environ | production | {"AWS_ENDPOINT_URL_DYNAMODB": engine},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout == "System check identified no issues (0 silenced).\n"

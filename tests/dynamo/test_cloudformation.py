@@ -1,0 +1,95 @@
+"""The CloudFormation template of the tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+
+from dynamo.cloudformation import template
+from dynamo.tables import KeyAttribute, Table, all_tables
+from tests.engines import BIN
+from tests.requests import Requests
+
+
+def printed() -> dict[str, Any]:
+    out = StringIO()
+    call_command("cloudformation", stdout=out)
+    document: dict[str, Any] = json.loads(out.getvalue())
+    return document
+
+
+def test_the_template_passes_cfn_lint(tmp_path: Path) -> None:
+    file = tmp_path / "template.json"
+    file.write_text(json.dumps(printed()))
+
+    lint = [str(BIN / "cfn-lint"), "--regions", "us-east-1", "--", str(file)]
+    checked = subprocess.run(lint, capture_output=True, text=True, check=False)
+
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_the_template_has_every_table_as_the_models_declare_it() -> None:
+    resources = printed()["Resources"].values()
+
+    assert [each["Properties"]["TableName"] for each in resources] == [
+        table.name for table in all_tables()
+    ]
+
+
+def test_a_table_outlives_its_stack_and_is_protected() -> None:
+    users = printed()["Resources"]["UsersTable"]
+
+    assert users["DeletionPolicy"] == users["UpdateReplacePolicy"] == "Retain"
+    assert users["Properties"] == {
+        "TableName": "users",
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+        "SSESpecification": {"SSEEnabled": True},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+        "DeletionProtectionEnabled": True,
+    }
+
+
+def test_only_a_table_whose_items_expire_has_ttl() -> None:
+    resources = printed()["Resources"]
+
+    ttl = {"AttributeName": "expires", "Enabled": True}
+    assert resources["CacheTable"]["Properties"]["TimeToLiveSpecification"] == ttl
+    assert "TimeToLiveSpecification" not in resources["UsersTable"]["Properties"]
+
+
+def test_the_outputs_name_each_table_and_its_arn() -> None:
+    outputs = printed()["Outputs"]
+
+    assert outputs["UsersTableName"] == {"Value": {"Ref": "UsersTable"}}
+    assert outputs["UsersTableArn"] == {"Value": {"Fn::GetAtt": ["UsersTable", "Arn"]}}
+
+
+def test_logical_ids_are_the_same_under_every_prefix(settings: Any) -> None:
+    plain = printed()["Resources"]
+
+    settings.DYNAMODB_TABLE_PREFIX = "staging-"
+
+    prefixed = printed()["Resources"]
+    assert prefixed.keys() == plain.keys()
+    assert prefixed["UsersTable"]["Properties"]["TableName"] == "staging-users"
+
+
+def test_a_logical_id_has_letters_and_digits_only() -> None:
+    key = (KeyAttribute("pk", "HASH", "S"),)
+
+    resources = template([Table("app.badge-guards_2", "badge-guards_2", key)])["Resources"]
+
+    assert list(resources) == ["BadgeGuards2Table"]
+
+
+def test_the_template_needs_no_engine(requests_sent: Requests) -> None:
+    printed()
+
+    assert requests_sent.operations == []

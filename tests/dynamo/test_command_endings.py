@@ -1,0 +1,61 @@
+"""How our commands end, as a shell sees it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any
+
+from django.conf import settings
+
+from tests.other_engines import refusing
+
+
+def started(*command: str, endpoint: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *command],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def test_a_refusal_of_dynamodb_is_one_line_on_stderr_and_exit_code_1(engine: str) -> None:
+    with refusing(engine, {"DescribeTable"}, "AccessDeniedException") as url:
+        process = started("createtables", endpoint=url)
+        out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "DynamoDB refused DescribeTable: AccessDeniedException" in err
+
+
+def test_ctrl_c_ends_a_command_without_a_word() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = started("createtables", endpoint=url)
+        connection, _address = silent.accept()  # it waits for our answer now
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        connection.close()
+
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_reader_that_leaves_ends_a_command_without_a_word() -> None:
+    process = started("cloudformation", endpoint="http://127.0.0.1:9")
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(timeout=30), err) == (141, "")
