@@ -65,7 +65,7 @@ def _checked(row: Row) -> Candidate:
     if not form.is_valid():
         raise ValidationError(
             [
-                f"{form.fields[name].label}: {' '.join(errors)}"
+                f"{form.fields[name].label}: {' '.join(map(str, errors))}"
                 for name, errors in form.errors.items()
             ]
         )
