@@ -32,7 +32,14 @@ def new_request_id() -> str:
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
     attrs = {"maxlength": limit} | options.pop("attrs", {})
     widget = options.pop("widget", forms.TextInput)
-    return forms.CharField(label=label, validators=[rule], widget=widget(attrs=attrs), **options)
+
+    def check(text: str) -> None:
+        # Django puts it where the bytes that came were no UTF-8: it is not what was typed.
+        if "\N{REPLACEMENT CHARACTER}" in text:
+            raise ValidationError(_("Use printable characters only."), code="unprintable")
+        rule(text)
+
+    return forms.CharField(label=label, validators=[check], widget=widget(attrs=attrs), **options)
 
 
 def username_field(**options: Any) -> forms.CharField:

@@ -172,7 +172,7 @@ def _register(candidate: Candidate) -> Result:
     else:
         # Its date tells whether this very call made it, if need be by a try whose reply was lost.
         # Both bounds come from the clock that dates it: one that is wrong elsewhere is no matter.
-        made_now = began_at <= user.date_joined <= datetime.now(UTC)
+        made_now = user.date_joined is not None and began_at <= user.date_joined <= datetime.now(UTC)
         return Result(candidate.row, Outcome.CREATED if made_now else Outcome.UNCHANGED)
     if _one_account_has_both(candidate):
         return Result(candidate.row, Outcome.UNCHANGED)

@@ -136,6 +136,8 @@ class SignUpView(FocusFirstErrorMixin, FormView):
             show_errors(form, error)
             if isinstance(error, RequestIdUsed):
                 form.renew_request_id()
+            if isinstance(error, StaleUser):
+                logout(self.request)
             return self.form_invalid(form)
         messages.success(self.request, _("Welcome! Your account is ready."))
         return super().form_valid(form)
@@ -157,7 +159,7 @@ class SignInView(FocusFirstErrorMixin, auth_views.LoginView):
         try:
             return super().form_valid(form)
         except StaleUser as error:
-            self.request.session.flush()
+            logout(self.request)
             show_errors(form, error)
             return self.form_invalid(form)
 

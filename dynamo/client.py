@@ -30,7 +30,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.retries import Fault, fault_of, is_repeatable, pause_seconds
+from dynamo.retries import Fault, fault_of, is_read, is_repeatable, pause_seconds
 from dynamo.signals import request_sent
 
 CONNECT_SECONDS = 1.0
@@ -56,11 +56,11 @@ _client: Any = None
 def client() -> Any:
     """The process's client, made on first use (which starts the local engine where one is due)."""
     global _client
-    if _client is None:
+    made = _client
+    if made is None:
         with _lock:
-            if _client is None:
-                _client = _make_client()
-    return _client
+            made = _client = _client or _make_client()
+    return made
 
 
 def reset() -> None:
@@ -79,7 +79,8 @@ def _make_client() -> Any:
         read_timeout=READ_SECONDS,
         max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
         parameter_validation=False,
-        retries={"total_max_attempts": 1, "mode": "standard"},
+        # One attempt; of botocore's modes only the old one refuses a reply whose CRC is wrong.
+        retries={"total_max_attempts": 1, "mode": "legacy"},
     )
     session: Any = boto3.Session()  # its stubs have an overload for each service
     if settings.DYNAMODB_LOCAL:
@@ -132,7 +133,8 @@ def send(operation: str, request: dict[str, Any]) -> dict[str, Any]:
             pause = pause_seconds(attempt)
             out_of_time = time.monotonic() + pause > ends_at
             if out_of_time or (maybe_done and not is_repeatable(operation, request)):
-                raise Unavailable(operation, _reason(error), maybe_written=maybe_done) from error
+                written = maybe_done and not is_read(operation)
+                raise Unavailable(operation, _reason(error), maybe_written=written) from error
         time.sleep(pause)
     raise AssertionError("unreachable: the loop ends by return or raise")
 

@@ -19,7 +19,9 @@ from botocore.exceptions import (
     ClientError,
     ConnectionError,
     HTTPClientError,
+    SSLError,
 )
+from botocore.parsers import ResponseParserError
 
 FIRST_PAUSE_SECONDS = 0.025
 LONGEST_PAUSE_SECONDS = 1.0
@@ -33,7 +35,9 @@ _THROTTLED = {
     "Throttling",
     "ThrottlingException",
 }
-_CONFLICT = {"TransactionConflictException", "TransactionInProgressException"}
+_CONFLICT = {"TransactionConflictException"}
+# Of the same client request token: an earlier attempt, which may yet be carried out.
+_IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _REASONS_TO_REPEAT = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -64,9 +68,10 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
     """Judge one failed attempt."""
     if isinstance(error, ClientError):
         return _fault_of_answer(error)
-    if isinstance(error, ConnectionError):
+    # TLS can break while the reply is read, though botocore counts it among failures to connect.
+    if isinstance(error, ConnectionError) and not isinstance(error, SSLError):
         return Fault.NOT_DONE
-    if isinstance(error, (HTTPClientError, ChecksumError)):
+    if isinstance(error, (HTTPClientError, SSLError, ChecksumError, ResponseParserError)):
         return Fault.MAYBE_DONE
     return Fault.FINAL
 
@@ -80,7 +85,13 @@ def _fault_of_answer(error: ClientError) -> Fault:
         again = any(reason.get("Code") in _REASONS_TO_REPEAT for reason in reasons)
         return Fault.NOT_DONE if again else Fault.FINAL
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return Fault.MAYBE_DONE if code in _SERVER_FAULT or status >= 500 else Fault.FINAL
+    maybe_done = code in _IN_PROGRESS or code in _SERVER_FAULT or status >= 500
+    return Fault.MAYBE_DONE if maybe_done else Fault.FINAL
+
+
+def is_read(operation: str) -> bool:
+    """Whether the operation writes nothing."""
+    return operation in _READS
 
 
 def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
@@ -89,7 +100,7 @@ def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
     Reads are; a transaction is, by its client request token; a write that sets or removes is. An
     update that counts up from what is stored (`ADD`, `+`, `-`, `list_append`) is not.
     """
-    if operation in _READS:
+    if is_read(operation):
         return True
     if operation == "TransactWriteItems":
         return "ClientRequestToken" in request

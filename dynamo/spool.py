@@ -86,6 +86,6 @@ class Spool:
 
 
 def _run_of(lines: Iterable[str]) -> IO[str]:
-    run = tempfile.TemporaryFile("w+", encoding="ascii")
+    run = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115 - the spool closes it
     run.writelines(lines)
     return run

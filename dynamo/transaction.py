@@ -14,7 +14,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,18 +30,28 @@ _ALL_OLD = "ALL_OLD"
 
 @dataclass(frozen=True)
 class Refusal:
-    """One write whose condition was false: the error it means, and what is stored (or None)."""
+    """One write whose condition was false: the error it means, and what is stored (or None).
 
-    item: Model
+    `about` is the object that the write was for: the item, or what `add` was told.
+    """
+
+    about: object
     error: Exception
     stored: Item | None
 
 
 @dataclass(frozen=True, eq=False)
 class _Write:
-    item: Model
+    """Where `action` is refused, `otherwise` is the error; without one, `instead` is sent."""
+
+    about: object
     action: dict[str, Any]
     otherwise: Exception | None
+    instead: dict[str, Any] = field(default_factory=dict)
+
+    def swapped(self) -> _Write:
+        """The write with the other one of its two actions."""
+        return replace(self, action=self.instead, instead=self.action)
 
 
 class Transaction:
@@ -82,15 +92,24 @@ class Transaction:
     def delete_if(self, item: Model, condition: Condition) -> None:
         """Delete the stored item where `condition` holds, else leave it and go on without.
 
-        Where writes of this kind alone are refused, the transaction is sent again without them.
+        Where writes of this kind alone are refused, the transaction is sent again, now under the
+        condition that `condition` does not hold: one who makes it true meanwhile is not missed.
         """
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"Delete": request}, None))
+        left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
+        self._writes.append(_Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
     def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing to the item that has `item`'s key, but demand that `condition` holds."""
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         self._writes.append(_Write(item, {"ConditionCheck": request}, otherwise))
+
+    def add(self, action: dict[str, Any], *, about: object, otherwise: Exception) -> None:
+        """Add one entry of TransactItems as on the wire, where a model would be in the way.
+
+        It must ask for what is stored: `ReturnValuesOnConditionCheckFailure` = ALL_OLD.
+        """
+        self._writes.append(_Write(about, action, otherwise))
 
     def __enter__(self) -> Self:
         return self
@@ -113,14 +132,13 @@ class Transaction:
             except TransactionCancelled as cancelled:
                 refused = _refused(writes, cancelled)
                 self.refusals = [
-                    Refusal(write.item, write.otherwise, stored)
-                    for write, stored in refused
+                    Refusal(write.about, write.otherwise, stored)
+                    for write, stored in refused.items()
                     if write.otherwise is not None
                 ]
                 if self.refusals:
                     raise _one_or_all(self.refusals) from cancelled
-                dropped = [write for write, _stored in refused]
-                writes = [write for write in writes if write not in dropped]
+                writes = [write.swapped() if write in refused else write for write in writes]
             else:
                 return
 
@@ -131,19 +149,17 @@ class Transaction:
         }
         send("TransactWriteItems", request)
 
-    def refusal_of(self, item: Model) -> Refusal | None:
-        """The refusal of the write to `item` (that very object), if it was refused."""
-        return next((refusal for refusal in self.refusals if refusal.item is item), None)
+    def refusal_of(self, about: object) -> Refusal | None:
+        """The refusal of the write for `about` (that very object), if it was refused."""
+        return next((refusal for refusal in self.refusals if refusal.about is about), None)
 
 
-def _refused(
-    writes: list[_Write], cancelled: TransactionCancelled
-) -> list[tuple[_Write, Item | None]]:
+def _refused(writes: list[_Write], cancelled: TransactionCancelled) -> dict[_Write, Item | None]:
     """The writes whose condition was false, with what is stored in their place."""
-    refused = []
+    refused = {}
     for write, reason in zip(writes, cancelled.reasons, strict=True):
         if reason.code == "ConditionalCheckFailed":
-            refused.append((write, reason.item or None))
+            refused[write] = reason.item or None
         elif reason.code != "None":
             raise Rejected(cancelled.operation, reason.code, reason.message) from cancelled
     return refused

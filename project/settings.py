@@ -79,6 +79,7 @@ MIDDLEWARE = [
     "dynamo.middleware.AvailabilityMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

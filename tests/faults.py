@@ -16,6 +16,7 @@ import json
 import socket
 import threading
 import uuid
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -86,13 +87,21 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class Garble:
+    """The engine carries the request out; its reply arrives with `new` for `old`, under its CRC."""
+
+    old: bytes
+    new: bytes
+
+
+@dataclass(frozen=True)
 class Meanwhile:
     """`action` happens just before the engine sees the request."""
 
     action: Callable[[], object]
 
 
-Fault = DropReply | CloseBefore | Answer | Reply | Delay | Meanwhile
+Fault = DropReply | CloseBefore | Answer | Reply | Delay | Garble | Meanwhile
 
 #: Nobody listens there: a connection is refused, so a request was certainly not carried out.
 NOWHERE = "http://127.0.0.1:9"
@@ -228,6 +237,12 @@ class FaultProxy:
                 reply = forward()
                 self._ended.wait(seconds)
                 return reply
+            case Garble(old, new):
+                reply = forward()
+                assert old in reply.body
+                reply.headers["x-amz-crc32"] = str(zlib.crc32(reply.body))
+                reply.body = reply.body.replace(old, new)
+                return reply
             case Meanwhile(action):
                 action()
         return forward()
@@ -276,7 +291,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing on stderr."""
 
 

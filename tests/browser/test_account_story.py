@@ -89,24 +89,50 @@ def test_a_double_click_makes_one_account(page: Page) -> None:
     assert_guards_match_users()
 
 
-def test_the_form_sent_again_after_going_back_shows_the_account(page: Page) -> None:
+def test_going_back_after_signing_up_shows_the_account_not_the_form(page: Page) -> None:
     sign_up(page, "ann", "ann@example.org")
     expect(page).to_have_url(re.compile("/accounts/profile/$"))
+
     page.go_back()
-    page.get_by_label("User name").fill("ann")
-    page.get_by_label("E-mail address").fill("ann@example.org")
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password confirmation").fill(PASSWORD)
-    page.get_by_role("button", name="Create account").click()
 
     expect(page).to_have_url(re.compile("/accounts/profile/$"))
     assert_guards_match_users()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("path", ["/", "/accounts/signup/", "/accounts/login/"])
-def test_no_page_scrolls_sideways(page: Page, path: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 844})
-    page.goto(path)
+def test_a_form_left_open_in_another_tab_leads_to_the_account_that_is_signed_in(page: Page) -> None:
+    other_tab = page.context.new_page()
+    other_tab.goto("/accounts/signup/")
+    sign_up(page, "ann", "ann@example.org")
 
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    other_tab.get_by_label("User name").fill("bob")
+    other_tab.get_by_label("E-mail address").fill("bob@example.org")
+    other_tab.get_by_label("Password", exact=True).fill(PASSWORD)
+    other_tab.get_by_label("Password confirmation").fill(PASSWORD)
+    other_tab.get_by_role("button", name="Create account").click()
+
+    expect(other_tab).to_have_url(re.compile("/accounts/profile/$"))
+    assert guard_owner("userName#bob") is None
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_scrolls_sideways(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    anonymous = ["/", "/accounts/signup/", "/accounts/login/", "/nowhere/"]
+    own = ["/", "/accounts/profile/"] + [
+        f"/accounts/{name}/" for name in ("username", "email", "password_change", "delete")
+    ]
+
+    def widths(paths: list[str]) -> dict[str, int]:
+        found = {}
+        for path in paths:
+            page.goto(path)
+            found[path] = page.evaluate("document.documentElement.scrollWidth")
+        return found
+
+    before = widths(anonymous)
+    sign_up(page, "n" * 150, f"{'a' * 64}@{'b' * 60}.{'c' * 60}.example")
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+    after = widths(own)
+
+    assert max(before.values()) <= width
+    assert max(after.values()) <= width

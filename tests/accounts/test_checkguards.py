@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import ExitStack
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.management.commands import checkguards
+from accounts.models import User
+from dynamo.client import send
+from dynamo.guardcheck import Report
+from dynamo.guardstate import KINDS, Finding
+from dynamo.spool import Spool
+from tests.factories import assert_guards_match_users, guard_owner, make_user, stored_items
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    """What `checkguards` prints, and the line with which it exits 1; empty where it succeeds."""
+    out = StringIO()
+    failures: list[tuple[int, str]] = []
+    try:
+        call_command("checkguards", *arguments, stdout=out)
+    except CommandError as error:
+        failures.append((error.returncode, str(error)))
+    assert [code for code, _line in failures] in ([], [1])
+    return out.getvalue(), "".join(line for _code, line in failures)
+
+
+def put_guard(key: str, owner: str) -> None:
+    item = {"pk": {"S": key}, "owner": {"S": owner}}
+    send("PutItem", {"TableName": User.table(), "Item": item})
+
+
+def remove(key: str) -> None:
+    send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
+
+
+def test_sound_accounts_end_it_with_success() -> None:
+    make_user()
+
+    assert run() == ("1 account, 2 guards: 0 missing, 0 orphaned, 0 foreign; 0 repaired.\n", "")
+
+
+def test_no_accounts_at_all_are_sound_too() -> None:
+    assert run() == ("0 accounts, 0 guards: 0 missing, 0 orphaned, 0 foreign; 0 repaired.\n", "")
+
+
+def test_the_json_object_has_the_keys_of_the_contract_in_their_order() -> None:
+    make_user()
+    make_user()
+
+    out, error = run("--json")
+
+    assert error == ""
+    assert list(json.loads(out).items()) == [
+        ("users", 2),
+        ("guards", 4),
+        ("missing", []),
+        ("orphaned", []),
+        ("foreign", []),
+        ("repaired", 0),
+    ]
+
+
+@pytest.fixture
+def wrong() -> dict[str, list[dict[str, str]]]:
+    """One finding of each kind; what they are as JSON."""
+    ann = make_user(username="ann", email="ann@bücher.example")
+    bob = make_user(username="bob", email="bob@example.com")
+    remove("userName#ann")
+    put_guard('email#quote"ü\n@example.com', "gone")
+    put_guard("email#bob@example.com", ann.pk)
+    return {
+        "missing": [{"pk": ann.pk, "value": "userName#ann"}],
+        "orphaned": [{"pk": "gone", "value": 'email#quote"ü\n@example.com'}],
+        "foreign": [{"pk": bob.pk, "value": "email#bob@example.com"}],
+    }
+
+
+def test_findings_are_listed_and_end_it_with_failure(wrong: Any) -> None:
+    before = stored_items()
+
+    out, error = run("--json")
+
+    assert json.loads(out) == {"users": 2, "guards": 4, **wrong, "repaired": 0}
+    assert error == "3 guards are wrong (--repair mends what can be mended)."
+    assert stored_items() == before
+
+
+def test_repairing_everything_ends_it_with_success(wrong: Any) -> None:
+    out, error = run("--repair", "--json")
+
+    assert json.loads(out) == {"users": 2, "guards": 4, **wrong, "repaired": 3}
+    assert error == ""
+    assert_guards_match_users()
+    assert run("--repair")[1] == ""
+
+
+def test_the_text_has_a_line_for_each_finding_and_says_what_was_repaired() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    twin = make_user(username="twin", email="twin@example.com")
+    remove("userName#ann")
+    remove("email#twin@example.com")
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": twin.pk}},
+            "UpdateExpression": "SET email = :email",
+            "ExpressionAttributeValues": {":email": {"S": "ann@example.com"}},
+        },
+    )
+
+    out, error = run("--repair")
+
+    assert out.splitlines() == [
+        f"missing   userName#ann  {ann.pk}  (repaired)",
+        f"foreign   email#ann@example.com  {twin.pk}",
+        "2 accounts, 2 guards: 1 missing, 0 orphaned, 1 foreign; 1 repaired.",
+    ]
+    assert error == "1 guard is wrong."
+    assert guard_owner("email#ann@example.com") == ann.pk
+
+
+def test_twenty_thousand_findings_are_one_json_object_and_never_all_in_memory() -> None:
+    with ExitStack() as stack:
+        spools = {kind: stack.enter_context(Spool(run_length=500)) for kind in KINDS}
+        report = Report(spools)
+        for number in range(20_000):
+            key = f"email#{number:05}@example.com"
+            report.note(Finding("missing", str(number), key, mendable=True), repaired=True)
+        out = StringIO()
+
+        checkguards.Command(stdout=out)._print_json(report)
+
+    shown = json.loads(out.getvalue())
+    assert [int(each["pk"]) for each in shown["missing"]] == list(range(20_000))
+    assert shown["repaired"] == 20_000
+
+
+def test_an_unusable_value_is_told_and_ends_it_with_failure_but_is_no_finding() -> None:
+    make_user()
+    send("PutItem", {"TableName": User.table(), "Item": {"pk": {"S": "ghost"}}})
+
+    out, error = run("--repair", "--json")
+
+    assert json.loads(out)["users"] == 2
+    assert re.fullmatch(
+        r"Unusable values in 1 account, such as the (userName|email) of ghost\.", error
+    )
+
+
+def test_where_both_are_wrong_it_is_said_in_one_line() -> None:
+    make_user(username="ann")
+    remove("userName#ann")
+    send("PutItem", {"TableName": User.table(), "Item": {"pk": {"S": "ghost"}}})
+
+    _out, error = run()
+
+    assert error.startswith("1 guard is wrong (--repair mends what can be mended). Unusable ")
+    assert "\n" not in error
+
+
+def test_a_missing_table_is_one_line(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "absent-"
+
+    out, error = run()
+
+    assert out == ""
+    assert "createtables" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "terminal", "shown"),
+    [((), True, True), ((), False, False), (("--json",), True, False)],
+)
+def test_the_bar_is_shown_on_a_terminal_only_and_never_with_json(
+    arguments: tuple[str, ...],
+    terminal: bool,
+    shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    make_user()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+
+    run(*arguments)
+
+    assert ("Items read" in capsys.readouterr().err) is shown

@@ -1,0 +1,236 @@
+"""What a visitor sees while DynamoDB does not answer, and how long the visitor waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.test import AsyncClient, Client
+from django.urls import path
+
+from dynamo import client as dynamo_client
+from dynamo.cache import CacheItem
+from dynamo.deadline import operation_ends_at
+from dynamo.sessions import SessionStore
+from tests.faults import NOWHERE, Answer, CloseBefore, Delay, FaultProxy, through
+from tests.requests import Requests
+
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]
+
+DOWN = Answer(500, "InternalServerError")
+
+
+def read(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(cache.get("key", "nothing"))
+
+
+def read_twice(request: HttpRequest) -> HttpResponse:
+    cache.get("key")
+    return HttpResponse(cache.get("key"))
+
+
+def read_session(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(request.session.get("user", "nobody"))
+
+
+def write_session(request: HttpRequest) -> HttpResponse:
+    request.session["user"] = "ann"
+    return HttpResponse("written")
+
+
+def patience(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(str(operation_ends_at() - time.monotonic()))
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    raise LookupError("a fault of our own")
+
+
+urlpatterns = [
+    path("", read, name="home"),
+    path("twice", read_twice),
+    path("session", read_session),
+    path("session/write", write_session),
+    path("patience", patience),
+    path("broken", broken),
+]
+
+
+@pytest.fixture
+def proxy(engine: str) -> Iterator[FaultProxy]:
+    with FaultProxy(engine) as proxy, through(proxy):
+        yield proxy
+
+
+@pytest.fixture(autouse=True)
+def _short_patience(settings: Any) -> None:
+    settings.DYNAMODB_PAGE_SECONDS = 0.2
+
+
+def assert_asks_to_try_again(response: HttpResponse) -> None:
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert response["Cache-Control"] == "no-store"
+    assert "try again" in response.content.decode()
+
+
+@pytest.mark.parametrize("fault", [DOWN, CloseBefore(), Answer(400, "ThrottlingException")])
+def test_a_view_that_gets_no_answer_asks_to_try_again(
+    client: Client, proxy: FaultProxy, fault: Any
+) -> None:
+    proxy.plan("GetItem", fault, times=1000)
+
+    assert_asks_to_try_again(client.get("/"))
+
+
+def test_an_engine_that_is_off_makes_the_page_ask_to_try_again(client: Client) -> None:
+    with through(NOWHERE):
+        assert_asks_to_try_again(client.get("/"))
+
+
+def test_under_debug_the_page_is_the_same(client: Client, settings: Any) -> None:
+    settings.DEBUG = True
+
+    with through(NOWHERE):
+        assert_asks_to_try_again(client.get("/"))
+
+
+def test_a_passing_failure_is_not_seen_at_all(
+    client: Client, proxy: FaultProxy, settings: Any
+) -> None:
+    settings.DYNAMODB_PAGE_SECONDS = 5
+    proxy.plan("GetItem", DOWN, times=2)
+
+    assert client.get("/").content == b"nothing"
+
+
+def test_the_503_page_asks_dynamodb_for_nothing(
+    client: Client, proxy: FaultProxy, requests_sent: Requests
+) -> None:
+    client.get("/session/write")
+    proxy.plan("GetItem", DOWN, times=1000)
+    requests_sent.clear()
+
+    client.get("/")
+
+    keys = [request["Key"]["key"]["S"] for request in requests_sent.requests]
+    assert len(set(keys)) == 1
+
+
+def test_one_warning_tells_what_happened_where(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with through(NOWHERE):
+        client.get("/?token=secret")
+
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("dynamo.middleware", logging.WARNING)
+    assert record.getMessage().startswith("GET /: DynamoDB gave no answer to GetItem in time (")
+    assert record.exc_info is None
+    assert "secret" not in record.getMessage()
+
+
+def test_a_missing_table_gives_the_same_page_and_an_error_that_names_the_command(
+    client: Client,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    settings.DEBUG = True
+    monkeypatch.setattr(CacheItem.Meta, "table_name", "nosuchtable")
+
+    assert_asks_to_try_again(client.get("/"))
+
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("dynamo.middleware", logging.ERROR)
+    assert "createtables" in record.getMessage()
+
+
+def test_a_session_out_of_reach_signs_nobody_out(client: Client) -> None:
+    client.get("/session/write")
+    cookie = client.cookies["sessionid"].value
+
+    with through(NOWHERE):
+        response = client.get("/session")
+        assert_asks_to_try_again(response)
+
+    assert "sessionid" not in response.cookies
+    assert client.cookies["sessionid"].value == cookie
+    assert client.get("/session").content == b"ann"
+
+
+def test_a_session_that_cannot_be_saved_asks_to_try_again_and_sets_no_cookie(
+    client: Client, proxy: FaultProxy
+) -> None:
+    proxy.plan("PutItem", DOWN, times=1000)
+
+    response = client.get("/session/write")
+
+    assert_asks_to_try_again(response)
+    assert "sessionid" not in response.cookies
+
+
+def test_a_view_without_an_answer_saves_no_session(client: Client, proxy: FaultProxy) -> None:
+    session = SessionStore()
+    session["user"] = "ann"
+    session.save()
+    client.cookies["sessionid"] = session.session_key
+    proxy.plan("GetItem", DOWN, times=1000)
+    written = proxy.count("PutItem")
+
+    client.get("/session")
+
+    assert proxy.count("PutItem") == written
+
+
+def test_a_fault_of_our_own_is_no_503(client: Client) -> None:
+    client.raise_request_exception = False
+
+    assert client.get("/broken").status_code == 500
+
+
+def test_all_requests_of_a_page_share_one_deadline(client: Client, settings: Any) -> None:
+    settings.DYNAMODB_PAGE_SECONDS = 1.5
+
+    patience_seconds = float(client.get("/patience").content)
+
+    assert 0 < patience_seconds <= 1.5
+    # And it ends with the page.
+    assert operation_ends_at() - time.monotonic() > 4
+
+
+def test_an_engine_that_hangs_is_given_up(
+    client: Client, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamo_client, "READ_SECONDS", 0.1)
+    dynamo_client.reset()
+    proxy.plan("GetItem", Delay(60), times=1000)
+    began = time.monotonic()
+
+    response = client.get("/twice")
+
+    assert_asks_to_try_again(response)
+    assert time.monotonic() - began < 3
+
+
+def test_asynchronous_servers_get_the_same(proxy: FaultProxy, settings: Any) -> None:
+    # Without those of the site that cannot run asynchronously.
+    settings.MIDDLEWARE = [
+        "dynamo.middleware.AvailabilityMiddleware",
+        "dynamo.middleware.SessionMiddleware",
+    ]
+    proxy.plan("GetItem", DOWN, times=1000)
+    proxy.plan("PutItem", DOWN, times=1000)
+
+    assert_asks_to_try_again(asyncio.run(AsyncClient().get("/")))
+    assert_asks_to_try_again(asyncio.run(AsyncClient().get("/session/write")))
+
+    settings.DYNAMODB_PAGE_SECONDS = 1.5
+    response = asyncio.run(AsyncClient().get("/patience"))
+    assert 0 < float(response.content) <= 1.5

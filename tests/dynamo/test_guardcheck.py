@@ -1,0 +1,725 @@
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pynamodb.attributes import UnicodeAttribute
+
+from accounts.exceptions import AccountError
+from accounts.models import User
+from accounts.services import change_email, change_username, delete, edit_profile
+from accounts.values import comparable_email, comparable_username
+from dynamo import scan
+from dynamo.client import send
+from dynamo.guardcheck import Sizes, check_guards
+from dynamo.guardstate import KINDS
+from dynamo.models import Model
+from dynamo.signals import request_sent
+from dynamo.unique import UniqueAttributes
+from tests.factories import (
+    assert_guards_match_users,
+    guard_owner,
+    make_user,
+    stored_items,
+    stored_user,
+)
+from tests.requests import Requests
+
+STORM_TURNS = 60 if os.environ.get("STORM") == "full" else 6
+
+SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
+
+
+class Member(Model):
+    """An item whose guards stand in a table of their own, under another key name."""
+
+    class Meta:
+        table_name = "tests-members"
+
+    number = UnicodeAttribute(hash_key=True, attr_name="memberNumber")
+    badge = UnicodeAttribute(attr_name="badgeName")
+    nickname = UnicodeAttribute(null=True)
+
+    unique: UniqueAttributes[Member] = UniqueAttributes(
+        table="tests-members-guards", badge=str.casefold, nickname=str.casefold
+    )
+
+
+class Found:
+    """A report, read out."""
+
+    def __init__(self, **options: Any) -> None:
+        unique = options.pop("unique", User.unique)
+        options: dict[str, Any] = {"oldest_by": "joinedAt", "sizes": SMALL} | options
+        with check_guards(unique, **options) as report:
+            self.users, self.guards = report.users, report.guards
+            self.repaired, self.still_wrong = report.repaired, report.still_wrong
+            self.unusable, self.unusable_example = report.unusable, report.unusable_example
+            self.by_kind = {
+                kind: [(pk, key) for pk, key, _repaired in report.findings(kind)] for kind in KINDS
+            }
+
+    @property
+    def findings(self) -> dict[str, list[tuple[str, str]]]:
+        return {kind: found for kind, found in self.by_kind.items() if found}
+
+
+def put(item: dict[str, Any], table: str | None = None) -> None:
+    """Store a plain item past all rules, as a hand or a restored backup would."""
+    wire = {
+        name: value if isinstance(value, dict) else {"S": value} for name, value in item.items()
+    }
+    send("PutItem", {"TableName": table or User.table(), "Item": wire})
+
+
+def remove(key: str) -> None:
+    send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
+
+
+def set_text(pk: str, name: str, value: str) -> None:
+    """Change one attribute past all rules."""
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": pk}},
+            "UpdateExpression": "SET #name = :value",
+            "ExpressionAttributeNames": {"#name": name},
+            "ExpressionAttributeValues": {":value": {"S": value}},
+        },
+    )
+
+
+def fresh(user: User) -> User:
+    return User.get(user.pk)
+
+
+@contextmanager
+def after_request(operation: str, act: Callable[[], None], times: int = 1) -> Iterator[None]:
+    """Call `act` right after each of the first `times` requests of this kind."""
+    left = iter(range(times))
+
+    def receiver(**signal: Any) -> None:
+        if signal["operation"] == operation and next(left, None) is not None:
+            act()
+
+    request_sent.connect(receiver, weak=False)
+    try:
+        yield
+    finally:
+        request_sent.disconnect(receiver)
+
+
+# Sound tables ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_empty_table_is_sound() -> None:
+    found = Found()
+
+    assert (found.users, found.guards, found.findings, found.still_wrong) == (0, 0, {}, 0)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_sound_table_is_counted_over_many_pages_and_nothing_is_found() -> None:
+    for _ in range(30):
+        make_user()
+
+    found = Found(repair=True)
+
+    assert (found.users, found.guards, found.repaired, found.findings) == (30, 60, 0, {})
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_sound_table_costs_its_scan_and_no_request_per_user(requests_sent: Requests) -> None:
+    for _ in range(10):
+        make_user()
+    requests_sent.clear()
+
+    Found(sizes=Sizes(segments=2))
+
+    assert requests_sent.operations == ["Scan"] * 2
+    assert all(request["ConsistentRead"] for request in requests_sent.requests)
+    assert requests_sent.units <= 10
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_scan_gives_every_item_once_in_pages_of_the_size_asked_for() -> None:
+    for _ in range(7):
+        make_user()
+
+    read = list(scan.pages(User.table(), ["pk", "owner"], segments=3, page_limit=2))
+
+    assert max(map(len, read)) == 2
+    keys = [item["pk"]["S"] for page in read for item in page]
+    assert sorted(keys) == sorted(stored_items())
+    assert {name for page in read for item in page for name in item} == {"pk", "owner"}
+
+
+@pytest.mark.usefixtures("engine")
+def test_guards_of_undeclared_attributes_and_unknown_items_are_left_alone_and_not_counted() -> None:
+    make_user()
+    put({"pk": "shoeSize#42", "owner": "nobody"})
+    put({"pk": "#", "owner": "nobody"})
+    put({"pk": "config#site", "text": "…"})
+
+    found = Found(repair=True)
+
+    assert (found.users, found.guards, found.findings) == (1, 2, {})
+    assert {"shoeSize#42", "#", "config#site"} <= stored_items().keys()
+
+
+@pytest.mark.usefixtures("engine")
+def test_progress_tells_of_every_item_and_every_suspect() -> None:
+    make_user(username="ann", email="ann@example.com")
+    remove("email#ann@example.com")
+    told: dict[str, int] = {}
+
+    def progress(what: str, count: int) -> None:
+        told[what] = told.get(what, 0) + count
+
+    Found(progress=progress)
+
+    assert told == {"Items read": 2, "Suspects confirmed": 1}
+
+
+# One thing wrong at a time -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_guard_removed_by_hand_is_missing_and_is_written_again() -> None:
+    ann = make_user(username="ann", email="Ann@Example.com")
+    make_user()
+    remove("email#ann@example.com")
+    missing = {"missing": [(ann.pk, "email#ann@example.com")]}
+
+    found = Found()
+    assert (found.findings, found.repaired, found.still_wrong) == (missing, 0, 1)
+    assert guard_owner("email#ann@example.com") is None
+
+    found = Found(repair=True)
+    assert (found.findings, found.repaired, found.still_wrong) == (missing, 1, 0)
+    assert_guards_match_users()
+    assert Found().findings == {}
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_guard_stolen_by_hand_is_foreign_and_is_given_back() -> None:
+    ann = make_user(username="ann")
+    bob = make_user(username="bob")
+    put({"pk": "userName#ann", "owner": bob.pk})
+    foreign = {"foreign": [(ann.pk, "userName#ann")]}
+
+    assert Found().findings == foreign
+    assert guard_owner("userName#ann") == bob.pk
+
+    found = Found(repair=True)
+    assert (found.findings, found.repaired, found.still_wrong) == (foreign, 1, 0)
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "owner",
+    [
+        str(uuid.uuid4()),
+        "",
+        "userName#ann",
+        "email#of-no-user",
+        {"N": "7"},
+        {"NULL": True},
+        {"M": {"S": {"S": "x"}}},
+        "x" * 3_000,
+        None,
+    ],
+    ids=["gone", "empty", "itself", "a guard", "number", "null", "map", "too long", "absent"],
+)
+def test_a_guard_whose_owner_is_nobody_is_given_to_the_user_who_carries_the_value(
+    owner: Any,
+) -> None:
+    ann = make_user(username="ann")
+    put({"pk": "userName#ann"} | ({} if owner is None else {"owner": owner}))
+
+    found = Found(repair=True)
+
+    assert found.findings == {"foreign": [(ann.pk, "userName#ann")]}
+    assert (found.repaired, found.still_wrong) == (1, 0)
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("owner", [str(uuid.uuid4()), "", {"N": "7"}, None])
+def test_a_guard_of_nobody_is_orphaned_and_deleted(owner: Any) -> None:
+    make_user()
+    put({"pk": "email#ghost@example.com"} | ({} if owner is None else {"owner": owner}))
+    named = owner if isinstance(owner, str) else ""
+    orphaned = {"orphaned": [(named, "email#ghost@example.com")]}
+
+    assert Found().findings == orphaned
+    found = Found(repair=True)
+
+    assert (found.findings, found.repaired, found.still_wrong) == (orphaned, 1, 0)
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_guard_too_many_of_a_living_user_is_orphaned_and_deleted() -> None:
+    ann = make_user(username="ann")
+    put({"pk": "userName#anna", "owner": ann.pk})
+    put({"pk": "userName#ANN", "owner": ann.pk})  # in a form that compares with nothing
+
+    found = Found(repair=True)
+
+    assert found.findings == {"orphaned": [(ann.pk, "userName#ANN"), (ann.pk, "userName#anna")]}
+    assert found.repaired == 2
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_user_deleted_by_hand_leaves_orphaned_guards() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    remove(ann.pk)
+
+    found = Found(repair=True)
+
+    assert found.findings == {
+        "orphaned": [(ann.pk, "email#ann@example.com"), (ann.pk, "userName#ann")]
+    }
+    assert stored_items() == {}
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_name_changed_by_hand_is_both_missing_and_orphaned() -> None:
+    ann = make_user(username="ann")
+    set_text(ann.pk, "userName", "anna")
+
+    found = Found(repair=True)
+
+    assert found.findings == {
+        "missing": [(ann.pk, "userName#anna")],
+        "orphaned": [(ann.pk, "userName#ann")],
+    }
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_guard_that_only_reserves_a_value_for_a_living_user_is_no_finding() -> None:
+    ann = make_user(username="ann")
+    reserved = {"owner": ann.pk, "reservation": "r1"}
+    put({"pk": "userName#later", "expires": {"N": "9999999999"}, **reserved})
+    put({"pk": "userName#lapsed", "expires": {"N": "1"}, **reserved})
+    put({"pk": "userName#of-gone", "owner": "gone", "reservation": "r2"})
+
+    found = Found(repair=True)
+
+    assert found.findings == {"orphaned": [("gone", "userName#of-gone")]}
+    assert stored_items().keys() >= {"userName#later", "userName#lapsed"}
+    assert "userName#of-gone" not in stored_items()
+
+
+# Two users, one value ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_of_two_users_with_one_value_the_one_without_the_guard_is_reported_and_none_changed() -> (
+    None
+):
+    ann = make_user(username="ann")
+    other = make_user(username="other")
+    set_text(other.pk, "userName", "ANN")
+    remove("userName#other")
+    before = stored_items()
+
+    found = Found(repair=True)
+
+    assert found.findings == {"foreign": [(other.pk, "userName#ann")]}
+    assert (found.repaired, found.still_wrong) == (0, 1)
+    assert stored_items() == before
+    assert guard_owner("userName#ann") == ann.pk
+
+
+@pytest.mark.usefixtures("engine")
+def test_where_two_users_have_one_value_and_no_guard_the_oldest_gets_it() -> None:
+    users = [make_user() for _ in range(3)]
+    # Neither the order of keys nor that of registration.
+    oldest, *younger = sorted(users, key=lambda user: user.pk, reverse=True)
+    for user, days in ((oldest, 0), (younger[0], 1), (younger[1], 2)):
+        remove(f"userName#{user.username}")
+        send(
+            "UpdateItem",
+            {
+                "TableName": User.table(),
+                "Key": {"pk": {"S": user.pk}},
+                "UpdateExpression": "SET userName = :name, joinedAt = :at",
+                "ExpressionAttributeValues": {
+                    ":name": {"S": "prize"},
+                    ":at": {"S": f"2026-01-0{days + 1}T00:00:00.000000+0000"},
+                },
+            },
+        )
+
+    found = Found(repair=True)
+
+    assert found.findings["missing"] == [(oldest.pk, "userName#prize")]
+    assert sorted(found.findings["foreign"]) == sorted(
+        (user.pk, "userName#prize") for user in younger
+    )
+    assert (found.repaired, found.still_wrong) == (1, 2)
+    assert guard_owner("userName#prize") == oldest.pk
+
+
+@pytest.mark.usefixtures("engine")
+def test_two_users_with_one_value_whose_guard_is_a_third_ones_are_both_reported() -> None:
+    ann, bob, eve = (make_user(username=name) for name in ("ann", "bob", "eve"))
+    set_text(bob.pk, "userName", "ann")
+    remove("userName#bob")
+    put({"pk": "userName#ann", "owner": eve.pk})
+    before = stored_items()
+
+    found = Found(repair=True)
+
+    assert sorted(found.findings["foreign"]) == sorted(
+        [(ann.pk, "userName#ann"), (bob.pk, "userName#ann")]
+    )
+    assert (found.repaired, stored_items()) == (0, before)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("guard", ["absent", "of a user", "of a gone user"])
+@pytest.mark.parametrize("repair", [False, True])
+def test_more_users_with_one_value_than_one_reading_takes_are_all_reported_once(
+    guard: str, repair: bool
+) -> None:
+    users = sorted((make_user() for _ in range(11)), key=lambda user: user.pk)
+    owner = users[7].pk
+    for user in users:
+        set_text(user.pk, "userName", "crowd")
+        remove(f"userName#{user.username}")
+    if guard != "absent":
+        put({"pk": "userName#crowd", "owner": owner if guard == "of a user" else "gone"})
+
+    found = Found(repair=repair)
+
+    reported = [pk for pks in found.findings.values() for pk, _key in pks]
+    expected = {user.pk for user in users} - ({owner} if guard == "of a user" else set())
+    assert sorted(reported) == sorted(expected)
+    assert len(found.by_kind["missing"]) == (guard == "absent")
+    assert found.repaired == (repair and guard == "absent")
+
+
+# Further attributes, further tables --------------------------------------------------------------
+
+
+@pytest.fixture
+def _unique_phone_numbers(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    unique: UniqueAttributes[User] = UniqueAttributes(
+        username=comparable_username, email=comparable_email, phone_number=str
+    )
+    unique.__set_name__(User, "unique")
+    monkeypatch.setattr(User, "unique", unique)
+
+
+def phones(*numbers: str) -> list[User]:
+    """Accounts as they were before phone numbers became unique, oldest first."""
+    users = []
+    for number in numbers:
+        user = make_user(phone_number=number)
+        if number:
+            remove(f"phoneNumber#{number}")
+        users.append(user)
+    return users
+
+
+@pytest.mark.usefixtures("_unique_phone_numbers")
+def test_a_third_unique_attribute_gets_the_guards_that_can_be_written() -> None:
+    ann, bob, none = phones("+12025550101", "+12025550102", "")
+    twin = make_user()
+    set_text(twin.pk, "phoneNumber", "+12025550101")
+    missing = [(ann.pk, "phoneNumber#+12025550101"), (bob.pk, "phoneNumber#+12025550102")]
+    foreign = [(twin.pk, "phoneNumber#+12025550101")]
+
+    found = Found()
+    assert (found.users, found.guards) == (4, 8)
+    assert found.findings == {"missing": missing, "foreign": foreign}
+
+    found = Found(repair=True)
+    assert (found.findings, found.repaired) == ({"missing": missing, "foreign": foreign}, 2)
+    assert User.unique.get("phone_number", "+12025550102").pk == bob.pk
+    assert guard_owner("phoneNumber#+12025550101") == ann.pk
+    assert not fresh(none).phone_number
+
+    edit_profile(fresh(twin), phone_number="+12025550109")
+    assert Found().findings == {}
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_guards_in_a_second_table_are_checked_and_mended_there() -> None:
+    members, guards = Member.table(), Member.unique.guard_model.table()
+    put({"memberNumber": "1", "badgeName": "Gold"}, members)
+    put({"memberNumber": "2", "badgeName": "Silver", "nickname": "Sil"}, members)
+    put({"memberNumber": "3", "badgeName": "Iron"}, members)
+    put({"pk": "badgeName#gold", "owner": "1"}, guards)
+    put({"pk": "badgeName#silver", "owner": "3"}, guards)
+    put({"pk": "badgeName#lead", "owner": "4"}, guards)
+    put({"pk": "other#lead", "owner": "4"}, guards)
+    put({"pk": "1", "badgeName": "no member"}, guards)
+
+    found = Found(unique=Member.unique, repair=True, oldest_by=None)
+
+    assert (found.users, found.guards, found.repaired, found.still_wrong) == (3, 3, 4, 0)
+    assert found.findings == {
+        "missing": [("3", "badgeName#iron"), ("2", "nickname#sil")],
+        "orphaned": [("4", "badgeName#lead")],
+        "foreign": [("2", "badgeName#silver")],
+    }
+    stored = {key: item.get("owner", {}).get("S") for key, item in stored_items(guards).items()}
+    assert stored == {
+        "badgeName#gold": "1",
+        "badgeName#silver": "2",
+        "badgeName#iron": "3",
+        "nickname#sil": "2",
+        "other#lead": "4",
+        "1": None,
+    }
+    assert Found(unique=Member.unique).findings == {}
+
+
+# Damaged items -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "email",
+    [
+        None,
+        "",
+        {"NULL": True},
+        {"N": "7"},
+        {"BOOL": True},
+        {"L": []},
+        {"M": {}},
+        {"B": b"\xff"},
+        {"SS": ["a@example.com"]},
+        "ann@-ä-.example",
+        "x" * 3_000,
+    ],
+)
+def test_a_user_with_an_unusable_value_is_counted_and_the_others_are_checked(email: Any) -> None:
+    bob = make_user(username="bob", email="bob@example.com")
+    remove("email#bob@example.com")
+    damaged = {"pk": str(uuid.uuid4()), "userName": "ann", "version": "no number"}
+    put(damaged | ({} if email is None else {"email": email}))
+
+    found = Found(repair=True)
+
+    assert (found.users, found.unusable) == (2, 1)
+    assert found.unusable_example == (damaged["pk"], "email")
+    assert found.findings == {
+        "missing": [(bob.pk, "email#bob@example.com"), (damaged["pk"], "userName#ann")]
+    }
+    assert (found.repaired, found.still_wrong) == (2, 0)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_ghost_item_of_a_key_and_a_time_is_unusable() -> None:
+    put({"pk": str(uuid.uuid4()), "lastLoginAt": "2026-11-21T00:00:00.000000+0000"})
+
+    found = Found(repair=True)
+
+    assert (found.users, found.unusable, found.findings) == (1, 1, {})
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_guard_named_by_a_user_with_an_unusable_value_is_orphaned_and_deleted() -> None:
+    ann = make_user(username="ann")
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": ann.pk}},
+            "UpdateExpression": "SET userName = :number",
+            "ExpressionAttributeValues": {":number": {"N": "7"}},
+        },
+    )
+
+    found = Found(repair=True)
+
+    assert (found.findings, found.repaired) == ({"orphaned": [(ann.pk, "userName#ann")]}, 1)
+    assert found.unusable == 1
+
+
+# While others write ------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_hundreds_of_findings_pass_through_small_runs() -> None:
+    table = User.table()
+    for start in range(0, 300, 25):
+        puts = [
+            {"PutRequest": {"Item": {"pk": {"S": f"email#{n:05}@x.org"}, "owner": {"S": "gone"}}}}
+            for n in range(start, start + 25)
+        ]
+        send("BatchWriteItem", {"RequestItems": {table: puts}})
+
+    found = Found(sizes=Sizes(run_length=20), repair=True)
+
+    assert found.findings == {"orphaned": [("gone", f"email#{n:05}@x.org") for n in range(300)]}
+    assert (found.repaired, stored_items()) == (300, {})
+
+
+@pytest.mark.storm
+@pytest.mark.usefixtures("engine")
+def test_what_changes_during_the_scan_is_never_a_finding() -> None:
+    for _ in range(10):
+        make_user()
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def write(seed: int) -> None:
+        try:
+            number = 0
+            while not ended.is_set():
+                number += 1
+                name = f"storm{seed}x{number}"
+                user = make_user(username=name, email=f"{name}@example.com")
+                change_email(user, f"shared{number % 5}@{seed}.example.com")
+                change_username(user, f"{name}b")
+                with suppress(AccountError):
+                    change_email(user, f"prize{number % 3}@example.com")
+                delete(user)
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        reports = [Found(repair=bool(turn % 2)) for turn in range(STORM_TURNS)]
+    finally:
+        ended.set()
+        for writer in writers:
+            writer.join()
+
+    assert failures == []
+    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STORM_TURNS
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_user_that_changes_between_scan_and_confirmation_is_no_finding() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    one_by_one = replace(SMALL, segments=1, page_limit=1)
+
+    def move() -> None:
+        change_email(fresh(ann), f"{uuid.uuid4()}@example.com")
+
+    with after_request("Scan", move, times=3):
+        found = Found(repair=True, sizes=one_by_one)
+
+    assert (found.findings, found.repaired) == ({}, 0)
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_repair_gives_way_to_a_user_who_changes_the_value_meanwhile() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    remove("email#ann@example.com")
+
+    with after_request("TransactGetItems", lambda: change_email(fresh(ann), "new@example.com")):
+        found = Found(repair=True)
+
+    assert (found.findings, found.repaired) == ({}, 0)
+    assert fresh(ann).email == "new@example.com"
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_repair_gives_way_to_a_user_who_leaves_meanwhile() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    put({"pk": "email#ann@example.com", "owner": "gone"})
+
+    def leave() -> None:
+        delete(fresh(ann))
+        remove("email#ann@example.com")
+
+    with after_request("TransactGetItems", leave):
+        found = Found(repair=True)
+
+    assert (found.findings, found.repaired, stored_items()) == ({}, 0, {})
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_repair_gives_way_to_a_newcomer_who_takes_the_value_meanwhile() -> None:
+    ghost = {"pk": "email#prize@example.com", "owner": "gone"}
+    put(ghost)
+
+    def take() -> None:
+        remove("email#prize@example.com")
+        make_user(username="winner", email="prize@example.com")
+
+    with after_request("TransactGetItems", take):
+        found = Found(repair=True)
+
+    assert (found.findings, found.repaired) == ({}, 0)
+    assert_guards_match_users()
+    assert User.find("prize@example.com").username == "winner"
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_orphaned_guard_is_not_deleted_once_its_owner_carries_the_value() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    put({"pk": "email#new@example.com", "owner": ann.pk})
+
+    with after_request("TransactGetItems", lambda: change_email(fresh(ann), "new@example.com")):
+        found = Found(repair=True)
+
+    assert (found.findings, found.repaired) == ({}, 0)
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_stolen_guard_is_not_given_back_once_the_thief_carries_the_value() -> None:
+    ann, bob = make_user(username="ann"), make_user(username="bob")
+    put({"pk": "userName#ann", "owner": bob.pk})
+
+    with after_request("TransactGetItems", lambda: set_text(bob.pk, "userName", "Ann")):
+        found = Found(repair=True)
+
+    assert found.by_kind["foreign"] == [(ann.pk, "userName#ann")]
+    assert guard_owner("userName#ann") == bob.pk
+    assert (stored_user(ann.pk) or {})["userName"] == {"S": "ann"}
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_change_that_does_not_touch_the_value_does_not_hinder_its_repair() -> None:
+    ann = make_user(username="ann")
+    remove("userName#ann")
+
+    with after_request("TransactGetItems", lambda: edit_profile(fresh(ann), full_name="Ann A.")):
+        found = Found(repair=True)
+
+    assert (found.repaired, fresh(ann).full_name) == (1, "Ann A.")
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_repair_that_is_refused_again_and_again_is_reported_as_it_stands_then() -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    remove("userName#ann")
+    spellings = iter(["Ann", "ANN", "aNN", "anN"])
+
+    with after_request(
+        "TransactGetItems", lambda: set_text(ann.pk, "userName", next(spellings)), times=3
+    ):
+        found = Found(repair=True)
+
+    assert found.findings == {"missing": [(ann.pk, "userName#ann")]}
+    assert (found.repaired, found.still_wrong, guard_owner("userName#ann")) == (0, 1, None)

@@ -1,0 +1,432 @@
+"""Sessions: an ended one stays ended, and none costs more requests than it must."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.sessions.backends.base import CreateError, UpdateError
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import path
+
+from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
+from dynamo.client import send
+from dynamo.deadline import within
+from dynamo.exceptions import Unavailable
+from dynamo.sessions import KEY_LENGTH, SessionStore
+from tests.faults import NOWHERE, DropReply, FaultProxy, Meanwhile, through
+from tests.requests import Requests
+
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]
+
+
+def nothing(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+def visits(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(request.session.get("visits", 0))
+
+
+def visit(request: HttpRequest) -> HttpResponse:
+    request.session["visits"] = request.session.get("visits", 0) + 1
+    return HttpResponse()
+
+
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """What Django's `login` does to the session of somebody who is not signed in."""
+    if "user" not in request.session:
+        request.session.cycle_key()
+    request.session["user"] = "ann"
+    return HttpResponse(request.session.session_key)
+
+
+def sign_out(request: HttpRequest) -> HttpResponse:
+    request.session.flush()
+    return HttpResponse()
+
+
+def write_while_signing_out_elsewhere(request: HttpRequest) -> HttpResponse:
+    request.session["late"] = True
+    SessionStore(request.session.session_key).flush()
+    return HttpResponse()
+
+
+urlpatterns = [
+    path("", nothing, name="home"),
+    path("visits", visits),
+    path("visit", visit),
+    path("sign-in", sign_in),
+    path("sign-out", sign_out),
+    path("interrupted", write_while_signing_out_elsewhere),
+]
+
+
+@pytest.fixture
+def proxy(engine: str) -> Iterator[FaultProxy]:
+    with FaultProxy(engine) as proxy, through(proxy):
+        yield proxy
+
+
+def started(**values: Any) -> SessionStore:
+    """A stored session."""
+    session = SessionStore()
+    session.update(values)
+    session.save()
+    return session
+
+
+def stored(session: SessionStore) -> dict[str, Any]:
+    """What another request finds of a session."""
+    return dict(SessionStore(session.session_key).items())
+
+
+def items() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    return found
+
+
+def test_what_a_request_stores_the_next_one_finds(client: Client) -> None:
+    client.get("/visit")
+    client.get("/visit")
+
+    assert client.get("/visits").content == b"2"
+
+
+def test_a_session_ends_when_its_age_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = started(user="ann")
+    session.set_expiry(60)
+    session.save()
+    saved_at = now_ms()
+    assert stored(session)["user"] == "ann"
+
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 60_000)
+
+    assert stored(session) == {}
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_session_that_expires_in_the_past_is_not_kept(written: bool) -> None:
+    session = started(user="ann") if written else SessionStore()
+    session["user"] = "ann"
+    session.set_expiry(timedelta(seconds=-10))
+
+    session.save()
+
+    assert items() == []
+
+
+def test_a_new_key_is_known_at_once_and_written_only_when_saved(requests_sent: Requests) -> None:
+    session = SessionStore()
+    session.create()
+
+    assert session.session_key is not None
+    assert len(session.session_key) == KEY_LENGTH
+    assert session.load() == {}
+    assert session.modified
+    assert requests_sent.operations == []
+
+    key = session.session_key
+    session["user"] = "ann"
+    session.save()
+    assert session.session_key == key
+    assert requests_sent.operations == ["PutItem"]
+    assert stored(session) == {"user": "ann"}
+
+
+def test_a_created_session_that_is_deleted_unwritten_is_ended() -> None:
+    session = SessionStore()
+    session.create()
+    session.delete()
+
+    with pytest.raises(UpdateError):
+        session.save()
+
+    assert items() == []
+
+
+def test_deleting_a_session_that_has_no_key_costs_nothing(requests_sent: Requests) -> None:
+    SessionStore().delete()
+
+    assert requests_sent.operations == []
+
+
+def test_saving_a_session_twice_updates_it() -> None:
+    session = started(user="ann")
+    session["user"] = "bob"
+    session.save()
+
+    assert stored(session) == {"user": "bob"}
+    assert len(items()) == 1
+
+
+def test_creating_under_a_key_in_use_is_refused() -> None:
+    first = started(user="ann")
+
+    with pytest.raises(CreateError):
+        SessionStore(first.session_key).save(must_create=True)
+
+    assert stored(first) == {"user": "ann"}
+
+
+def test_a_fresh_key_that_is_in_use_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = started(user="ann")
+    keys = iter([first.session_key, "0" * KEY_LENGTH])
+    monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda _self: next(keys))
+
+    second = started(user="bob")
+
+    assert second.session_key == "0" * KEY_LENGTH
+    assert stored(first) == {"user": "ann"}
+    assert stored(second) == {"user": "bob"}
+
+
+def test_an_ended_session_stays_ended_when_a_late_request_saves() -> None:
+    session = started(user="ann")
+    late = SessionStore(session.session_key)
+    late["visits"] = 1
+    session.flush()
+
+    with pytest.raises(UpdateError):
+        late.save()
+
+    assert items() == []
+
+
+def test_an_ended_session_stays_ended_among_many_who_save(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    key = started(user="ann").session_key
+
+    def end_or_save(number: int) -> str:
+        session = SessionStore(key)
+        session["number"] = number
+        try:
+            session.flush() if number == 8 else session.save()
+        except UpdateError:
+            return "refused"
+        return "done"
+
+    outcomes = at_once(end_or_save, 16)
+
+    assert outcomes[8] == "done"
+    assert set(outcomes) <= {"done", "refused"}
+    # Who read the session after its end began a new one, under another key.
+    assert not SessionStore().exists(key)
+
+
+def test_a_save_whose_reply_was_lost_brings_no_ended_session_back(proxy: FaultProxy) -> None:
+    session = started(user="ann")
+    session["visits"] = 1
+    proxy.plan("PutItem", DropReply())
+    proxy.plan("PutItem", Meanwhile(SessionStore(session.session_key).flush))
+
+    with pytest.raises(UpdateError):
+        session.save()
+
+    assert items() == []
+
+
+def test_a_new_session_whose_reply_was_lost_is_stored_once(proxy: FaultProxy) -> None:
+    proxy.plan("PutItem", DropReply())
+
+    session = started(user="ann")
+
+    assert len(items()) == 1
+    assert stored(session) == {"user": "ann"}
+
+
+def test_cycling_the_key_keeps_the_values_and_ends_the_old_session() -> None:
+    session = started(cart=[1, 2])
+    old = session.session_key
+
+    session.cycle_key()
+    session.save()
+
+    assert session.session_key != old
+    assert not session.exists(old)
+    assert stored(session) == {"cart": [1, 2]}
+
+
+def test_flushing_ends_the_session_and_a_later_save_begins_another() -> None:
+    session = started(user="ann")
+    old = session.session_key
+
+    session.flush()
+
+    assert session.session_key is None
+    assert session.is_empty()
+    assert items() == []
+    session["user"] = "bob"
+    session.save()
+    assert session.session_key != old
+
+
+@pytest.mark.parametrize(
+    "key", ["short", "x" * 33, "X" * 32, "a b" * 10, "../../etc", "", "é" * 32]
+)
+def test_a_cookie_that_holds_no_key_costs_no_request(
+    client: Client, requests_sent: Requests, key: str
+) -> None:
+    client.cookies["sessionid"] = key
+
+    assert client.get("/visits").content == b"0"
+    assert requests_sent.operations == []
+
+
+def test_an_unknown_key_is_never_taken_over() -> None:
+    session = SessionStore("k" * 32)
+    session["user"] = "ann"
+    session.save()
+
+    assert session.session_key != "k" * 32
+    assert not session.exists("k" * 32)
+
+
+def test_the_key_is_hashed_at_rest() -> None:
+    session = started(user="ann")
+
+    (item,) = items()
+    key = f":1:{session.cache_key}"
+    assert item["key"] == {"S": hashlib.sha256(key.encode()).hexdigest()}
+    assert session.session_key not in str(item)
+
+
+def test_a_session_over_400_kb_is_refused_without_naming_its_key() -> None:
+    session = started(user="ann")
+    session["much"] = "x" * 500_000
+
+    with pytest.raises(CacheValueTooLarge, match="'a session'") as caught:
+        session.save()
+
+    assert session.session_key not in str(caught.value)
+    assert caught.value.__suppress_context__
+    assert stored(session) == {"user": "ann"}
+
+
+def test_a_session_out_of_reach_is_not_an_ended_session() -> None:
+    session = SessionStore(started(user="ann").session_key)
+
+    with through(NOWHERE), within(0.1), pytest.raises(Unavailable):
+        session.get("user")
+
+    assert session.get("user") == "ann"
+
+
+def test_expired_sessions_are_left_to_ttl(requests_sent: Requests) -> None:
+    SessionStore.clear_expired()
+
+    assert requests_sent.operations == []
+
+
+def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
+    async def live() -> None:
+        session = SessionStore()
+        await session.acreate()
+        await session.aset("user", "ann")
+        await session.asave()
+        late = SessionStore(session.session_key)
+        assert await late.aget("user") == "ann"
+        await session.acycle_key()
+        await session.asave()
+        assert await session.aexists(session.session_key)
+        with pytest.raises(UpdateError):
+            await late.asave()
+        await session.aflush()
+        assert session.session_key is None
+        assert (await session.acache_key()).endswith(session.session_key)
+
+    async_to_sync(live)()
+
+    assert requests_sent.operations == [
+        *("PutItem", "GetItem"),  # begun, and read by another
+        *("DeleteItem", "PutItem"),  # cycled
+        *("GetItem", "PutItem"),  # looked up; the late one refused
+        "DeleteItem",
+    ]
+    assert items() == []
+
+
+def test_a_visitor_without_a_session_costs_no_request(
+    client: Client, requests_sent: Requests
+) -> None:
+    assert client.get("/").status_code == 200
+    assert client.get("/visits").content == b"0"
+    assert client.get("/sign-out").status_code == 200
+
+    assert requests_sent.operations == []
+
+
+def test_signing_in_costs_one_write(client: Client, requests_sent: Requests) -> None:
+    response = client.get("/sign-in")
+
+    assert requests_sent.operations == ["PutItem"]
+    assert requests_sent.units == 1
+    assert response.content.decode() == client.cookies["sessionid"].value
+
+
+def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_deletion_more(
+    client: Client, requests_sent: Requests
+) -> None:
+    client.get("/visit")
+    old = client.cookies["sessionid"].value
+    requests_sent.clear()
+
+    client.get("/sign-in")
+
+    assert requests_sent.operations == ["GetItem", "DeleteItem", "PutItem"]
+    assert not SessionStore().exists(old)
+    assert client.get("/visits").content == b"1"
+
+
+def test_signing_in_with_the_cookie_of_an_ended_session_costs_a_read_and_a_write(
+    client: Client, requests_sent: Requests
+) -> None:
+    client.cookies["sessionid"] = "e" * 32
+
+    client.get("/sign-in")
+
+    assert requests_sent.operations == ["GetItem", "PutItem"]
+
+
+@pytest.mark.parametrize(
+    ("page", "operations"),
+    [
+        ("/", []),
+        ("/visits", ["GetItem"]),
+        ("/visit", ["GetItem", "PutItem"]),
+        ("/sign-out", ["DeleteItem"]),
+    ],
+)
+def test_a_page_costs_the_requests_that_are_stated(
+    client: Client, requests_sent: Requests, page: str, operations: list[str]
+) -> None:
+    client.get("/sign-in")
+    requests_sent.clear()
+
+    client.get(page)
+
+    assert requests_sent.operations == operations
+
+
+def test_a_page_whose_session_is_ended_meanwhile_is_a_bad_request(client: Client) -> None:
+    client.get("/sign-in")
+
+    response = client.get("/interrupted")
+
+    assert response.status_code == 400
+    assert "<h1>" in response.content.decode()
+    assert items() == []
+
+
+def test_sessions_share_the_table_with_the_cache() -> None:
+    started(user="ann")
+    cache.set("key", "value")
+
+    assert len(items()) == 2

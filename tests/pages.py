@@ -1,0 +1,124 @@
+"""Reads a page as a visitor does: its fields, their labels and errors, its messages and text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.core import signing
+from django.http import HttpResponse
+from django.test import Client
+
+from accounts.forms import new_request_id
+from accounts.models import User
+from dynamo.cache import CacheItem
+from dynamo.client import send
+from tests.factories import PASSWORD
+from tests.faults import FaultProxy, Meanwhile, through
+
+
+class Page(HTMLParser):
+    """A page of ours, parsed."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__()
+        #: The attributes of each field by its name; of a text area also its text, as `value`.
+        self.fields: dict[str, dict[str, str]] = {}
+        #: The ids that labels are for.
+        self.labels: set[str] = set()
+        #: What is said at each field; under `""` what is said of the whole form.
+        self.errors: dict[str, list[str]] = {}
+        self.messages: list[str] = []
+        self.text = ""
+        self.tags: set[str] = set()
+        self._into: list[str] | None = None
+        self._area: dict[str, str] | None = None
+        self._errors_of: str | None = None
+        self.feed(response.content.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        classes = values.get("class", "").split()
+        self.tags.add(tag)
+        if tag in {"input", "textarea"} and "name" in values:
+            self.fields[values["name"]] = values
+            self._area = values if tag == "textarea" else None
+        elif tag == "label":
+            self.labels.add(values.get("for", ""))
+        elif tag == "ul" and "errorlist" in classes:
+            self._errors_of = values.get("id", "").removeprefix("id_").removesuffix("_error")
+        elif tag == "li" and self._errors_of is not None:
+            self._into = self.errors.setdefault(self._errors_of, [])
+            self._into.append("")
+        elif tag == "p" and "message" in classes:
+            self._into = self.messages
+            self._into.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "ul":
+            self._errors_of = None
+        if tag in {"li", "p"}:
+            self._into = None
+        if tag == "textarea":
+            self._area = None
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._into is not None:
+            self._into[-1] += data
+        if self._area is not None:
+            # A text area's first line break belongs to the markup.
+            self._area["value"] = (self._area.get("value", "") + data).removeprefix("\r\n")
+
+    def value(self, name: str) -> str:
+        """What a field holds."""
+        return self.fields[name].get("value", "")
+
+    def autofocused(self) -> list[str]:
+        """The names of the fields where the cursor is to be."""
+        return [name for name, attrs in self.fields.items() if "autofocus" in attrs]
+
+
+def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
+    """What a visitor sends who opened the form at `url` and typed `values` into it."""
+    page = Page(client.get(url))
+    shown = {name: page.value(name) for name in page.fields if name != "csrfmiddlewaretoken"}
+    return shown | values
+
+
+def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpResponse:
+    """Send the sign-in form."""
+    return client.post("/accounts/login/", {"username": user.username, "password": password})
+
+
+def signed_in_as(client: Client) -> str | None:
+    """The user name that the pages show to this visitor; None for an anonymous one."""
+    user = client.get("/").context["user"]
+    return user.username if user.is_authenticated else None
+
+
+def stored_sessions() -> list[dict[str, Any]]:
+    """The items of the table that keeps the sessions."""
+    items: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    return items
+
+
+def request_id_drawn(ago: timedelta) -> str:
+    """The request id of a sign-up form that has been open for so long."""
+    drawn_at = signing.time.time() - ago.total_seconds()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signing.time, "time", lambda: drawn_at)
+        return new_request_id()
+
+
+@contextmanager
+def meanwhile(engine: str, operation: str, action: Any) -> Iterator[FaultProxy]:
+    """Let `action` happen just before the engine sees the next request of `operation`."""
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan(operation, Meanwhile(action))
+        yield proxy
+        assert proxy.count(operation) > 0
