@@ -13,6 +13,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
 from django.core import signing
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from accounts import values
@@ -97,7 +98,10 @@ class SignInForm(AuthenticationForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["username"].label = _("User name or e-mail address")
+        username = self.fields["username"]
+        username.label = _("User name or e-mail address")
+        # Django gives its widget the limit, but does not hold it; to compare a megabyte takes long.
+        username.validators.append(MaxLengthValidator(values.EMAIL_MAX_LENGTH))
 
 
 class AccountForm(forms.Form):

@@ -11,28 +11,23 @@ of the lines.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import islice
 
 from django.core.exceptions import ValidationError
 
-from accounts.candidates import Candidate, Candidates, FirstLines
-from accounts.exceptions import AccountError, RequestIdUsed, ValueTaken, taken
+from accounts.candidates import Candidate, Candidates
+from accounts.exceptions import AccountError, RequestIdUsed, ValueTaken
 from accounts.models import User
 from accounts.rowfiles import Row
 from accounts.services import register
-from dynamo.client import send
 from dynamo.exceptions import DynamoError, Refused
-from dynamo.models import Item, Model
 
 #: Rows that are read ahead for each worker, so that none waits for the next to be checked.
 ROWS_PER_WORKER = 4
-#: Two guards each make the 100 keys that one BatchGetItem takes.
-PREVIEW_ROWS = 50
 
 CHANGED_SINCE = "This was imported before; the account has changed since."
 
@@ -56,7 +51,7 @@ class Result:
 
 
 class ImportStopped(AccountError):
-    """DynamoDB did not do the row at `line`, nor perhaps some after it."""
+    """DynamoDB did not do the rows from `line` on; a few of those after it may be done."""
 
     def __init__(self, line: int, error: DynamoError) -> None:
         super().__init__(line, error)
@@ -82,7 +77,7 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
     with ThreadPoolExecutor(workers) as pool:
         under_way = _UnderWay(pool, rows_at_most=workers * ROWS_PER_WORKER)
         for row in rows:
-            entry = _candidate_or_rejected(candidates, row)
+            entry = candidate_or_rejected(candidates, row)
             while under_way.has_no_room_for(entry):
                 yield from under_way.finish_first()
             if under_way.failure:
@@ -94,7 +89,8 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
         raise under_way.failure from under_way.failure.error
 
 
-def _candidate_or_rejected(candidates: Candidates, row: Row) -> Candidate | Result:
+def candidate_or_rejected(candidates: Candidates, row: Row) -> Candidate | Result:
+    """What may be registered, or the rejection of a row that breaks a rule or comes again."""
     try:
         return candidates.candidate(row)
     except ValidationError as error:
@@ -107,8 +103,10 @@ class _UnderWay:
     def __init__(self, pool: ThreadPoolExecutor, rows_at_most: int) -> None:
         self._pool = pool
         self._rows_at_most = rows_at_most
-        self._rows: deque[tuple[Candidate | Result, Future[Result]]] = deque()
+        self._rows: deque[tuple[Candidate | Result, Future[Result | None]]] = deque()
         self._keys: set[str] = set()
+        self._error: DynamoError | None = None
+        #: Why no further row is begun.
         self.failure: ImportStopped | None = None
 
     @property
@@ -122,29 +120,33 @@ class _UnderWay:
 
     def begin(self, entry: Candidate | Result) -> None:
         """Let a worker register the candidate; a rejection only waits for its turn."""
+        future: Future[Result | None]
         if isinstance(entry, Candidate):
-            future = self._pool.submit(_register, entry)
+            future = self._pool.submit(self._attempt, entry)
         else:
             future = Future()
             future.set_result(entry)
         self._keys.update(_keys(entry))
         self._rows.append((entry, future))
 
+    def _attempt(self, candidate: Candidate) -> Result | None:
+        # Once DynamoDB fails a row, each further one would wait for a deadline of its own.
+        if self._error is None:
+            try:
+                return _register(candidate)
+            except DynamoError as error:
+                self._error = error
+        return None
+
     def finish_first(self) -> Iterator[Result]:
-        """Wait for the first row; its result, or nothing where there is none (see `failure`)."""
+        """Wait for the first row; its result, or nothing where it was not done (see `failure`)."""
         entry, future = self._rows.popleft()
         self._keys.difference_update(_keys(entry))
-        try:
-            result = future.result()
-        except CancelledError:
-            return
-        except DynamoError as error:
-            self.failure = self.failure or ImportStopped(entry.row.line, error)
-            # Each would wait for a deadline of its own; those that no worker has begun need not.
-            for _entry, other in self._rows:
-                other.cancel()
-            return
-        yield result
+        result = future.result()
+        if result is not None:
+            yield result
+        elif self.failure is None and self._error is not None:
+            self.failure = ImportStopped(entry.row.line, self._error)
 
 
 def _keys(entry: Candidate | Result) -> Iterable[str]:
@@ -172,7 +174,11 @@ def _register(candidate: Candidate) -> Result:
     else:
         # Its date tells whether this very call made it, if need be by a try whose reply was lost.
         # Both bounds come from the clock that dates it: one that is wrong elsewhere is no matter.
-        made_now = user.date_joined is not None and began_at <= user.date_joined <= datetime.now(UTC)
+        joined_at = user.date_joined
+        made_now = (
+            joined_at is not None  # type: ignore[redundant-expr]  # PynamoDB's types know no null
+            and began_at <= joined_at <= datetime.now(UTC)
+        )
         return Result(candidate.row, Outcome.CREATED if made_now else Outcome.UNCHANGED)
     if _one_account_has_both(candidate):
         return Result(candidate.row, Outcome.UNCHANGED)
@@ -186,65 +192,3 @@ def _one_account_has_both(candidate: Candidate) -> bool:
     except User.DoesNotExist:
         return False
     return candidate.keys.items() <= User.unique.keys_of(user).items()
-
-
-def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
-    """What `import_users` would make of `rows` now; writes nothing.
-
-    Costs 2 requests for 50 rows, and 3 read units a row. Memory: about 400 bytes a row, as the
-    user names and addresses that rows before would have taken are remembered too.
-
-    Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
-    """
-    candidates = Candidates()
-    claimed = FirstLines()
-    remaining = iter(rows)
-    while some := list(islice(remaining, PREVIEW_ROWS)):
-        entries = [_candidate_or_rejected(candidates, row) for row in some]
-        guards = _stored(User.unique.guard_model, {key for each in entries for key in _keys(each)})
-        users = _stored(User, {each.pk for each in entries if isinstance(each, Candidate)})
-        for entry in entries:
-            if isinstance(entry, Candidate):
-                yield _foreseen(entry, guards, users, claimed)
-            else:
-                yield entry
-
-
-def _foreseen(
-    candidate: Candidate,
-    guards: Mapping[str, Item],
-    users: Mapping[str, Item],
-    claimed: FirstLines,
-) -> Result:
-    # A value that is only reserved is taken, but by nobody yet.
-    owners = {
-        guards[key]["owner"]["S"] if key in guards and "reservation" not in guards[key] else None
-        for key in candidate.keys.values()
-    }
-    if len(owners) == 1 and None not in owners:
-        return Result(candidate.row, Outcome.UNCHANGED)
-    if candidate.pk in users:
-        return Result(candidate.row, Outcome.REJECTED, CHANGED_SINCE)
-    refusals = [
-        str(taken(name, candidate.values[name]))
-        for name, key in candidate.keys.items()
-        if key in guards or key in claimed
-    ]
-    if refusals:
-        return Result(candidate.row, Outcome.REJECTED, " ".join(refusals))
-    for key in candidate.keys.values():
-        claimed.note(key, candidate.row.line)
-    return Result(candidate.row, Outcome.CREATED)
-
-
-def _stored(model: type[Model], keys: set[str]) -> dict[str, Item]:
-    """The items of `model`'s table that have one of `keys`, at most 100, by key."""
-    [key_name] = model.key_attribute_names()
-    found: dict[str, Item] = {}
-    wanted = {model.table(): {"Keys": [{key_name: {"S": key}} for key in keys]}} if keys else {}
-    while wanted:
-        answer = send("BatchGetItem", {"RequestItems": wanted})
-        found |= {item[key_name]["S"]: item for item in answer["Responses"].get(model.table(), [])}
-        wanted = answer.get("UnprocessedKeys", {})
-    return found

@@ -50,8 +50,7 @@ class ChangedMeanwhile(Exception):
 
 def stored_names(unique: UniqueAttributes[Any]) -> dict[str, str]:
     """The declared attributes: name as stored to name in Python."""
-    attributes = unique.model.get_attributes()
-    return {str(attributes[name].attr_name): name for name in unique.normalise}
+    return {unique.stored_name(name): name for name in unique.normalise}
 
 
 def is_user_key(key: str) -> bool:

@@ -19,6 +19,7 @@ operation whose reply was lost recognise its own work.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -85,15 +86,22 @@ class UniqueAttributes(Generic[M]):
         Raises:
             ValueError: the value cannot be compared, or its key is over 2,048 bytes.
         """
-        key = f"{self._stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
+        key = f"{self.stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
             raise ValueError(f"The value of {name} is too long to be kept unique.")
         return key
 
     def keys_of(self, item: M) -> dict[str, str]:
-        """The guard keys that `item` must have, by attribute name; an empty value needs none."""
-        values = {name: getattr(item, name) for name in self.normalise}
-        return {name: self.key(name, value) for name, value in values.items() if value}
+        """The guard keys that the stored `item` must have, by attribute name.
+
+        An empty value needs none, and one without a comparable form (damaged, or older than the
+        rule) can have none: it must not keep its item from changing or going.
+        """
+        keys = {}
+        for name, value in self._values_of(item).items():
+            with suppress(ValueError):
+                keys[name] = self.key(name, value)
+        return keys
 
     def guard(self, key: str, owner: str) -> Guard:
         """The guard item with this key as it is written for `owner`."""
@@ -123,11 +131,10 @@ class UniqueAttributes(Generic[M]):
         return item
 
     def claim(self, write: Transaction, item: M, taken: Taken) -> None:
-        """Let `write` put a guard for each value of the new `item`."""
-        for name, key in self.keys_of(item).items():
-            guard = self.guard(key, self.owner_of(item))
-            absent = self.guard_model.pk.does_not_exist()
-            write.put(guard, absent, otherwise=taken(name, getattr(item, name)))
+        """Let `write` put a guard for each value of the new `item`. Raises as `key` does."""
+        for name, value in self._values_of(item).items():
+            guard = self.guard(self.key(name, value), self.owner_of(item))
+            write.put(guard, self.guard_model.pk.does_not_exist(), otherwise=taken(name, value))
 
     def moves(self, item: M, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         """Which guards move when `item` takes `values`: name to (old key, new key).
@@ -167,8 +174,13 @@ class UniqueAttributes(Generic[M]):
         guard = self.guard_model
         write.delete_if(self.guard(key, owner), guard.owner == owner)
 
+    def _values_of(self, item: M) -> dict[str, str]:
+        values = {name: getattr(item, name) for name in self.normalise}
+        return {name: value for name, value in values.items() if value}
+
     def _key_name(self) -> str:
         return str(self.model._hash_keyname)
 
-    def _stored_name(self, name: str) -> str:
+    def stored_name(self, name: str) -> str:
+        """The name under which the attribute `name` is stored; guard keys begin with it."""
         return str(self.model.get_attributes()[name].attr_name)

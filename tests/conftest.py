@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from dynamo import client, tables
+from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
 from tests import engines
+from tests.faults import FaultProxy, through
 from tests.requests import Requests
 
 
@@ -56,6 +57,36 @@ def engine(engine_url: str) -> str:
     for table in tables.all_tables():
         empty(table.name)
     return engine_url
+
+
+@pytest.fixture(scope="module")
+def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
+    # One for a module, as each takes a client of its own, which is slow to make.
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        FaultProxy(engine_url) as proxy,
+        through(proxy),
+    ):
+        patch.setattr(client, "READ_SECONDS", 0.3)
+        yield proxy
+
+
+@pytest.fixture
+def proxy(_modules_proxy: FaultProxy, engine: str) -> FaultProxy:
+    """A proxy before the engine, and a client that waits little for a reply.
+
+    All tests of the module talk through it; what it does is forgotten before each that asks.
+    """
+    _modules_proxy.forget()
+    return _modules_proxy
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
+    """How many seconds an operation is repeated in this test."""
+    client.client()  # made now, as that takes its time
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
+    return deadline.OPERATION_SECONDS
 
 
 def empty(table: str) -> None:

@@ -165,6 +165,12 @@ class FaultProxy:
         with self._lock:
             self._plans.append(_Plan(operation, fault, times, when))
 
+    def forget(self) -> None:
+        """Begin again: no plans, and nothing seen."""
+        with self._lock:
+            self._plans.clear()
+            self.seen.clear()
+
     def count(self, operation: str | None = None) -> int:
         """How many requests arrived, of one operation or of all."""
         with self._lock:

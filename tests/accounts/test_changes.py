@@ -377,3 +377,25 @@ def test_a_removed_guard_does_not_keep_its_owner_from_leaving() -> None:
     delete(user)
 
     assert stored_items() == {}
+
+
+@pytest.mark.parametrize("operation", [lambda user: change_email(user, "n@example.org"), delete])
+def test_a_damaged_value_does_not_keep_its_account_from_changing_or_leaving(
+    operation: Callable[[User], None],
+) -> None:
+    user = make_user()
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET email = :damaged",
+            "ExpressionAttributeValues": {":damaged": {"S": "a@ü..invalid"}},
+        },
+    )
+    read = read_again(user)
+
+    operation(read)
+
+    item = stored_user(user.pk)
+    assert (item is None) if operation is delete else item["email"] == {"S": "n@example.org"}

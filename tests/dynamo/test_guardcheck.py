@@ -55,9 +55,8 @@ class Found:
     """A report, read out."""
 
     def __init__(self, **options: Any) -> None:
-        unique = options.pop("unique", User.unique)
-        options: dict[str, Any] = {"oldest_by": "joinedAt", "sizes": SMALL} | options
-        with check_guards(unique, **options) as report:
+        given: dict[str, Any] = {"unique": User.unique, "oldest_by": "joinedAt", "sizes": SMALL}
+        with check_guards(**(given | options)) as report:
             self.users, self.guards = report.users, report.guards
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
             self.unusable, self.unusable_example = report.unusable, report.unusable_example
