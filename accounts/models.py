@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth.hashers import check_password
+from django.contrib.auth.hashers import check_password, make_password
 from pynamodb.attributes import BooleanAttribute, UnicodeAttribute, UTCDateTimeAttribute
 from pynamodb.expressions.condition import Condition
 from pynamodb_attributes import IntegerAttribute
@@ -168,12 +168,10 @@ class User(DjangoUser, Model):
         stored then stands, and is taken over where it is made of this password as well (a lost
         reply, two sign-ins at once): a session carries the hash, and would end with the old one.
         """
-        read = self.password
-        self.set_password(raw_password)
+        fresh = make_password(raw_password)
         try:
-            self.update([User.password.set(self.password)], User.password == read)
+            self.update([User.password.set(fresh)], User.password == self.password)
         except ConditionFailed:
-            self.password = read
             stored = self.stored_now()
             if stored and check_password(raw_password, User.from_raw_data(stored).password):
                 self.deserialize(stored)

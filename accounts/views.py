@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth import login, logout
+from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
@@ -40,7 +40,9 @@ from accounts.forms import (
 )
 from accounts.models import User
 from accounts.values import readable_phone_number
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Refused, TableMissing, Unavailable
+from dynamo.focus import FocusFirstErrorMixin
+from dynamo.middleware import unavailable
 
 
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
@@ -83,18 +85,11 @@ def signed_in(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class FocusFirstErrorMixin:
-    """Lets the browser put the cursor where the first error is, else into the first field."""
+class FormPageMixin(FocusFirstErrorMixin):
+    """A page whose form is sent by POST alone."""
 
-    def form_invalid(self, form: Any) -> HttpResponse:
-        """Show the form again."""
-        visible = [bound.name for bound in form.visible_fields()]
-        wrong = [name for name in visible if name in form.errors]
-        for name in visible:
-            form.fields[name].widget.attrs.pop("autofocus", None)
-        form.fields[(wrong or visible)[0]].widget.attrs["autofocus"] = True
-        shown: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # a FormView's
-        return shown
+    # Django takes a PUT for a POST of no values, which would empty a profile.
+    http_method_names: Any = ("get", "head", "options", "post")
 
 
 class HomeView(TemplateView):
@@ -104,7 +99,7 @@ class HomeView(TemplateView):
 
 
 @method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
-class SignUpView(FocusFirstErrorMixin, FormView):
+class SignUpView(FormPageMixin, FormView):
     """Makes an account and signs in."""
 
     template_name = "accounts/signup.html"
@@ -149,7 +144,7 @@ class SignUpView(FocusFirstErrorMixin, FormView):
         return super().form_invalid(form)
 
 
-class SignInView(FocusFirstErrorMixin, auth_views.LoginView):
+class SignInView(FormPageMixin, auth_views.LoginView):
     """Django's sign-in, by user name or e-mail address."""
 
     authentication_form = SignInForm
@@ -164,7 +159,7 @@ class SignInView(FocusFirstErrorMixin, auth_views.LoginView):
             return self.form_invalid(form)
 
 
-class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView):
+class ProfileView(LoginRequiredMixin, FormPageMixin, FormView):
     """Shows the account and edits what it says of its person."""
 
     template_name = "accounts/profile.html"
@@ -193,8 +188,24 @@ class ProfileView(LoginRequiredMixin, FocusFirstErrorMixin, FormView):
         return super().form_valid(form)
 
 
+class KeepSessionMixin:
+    """Keeps its owner signed in where a form's check of the password made an old hash anew."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check the form, and act on it."""
+        user = signed_in(request)
+        read = user.password
+        form = self.get_form()  # type: ignore[attr-defined]  # a FormView stands behind
+        valid = form.is_valid()
+        if user.password != read:
+            update_session_auth_hash(request, cast(Any, user))
+        act = self.form_valid if valid else self.form_invalid  # type: ignore[attr-defined]  # as above
+        response: HttpResponse = act(form)
+        return response
+
+
 @method_decorator(sensitive_post_parameters("password"), name="dispatch")
-class PasswordConfirmedView(LoginRequiredMixin, FocusFirstErrorMixin, FormView):
+class PasswordConfirmedView(LoginRequiredMixin, KeepSessionMixin, FormPageMixin, FormView):
     """A change that asks for the password first. Subclasses say which, in `change`."""
 
     success_url = reverse_lazy("profile")
@@ -265,7 +276,7 @@ class AccountDeleteView(PasswordConfirmedView):
         logout(self.request)
 
 
-class PasswordChangeView(FocusFirstErrorMixin, auth_views.PasswordChangeView):
+class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordChangeView):
     """Django's, which ends the account's other sessions."""
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -285,8 +296,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """
     entrances = {"signup", "login"}
     match = request.resolver_match
-    if match and match.url_name in entrances and request.user.is_authenticated:
-        return redirect("profile")
+    try:
+        if match and match.url_name in entrances and request.user.is_authenticated:
+            return redirect("profile")
+    except (Unavailable, TableMissing) as error:
+        # The middleware that says so elsewhere stands around views, and this one is none of them.
+        return unavailable(request, error)
     from django.views.csrf import csrf_failure as explain
 
     return explain(request, reason)

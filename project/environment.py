@@ -6,6 +6,7 @@ site must not start on such a guess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -91,11 +92,27 @@ class Environment:
             raise SystemExit(f"The site cannot start: {'; '.join(self._wrong)}.")
 
 
+def is_host(value: str) -> str:
+    """What is wrong with an allowed host such as www.example.com, .example.com, [::1] or *."""
+    whole = re.fullmatch(r"\*|\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]", value)
+    return "" if whole else f"has no host name in {value!r}: give it without scheme, port and path"
+
+
 def is_origin(value: str) -> str:
     """What is wrong with a CSRF origin such as https://www.example.com."""
-    parts = urlsplit(value)
+    try:
+        parts = urlsplit(value)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and value == origin
+    except ValueError:
+        whole = False
+    return "" if whole else f"has no origin such as https://www.example.com in {value!r}"
+
+
+def is_region(value: str) -> str:
+    """What is wrong with a region's name; which there are, AWS knows."""
     return (
-        "" if parts.scheme in {"http", "https"} and parts.netloc else f"has no origin in {value!r}"
+        "" if re.fullmatch(r"[a-z0-9-]+", value) else f"is no region such as eu-west-1: {value!r}"
     )
 
 

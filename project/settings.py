@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import botocore.session
 import environ
 import phonenumbers
+from botocore.exceptions import BotoCoreError
 
-from project.environment import Environment, is_origin, is_url
+from project.environment import Environment, is_host, is_origin, is_region, is_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -31,7 +31,7 @@ DEBUG = env.flag("DJANGO_DEBUG")
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.required("DJANGO_SECRET_KEY", needed=True)
-ALLOWED_HOSTS = env.names("DJANGO_ALLOWED_HOSTS")
+ALLOWED_HOSTS = env.names("DJANGO_ALLOWED_HOSTS", check=is_host)
 if PRODUCTION and not ALLOWED_HOSTS:
     env.complain("DJANGO_ALLOWED_HOSTS", "is not set")
 CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
@@ -44,11 +44,22 @@ DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
 # A page gives up this long after it began; the last attempt then has its time-out on top.
 DYNAMODB_PAGE_SECONDS = 5.5
 
+
+def _region_of_profile() -> str:
+    """What the files of AWS's own tools say (`~/.aws/config`, `AWS_PROFILE`)."""
+    try:
+        return botocore.session.get_session().get_config_variable("region") or ""
+    except BotoCoreError as error:
+        env.complain(
+            "AWS_REGION", f"is not set, and AWS_PROFILE does not tell: {error}".rstrip(".")
+        )
+        return ""
+
+
 AWS_REGION = (
-    os.environ.get("AWS_REGION")
-    or os.environ.get("AWS_DEFAULT_REGION")
-    or botocore.session.get_session().get_config_variable("region")
-    or ""
+    env.text("AWS_REGION", check=is_region)
+    or env.text("AWS_DEFAULT_REGION", check=is_region)
+    or _region_of_profile()
 )
 if PRODUCTION and not AWS_REGION:
     env.complain("AWS_REGION", "is not set")
@@ -65,6 +76,7 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
 INSTALLED_APPS = [
     "accounts",
+    "sequences",
     "dynamo",
     "django.contrib.auth",
     "django.contrib.contenttypes",

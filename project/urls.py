@@ -8,6 +8,7 @@ from dynamo.health import healthz, livez
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("accounts/", include("accounts.urls")),
+    path("invoices/", include("sequences.urls")),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
 ]

@@ -72,13 +72,14 @@ def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def proxy(_modules_proxy: FaultProxy, engine: str) -> FaultProxy:
+def proxy(_modules_proxy: FaultProxy, engine: str) -> Iterator[FaultProxy]:
     """A proxy before the engine, and a client that waits little for a reply.
 
-    All tests of the module talk through it; what it does is forgotten before each that asks.
+    From its first use on, all tests of the module talk through it.
     """
     _modules_proxy.forget()
-    return _modules_proxy
+    yield _modules_proxy
+    _modules_proxy.forget()
 
 
 @pytest.fixture

@@ -49,6 +49,30 @@ def start(name: str, port: int, folder: Path | None = None) -> subprocess.Popen[
     return process
 
 
+class Durable:
+    """A dynoxide whose data outlives it, on one port: it can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = free_port()
+        self._process = start("dynoxide", self._port, folder)
+
+    @property
+    def url(self) -> str:
+        """Where it listens, before and after."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self) -> None:
+        """Kill it and start it again; it has forgotten all request tokens."""
+        self.kill()
+        self._process = start("dynoxide", self._port, self._folder)
+
+
 def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict[str, str]]:
     if name == "dynoxide":
         file = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]

@@ -71,12 +71,13 @@ class Page(HTMLParser):
         if self._into is not None:
             self._into[-1] += data
         if self._area is not None:
-            # A text area's first line break belongs to the markup.
-            self._area["value"] = (self._area.get("value", "") + data).removeprefix("\r\n")
+            self._area["value"] = self._area.get("value", "") + data
 
     def value(self, name: str) -> str:
-        """What a field holds."""
-        return self.fields[name].get("value", "")
+        """What a field holds, as a browser reads it."""
+        value = self.fields[name].get("value", "").replace("\r\n", "\n")
+        # A text area's first line break belongs to the markup.
+        return value.removeprefix("\n") if "rows" in self.fields[name] else value
 
     def autofocused(self) -> list[str]:
         """The names of the fields where the cursor is to be."""

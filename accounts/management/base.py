@@ -27,6 +27,8 @@ def said_plainly() -> Iterator[None]:
         raise CommandError(str(error)) from error
     except ValidationError as error:
         raise CommandError(" ".join(error.messages)) from error
+    except EOFError as error:
+        raise CommandError("The input ended before there was an answer.") from error
 
 
 class UserCommand(DynamoCommand):

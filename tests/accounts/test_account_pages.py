@@ -35,7 +35,7 @@ PROFILE_VALUES = {
     "full_name": "Ann Example",
     "phone_number": "+1 202-555-0124",
     "business_name": "Ann Ltd",
-    "business_address": "1 High Street\r\nLondon",
+    "business_address": "1 High Street\nLondon",
     "vat_id": "GB 123",
 }
 NEW_PASSWORD = {
@@ -80,9 +80,7 @@ def test_the_profile_is_edited_and_shown(client: Client, ann: User) -> None:
     assert read.business_address == "1 High Street\nLondon"
     page = Page(client.get(PROFILE))
     assert page.messages == ["Your details are saved."]
-    shown = {name: page.value(name).strip().replace("\r\n", "\n") for name in PROFILE_VALUES}
-    expected = {name: value.replace("\r\n", "\n") for name, value in PROFILE_VALUES.items()}
-    assert shown == expected
+    assert {name: page.value(name) for name in PROFILE_VALUES} == PROFILE_VALUES
 
 
 def test_the_profile_sent_as_it_is_shown_changes_nothing(client: Client, ann: User) -> None:
@@ -165,7 +163,7 @@ def test_the_account_is_deleted_and_its_owner_signed_out(client: Client, ann: Us
     assert stored_sessions() == []
 
 
-@pytest.mark.parametrize("url", [USERNAME, EMAIL])
+@pytest.mark.parametrize("url", [USERNAME, EMAIL, PASSWORD_CHANGE])
 def test_a_hash_made_anew_by_a_change_keeps_its_owner_signed_in(
     engine: str, client: Client, settings: Any, url: str
 ) -> None:
@@ -175,10 +173,9 @@ def test_a_hash_made_anew_by_a_change_keeps_its_owner_signed_in(
     client.force_login(user)
     settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
 
-    posted(client, url, username="Not A Name", email="no address")
-    response = posted(client, url)
+    refused = posted(client, url, username="a b", email="no address", new_password1="another")
 
-    assert response.status_code == 302
+    assert refused.status_code == 200
     assert User.get(user.pk).password.startswith("argon2")
     assert client.get(PROFILE).status_code == 200
 
@@ -296,7 +293,7 @@ def test_an_account_that_changed_meanwhile_is_told_and_not_half_written(
     assert "changed meanwhile" in told
     for field, value in ACCEPTED[url].items():
         if page.fields[field].get("type") != "password":
-            assert page.value(field).replace("\n", "\r\n") == value
+            assert page.value(field) == value
     assert stored_items() == after[0]
     assert_guards_match_users()
 
@@ -364,7 +361,7 @@ def test_every_field_has_a_label_and_tells_the_browser_what_it_is(
 
     page = Page(visitor.get(url))
 
-    seen = {name: attrs for name, attrs in page.fields.items() if attrs["type"] != "hidden"}
+    seen = {name: attrs for name, attrs in page.fields.items() if attrs.get("type") != "hidden"}
     assert {name: attrs["autocomplete"] for name, attrs in seen.items()} == AUTOCOMPLETE[url]
     assert {attrs["id"] for attrs in seen.values()} <= page.labels
 
@@ -416,7 +413,9 @@ def test_hostile_texts_are_text_in_a_refused_form(client: Client, ann: User, url
 
 
 @pytest.mark.parametrize("url", [*ACCEPTED, "/accounts/password_change/done/"])
-def test_every_page_asks_for_a_sign_in_and_comes_back(engine: str, client: Client, url: str) -> None:
+def test_every_page_asks_for_a_sign_in_and_comes_back(
+    engine: str, client: Client, url: str
+) -> None:
     for response in (client.get(url), client.post(url, {"password": PASSWORD})):
         assert (response.status_code, response["Location"]) == (302, f"{SIGN_IN}?next={url}")
 
@@ -436,14 +435,13 @@ def test_a_form_without_its_token_changes_nothing(ann: User, url: str) -> None:
 
 @pytest.mark.parametrize("url", ACCEPTED)
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW"])
-def test_no_other_method_changes_anything(
-    client: Client, ann: User, url: str, method: str
-) -> None:
+def test_no_other_method_changes_anything(client: Client, ann: User, url: str, method: str) -> None:
+    posted(client, PROFILE)
     before = stored_items()
 
     response = client.generic(method, url, "username=anna&email=anna@example.org")
 
-    assert response.status_code in {200, 405}
+    assert response.status_code == (200 if method in {"OPTIONS", "HEAD"} else 405)
     assert stored_items() == before
 
 

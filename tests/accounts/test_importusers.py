@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -728,8 +729,9 @@ def slow_engine(engine: str) -> Iterator[FaultProxy]:
         yield proxy
 
 
-def started(file: Path, endpoint: str, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def started(file: Path, endpoint: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
         [sys.executable, "manage.py", "importusers", str(file), *options],
         cwd=django_settings.BASE_DIR,
         env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
@@ -737,11 +739,17 @@ def started(file: Path, endpoint: str, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
-def wait_for(proxy: FaultProxy, requests: int) -> None:
+def wait_for(requests: int, proxy: FaultProxy, process: subprocess.Popen[str]) -> None:
     ends_at = time.monotonic() + 60
     while proxy.count("TransactWriteItems") < requests:
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < ends_at
         time.sleep(0.01)
 
@@ -751,11 +759,9 @@ def test_killed_in_the_middle_and_run_again_it_ends_complete(
 ) -> None:
     made = sample(190, 10)
     write_csv(file, made.rows)
-    process = started(file, slow_engine.url)
-    wait_for(slow_engine, 40)
-
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with started(file, slow_engine.url) as process:
+        wait_for(40, slow_engine, process)
+        process.send_signal(signal.SIGKILL)
 
     made_before_it = len(users())
     assert 0 < made_before_it < 190
@@ -772,11 +778,10 @@ def test_ctrl_c_ends_the_rows_under_way_and_says_what_was_done(
 ) -> None:
     rows = [row("nobody", "nonsense"), *(row(f"u{n}", f"u{n}@example.org") for n in range(300))]
     write_csv(file, rows)
-    process = started(file, slow_engine.url, "--json")
-    wait_for(slow_engine, 20)
-
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started(file, slow_engine.url, "--json") as process:
+        wait_for(20, slow_engine, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130
     counts = json.loads(out)

@@ -46,7 +46,16 @@ def ann(engine: str) -> User:
 
 @pytest.mark.parametrize(
     "who",
-    ["Ann", "ann", "ＡＮＮ", "ANN", " Ann ", "Ann@Example.org", "ann@example.ORG", "ANN@EXAMPLE.org"],
+    [
+        "Ann",
+        "ann",
+        "ＡＮＮ",
+        "ANN",
+        " Ann ",
+        "Ann@Example.org",
+        "ann@example.ORG",
+        "ANN@EXAMPLE.org",
+    ],
 )
 def test_one_signs_in_by_name_or_address_in_any_spelling(
     client: Client, ann: User, who: str
@@ -355,7 +364,9 @@ def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: s
 def test_next_names_the_host_that_was_asked_or_none(client: Client, ann: User, host: str) -> None:
     data = {"username": "ann", "password": PASSWORD}
 
-    there = client.post(URL, data | {"next": f"http://{host}/accounts/email/"}, headers={"host": host})
+    there = client.post(
+        URL, data | {"next": f"http://{host}/accounts/email/"}, headers={"host": host}
+    )
     elsewhere = client.post(URL, data | {"next": "http://x.example/"}, headers={"host": host})
 
     assert there["Location"] == f"http://{host}/accounts/email/"
@@ -393,7 +404,11 @@ def test_another_password_ends_the_other_sessions_and_keeps_this_one(
 
     client.post(
         "/accounts/password_change/",
-        {"old_password": PASSWORD, "new_password1": "quite another", "new_password2": "quite another"},
+        {
+            "old_password": PASSWORD,
+            "new_password1": "quite another",
+            "new_password2": "quite another",
+        },
     )
 
     assert signed_in_as(client) == "Ann"

@@ -48,8 +48,8 @@ class Command(DynamoCommand):
         if not (options["password_stdin"] or options["unusable_password"] or sys.stdin.isatty()):
             self.parser.error("give --password-stdin or --unusable-password: no terminal to ask on")
         values = self._checked(options)
-        password = None if options["unusable_password"] else self._password(options, values)
         with said_plainly():
+            password = None if options["unusable_password"] else self._password(options, values)
             user = register(
                 **values,
                 password=password,
@@ -62,6 +62,8 @@ class Command(DynamoCommand):
             self.stdout.write(f"{user.username} has the account {user.pk}.")
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        if not _is_text(options["request_id"] or ""):
+            raise CommandError("The request id is no text.")
         form = AccountForm({name: options[name] for name in AccountForm.base_fields})
         if not form.is_valid():
             raise CommandError(
@@ -74,7 +76,10 @@ class Command(DynamoCommand):
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         if options["password_stdin"]:
-            password = sys.stdin.readline().rstrip("\r\n")
+            try:
+                password = sys.stdin.readline().rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise CommandError("Password: This is no text.") from error
             self._validate(password, values)
             return password
         while True:
@@ -90,8 +95,19 @@ class Command(DynamoCommand):
             return password
 
     def _validate(self, password: str, values: dict[str, Any]) -> None:
+        if not _is_text(password):
+            raise CommandError("Password: This is no text.")
         user: Any = User(**{name: value for name, value in values.items() if value})
         try:
             validate_password(password, user)
         except ValidationError as error:
             raise CommandError(f"Password: {' '.join(error.messages)}") from error
+
+
+def _is_text(typed: str) -> bool:
+    """Python reads bytes that are no UTF-8 as lone surrogates, which nothing can hash or store."""
+    try:
+        typed.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""How fast are gapless invoices on one series? `python -m benchmarks.invoices [rounds]`"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+from benchmarks import peers
+from benchmarks.harness import Command, Contender, Load, compare, print_table
+
+LOADS = [Load(1, 1), Load(1, 8), Load(1, 16), Load(2, 8)]
+HERE = Path(__file__).parent
+
+
+def operations(load: Load) -> int:
+    """More where more work at once, so that each run takes about a second."""
+    return 400 * min(10, load.processes * load.threads)
+
+
+def site_worker(contender: str) -> Command:
+    """The command of a worker on DynamoDB; one series for all its runs."""
+    return _command([sys.executable, "-m", "benchmarks.site_worker", contender])
+
+
+def postgres_worker(python: str, contender: str) -> Command:
+    """The command of a worker on PostgreSQL."""
+    return _command([python, str(HERE / "postgres_worker.py"), contender])
+
+
+def _command(program: list[str]) -> Command:
+    run = str(uuid.uuid4())
+
+    def command(threads: int, share: int) -> list[str]:
+        return [
+            *program,
+            *("--threads", str(threads), "--operations", str(share), "--name", f"bench-{run}"),
+        ]
+
+    return command
+
+
+def main() -> None:
+    """Compare and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    python = peers.peer_python()
+    with peers.site() as site, peers.postgres() as postgres:
+        setup = [python, str(HERE / "postgres_worker.py"), "setup"]
+        subprocess.run(setup, env=postgres, check=True)
+        contenders = [
+            Contender("ours, with request guards", site_worker("ours"), site),
+            Contender("ours, without", site_worker("ours_without_guards"), site),
+            Contender("plain transaction with retry", site_worker("plain_transaction"), site),
+            Contender("django-sequences, PostgreSQL", postgres_worker(python, "invoice"), postgres),
+        ]
+        results = compare(contenders, LOADS, operations, rounds)
+    print_table("Gapless invoices on one series", contenders, LOADS, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The engines and peers of the benchmarks, installed and started for one run and ended after it."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests import engines
+
+ROOT = Path(__file__).resolve().parent.parent
+PEER_PACKAGES = ["django>=5.2,<5.3", "django-sequences==3.1", "psycopg[binary]>=3.2"]
+DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
+#: PostgreSQL refuses to run as root; Debian's package makes this user.
+POSTGRES_USER = "postgres"
+
+
+@contextmanager
+def site() -> Iterator[dict[str, str]]:
+    """A dynoxide on a file, with the site's tables; the environment of a worker on it."""
+    with tempfile.TemporaryDirectory() as folder, engines.running("dynoxide", Path(folder)) as url:
+        env = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "DJANGO_DEBUG": "on",
+            "DJANGO_SECRET_KEY": "of-the-benchmarks-alone",
+            "DYNAMODB_TABLE_PREFIX": "",
+            "AWS_ENDPOINT_URL_DYNAMODB": url,
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "benchmarks",
+            "AWS_SECRET_ACCESS_KEY": "benchmarks",
+            "PYTHONPATH": str(ROOT),
+        }
+        manage = [sys.executable, str(ROOT / "manage.py"), "createtables"]
+        subprocess.run(manage, env=env, check=True, stdout=subprocess.DEVNULL)
+        yield env
+
+
+@contextmanager
+def postgres() -> Iterator[dict[str, str]]:
+    """A PostgreSQL cluster of its own, as it comes; the environment of a worker on it."""
+    programs = _postgres_programs()
+    folder = Path(tempfile.mkdtemp())
+    as_user: list[str] = []
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(POSTGRES_USER)
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        as_user = ["runuser", "-u", POSTGRES_USER, "--"]
+    port = engines.free_port()
+    cluster = str(folder / "cluster")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+    _run([*as_user, str(programs / "initdb"), "-D", cluster, "-A", "trust", "-U", "bench"])
+    start = [str(programs / "pg_ctl"), "-D", cluster, "-w", "-o", options]
+    _run([*as_user, *start, "-l", str(folder / "log"), "start"])
+    try:
+        yield os.environ | {"BENCH_PG_USER": "bench", "BENCH_PG_PORT": str(port), "PYTHONPATH": ""}
+    finally:
+        _run([*as_user, str(programs / "pg_ctl"), "-D", cluster, "-m", "immediate", "stop"])
+        shutil.rmtree(folder)
+
+
+def _postgres_programs() -> Path:
+    found = sorted(DEBIAN_POSTGRES.glob("*/bin"), key=lambda path: int(path.parent.name))
+    if not found and os.geteuid() == 0:
+        _run(["apt-get", "update", "-qq"])
+        _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "postgresql"])
+        found = sorted(DEBIAN_POSTGRES.glob("*/bin"))
+    if found:
+        return found[-1]
+    if initdb := shutil.which("initdb"):
+        return Path(initdb).parent
+    raise SystemExit("There is no PostgreSQL: install Debian's package postgresql.")
+
+
+def peer_python() -> str:
+    """A Python with django-sequences in it, apart from the project's; made on first use."""
+    folder = ROOT / "var" / "peers"
+    python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+        _run([str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES])
+    return str(python)
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)

@@ -1,0 +1,202 @@
+"""A worker on DynamoDB: ours, and what one would write by hand. See `benchmarks.harness`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import django
+
+django.setup()
+
+import boto3  # noqa: E402 - after the settings
+from botocore.config import Config  # noqa: E402
+from botocore.exceptions import ClientError  # noqa: E402
+
+from dynamo.signals import request_sent  # noqa: E402
+from sequences.amounts import Line  # noqa: E402
+from sequences.counters import next_value  # noqa: E402
+from sequences.invoices import Draft, Party, draw_up, to_item  # noqa: E402
+from sequences.issuing import issue  # noqa: E402
+from sequences.models import Counter, InvoiceItem  # noqa: E402
+
+DRAFT = Draft(
+    Party("A customer", "1 Road\nTown"),
+    (Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),),
+    "EUR",
+)
+SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
+
+
+class Cost:
+    """Requests and capacity of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.requests = 0
+        self.units = 0.0
+
+    def note(self, response: dict[str, Any], **_signal: Any) -> None:
+        consumed = response.get("ConsumedCapacity", [])
+        with self._lock:
+            self.requests += 1
+            for each in consumed if isinstance(consumed, list) else [consumed]:
+                self.units += each["CapacityUnits"]
+
+
+COST = Cost()
+request_sent.connect(COST.note)
+
+
+def ours(account: str) -> None:
+    """An invoice with its request-id guard."""
+    issue(DRAFT, account=account, seller=SELLER)
+
+
+def ours_without_guards(account: str) -> None:
+    """An invoice without one."""
+    issue(DRAFT, account=account, seller=SELLER, guarded=False)
+
+
+def _bare_client() -> Any:
+    return boto3.client("dynamodb", config=Config(max_pool_connections=64))
+
+
+def plain_transaction(account: str) -> None:
+    """Read the counter; write counter and invoice in a transaction; again where refused."""
+    invoice = draw_up(DRAFT, account, SELLER, _today(), str(uuid.uuid4()))
+    key = {"counterName": {"S": f"invoices#{invoice.series}"}}
+    for attempt in range(1000):
+        response = _bare.get_item(
+            TableName=Counter.table(), Key=key, ConsistentRead=True, ReturnConsumedCapacity="TOTAL"
+        )
+        COST.note(response)
+        last = int(response.get("Item", {}).get("currentValue", {"N": "0"})["N"])
+        item = to_item(invoice) | {"number": {"N": str(last + 1)}}
+        try:
+            COST.note(_bare.transact_write_items(**_plain_request(key, last, item)))
+        except ClientError:
+            COST.note({})
+            time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311
+        else:
+            return
+    raise SystemExit("the plain transaction starved")
+
+
+def _plain_request(key: dict[str, Any], last: int, item: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "ReturnConsumedCapacity": "TOTAL",
+        "TransactItems": [
+            {
+                "Update": {
+                    "TableName": Counter.table(),
+                    "Key": key,
+                    "UpdateExpression": "SET currentValue = :next",
+                    "ConditionExpression": "attribute_not_exists(currentValue) "
+                    "OR currentValue = :last",
+                    "ExpressionAttributeValues": {
+                        ":next": {"N": str(last + 1)},
+                        ":last": {"N": str(last)},
+                    },
+                }
+            },
+            {
+                "Put": {
+                    "TableName": InvoiceItem.table(),
+                    "Item": item,
+                    "ConditionExpression": "attribute_not_exists(series)",
+                }
+            },
+        ],
+    }
+
+
+def _today() -> Any:
+    from django.utils import timezone
+
+    return timezone.localdate()
+
+
+def counter_atomic(name: str) -> None:
+    """Ours."""
+    next_value(name)
+
+
+def counter_optimistic(name: str) -> None:
+    """Ours, by the optimistic strategy."""
+    next_value(name, strategy="optimistic")
+
+
+def counter_boto3(name: str) -> None:
+    """A bare `update_item` with ADD."""
+    response = _bare.update_item(
+        TableName=Counter.table(),
+        Key={"counterName": {"S": name}},
+        UpdateExpression="ADD currentValue :one",
+        ExpressionAttributeValues={":one": {"N": "1"}},
+        ReturnValues="UPDATED_NEW",
+        ReturnConsumedCapacity="TOTAL",
+    )
+    COST.note(response)
+
+
+CONTENDERS: dict[str, Callable[[str], None]] = {
+    function.__name__: function
+    for function in (
+        ours,
+        ours_without_guards,
+        plain_transaction,
+        counter_atomic,
+        counter_optimistic,
+        counter_boto3,
+    )
+}
+
+
+def main() -> None:
+    """Work as told; see `benchmarks.harness`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("contender", choices=CONTENDERS)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--operations", type=int)
+    parser.add_argument("--name", help="the account or counter that all share")
+    options = parser.parse_args()
+    operation = CONTENDERS[options.contender]
+    operation(f"warm-up-{os.getpid()}")
+    COST.requests, COST.units = 0, 0.0
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+
+    def timed(_number: int) -> float:
+        began = time.perf_counter()
+        operation(options.name)
+        return (time.perf_counter() - began) * 1000
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(options.threads) as pool:
+        milliseconds = list(pool.map(timed, range(options.operations)))
+    seconds = time.perf_counter() - began
+    answer = {
+        "seconds": seconds,
+        "milliseconds": milliseconds,
+        "requests": COST.requests,
+        "units": COST.units,
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+_bare = _bare_client()
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Where the cursor is when a refused form is shown again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+
+
+class FocusFirstErrorMixin:
+    """Lets the browser put the cursor where the first error is, else into the first field."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        """Show the form again."""
+        visible = form.visible_fields()
+        wrong = [bound for bound in visible if bound.errors]
+        for bound in visible:
+            bound.field.widget.attrs.pop("autofocus", None)
+        (wrong or visible)[0].field.widget.attrs["autofocus"] = True
+        shown: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # a FormView's
+        return shown

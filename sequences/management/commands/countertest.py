@@ -1,0 +1,134 @@
+"""`countertest`: many tasks draw from shared counters at once, and every number comes once.
+
+The experiment of "DynamoDBとPythonでユニークな連番を採番する": tasks A to F over Key1 and Key2.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any, get_args
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.exceptions import DynamoError
+from dynamo.management.arguments import positive
+from sequences.counters import delete
+from sequences.draws import Strategy
+from sequences.management.base import SequenceCommand, counter_name
+from sequences.management.tasks import Draw, Task, draws
+
+#: How many of the numbers that are wrong the verdict names.
+SHOWN = 10
+
+
+class Command(SequenceCommand):
+    """Prints each number as it is drawn, then the verdict; exit code 1 on a duplicate or a gap.
+
+    The counters are fresh ones, whatever they are shown as, and deleted afterwards.
+    """
+
+    help = "Let tasks draw from shared counters at once, and check that every number comes once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take who draws, what, and how."""
+        parser.add_argument("--tasks", metavar="N", type=positive, default=6, help="default 6")
+        parser.add_argument(
+            "--rounds", metavar="N", type=positive, default=5, help="numbers per task, default 5"
+        )
+        parser.add_argument(
+            "--keys",
+            metavar="KEY",
+            nargs="+",
+            type=counter_name,
+            default=["Key1", "Key2"],
+            help="the counters, which the tasks take in turn; default Key1 Key2",
+        )
+        parser.add_argument(
+            "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
+        )
+        parser.add_argument(
+            "--processes",
+            metavar="N",
+            type=positive,
+            default=1,
+            help="spread the tasks over so many processes, default 1",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the experiment, then judge it."""
+        run = uuid.uuid4()
+        counters = {
+            key: f"countertest#{run}#{number}"
+            for number, key in enumerate(dict.fromkeys(options["keys"]), 1)
+        }
+        turns = [options["keys"][task % len(options["keys"])] for task in range(options["tasks"])]
+        tasks = [Task(_letters(task), key, counters[key]) for task, key in enumerate(turns)]
+        drawn: dict[str, list[int]] = {task.key: [] for task in tasks}
+        with (
+            _deleted_afterwards({task.counter for task in tasks}),
+            closing(
+                draws(tasks, options["rounds"], options["strategy"], options["processes"])
+            ) as every_draw,
+        ):
+            for draw in every_draw:
+                self._show(draw)
+                drawn[draw.key].append(draw.value)
+        self._judge(drawn)
+
+    def _show(self, draw: Draw) -> None:
+        self.stdout.write(f"Task:{draw.task},sequence_key:{draw.key},sequence:{draw.value}")
+        # At once, also into a pipe.
+        self.stdout.flush()
+
+    def _judge(self, drawn: dict[str, list[int]]) -> None:
+        faults = []
+        for key, values in drawn.items():
+            fault = _fault_of(values)
+            if fault:
+                faults.append(f"{key}: {fault}.")
+            else:
+                self.stdout.write(f"{key}: {_numbers(len(values))}, no duplicate, no gap.")
+        if faults:
+            raise CommandError(" ".join(faults))
+
+
+@contextmanager
+def _deleted_afterwards(counters: Iterable[str]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        # What went wrong first says more.
+        with suppress(DynamoError):
+            _delete(counters)
+        raise
+    _delete(counters)
+
+
+def _delete(counters: Iterable[str]) -> None:
+    for counter in counters:
+        delete(counter)
+
+
+def _letters(number: int) -> str:
+    """A, B … Z, AA, AB … for 0, 1 …"""
+    before, letter = divmod(number, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + letter)
+
+
+def _fault_of(values: list[int]) -> str:
+    """What is wrong with the numbers drawn from one counter; empty where nothing is."""
+    duplicates = [value for value, times in sorted(Counter(values).items()) if times > 1]
+    gaps = sorted(set(range(1, max(values) + 1)) - set(values))
+    parts = [
+        f"{what} {', '.join(map(str, wrong[:SHOWN]))}{' …' if len(wrong) > SHOWN else ''}"
+        for what, wrong in (("drawn more than once:", duplicates), ("never drawn:", gaps))
+        if wrong
+    ]
+    return "; ".join(parts)
+
+
+def _numbers(count: int) -> str:
+    return "1 number" if count == 1 else f"{count:,} numbers"

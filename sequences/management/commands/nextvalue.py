@@ -1,0 +1,38 @@
+"""`nextvalue`: the next numbers of a counter."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.management.arguments import positive
+from sequences.counters import next_values
+from sequences.draws import Strategy
+from sequences.management.base import SequenceCommand, counter_name
+
+
+class Command(SequenceCommand):
+    """Draws as many numbers as asked for, in one request, and prints them, one a line."""
+
+    help = "Draw the next number of a counter, or several."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the counter, and how to draw."""
+        parser.add_argument("name", metavar="NAME", type=counter_name, help="the counter")
+        parser.add_argument(
+            "--count", metavar="N", type=positive, default=1, help="how many, default 1"
+        )
+        parser.add_argument(
+            "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Draw, then print."""
+        count, name, strategy = options["count"], options["name"], options["strategy"]
+        try:
+            numbers = next_values(count, name, strategy=strategy)
+        except (OverflowError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        for number in numbers:
+            self.stdout.write(str(number))

@@ -1,0 +1,241 @@
+"""An invoice as a PDF: A4, embedded fonts, the same bytes each time while its status is the same.
+
+    title · date                 a voided one: a banner with date and reason, VOID across each page
+    seller        customer
+    description   quantity   unit price   VAT %   net      the heading repeated on each page
+                                   net, VAT per rate, gross
+    note
+    number                       page 1 of n               at the foot of each page
+
+Numbers of a column stand with their decimal points below each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from django.utils import timezone
+
+from sequences.fonts import printable
+from sequences.invoices import Invoice, Party
+from sequences.money import bare_amount, bare_price, readable_amount, readable_decimal
+from sequences.typesetting import (
+    BOTTOM,
+    GREY,
+    LEFT,
+    RIGHT,
+    Colour,
+    Flow,
+    Style,
+    Text,
+    Watermark,
+    paint,
+)
+
+_RED: Colour = (0.75, 0.1, 0.1)
+_PINK: Colour = (0.97, 0.9, 0.9)
+
+_TITLE = Style(20, 26)
+_BODY = Style(9, 13)
+_STRONG = replace(_BODY, weight="bold")
+_LABEL = Style(7.5, 12, colour=GREY)
+_BANNER = replace(_STRONG, colour=_RED)
+_SUM = Style(11, 16, weight="bold")
+_VOID = Watermark("VOID", Style(190, 190, weight="bold", colour=_PINK))
+
+_GAP = 16.0
+_DESCRIPTION_MIN_WIDTH = 150.0
+_TOTALS_MIN_WIDTH = 210.0
+# A line of the table up to this many lines of text stays on one page.
+_KEPT_LINES = 8
+
+
+def render(invoice: Invoice) -> bytes:
+    """`invoice` as a PDF file.
+
+    A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds them before.
+    """
+    flow = Flow()
+    _write_head(flow, invoice)
+    _write_parties(flow, invoice.seller, invoice.customer)
+    _write_lines(flow, invoice)
+    _write_totals(flow, invoice)
+    _write_note(flow, invoice.note)
+    for number, page in enumerate(flow.pages, 1):
+        page += _foot(invoice, number, len(flow.pages))
+    return paint(
+        flow.pages,
+        title=invoice.label,
+        author=printable(invoice.seller.name),
+        watermark=_VOID if invoice.is_voided else None,
+    )
+
+
+def _write_head(flow: Flow, invoice: Invoice) -> None:
+    flow.write(LEFT, f"Invoice {invoice.label}", _TITLE)
+    flow.down(20)
+    flow.write(LEFT, "Date", _LABEL)
+    flow.write(LEFT + 26, invoice.issued_at.isoformat(), _BODY)
+    if invoice.is_voided:
+        flow.down(28)
+        flow.rule(colour=_RED)
+        flow.down(16)
+        on = f" on {timezone.localdate(invoice.voided_at)}" if invoice.voided_at else ""
+        flow.write(LEFT, f"VOID: this invoice was voided{on}.", _BANNER)
+        for line in _BODY.wrapped(f"Reason: {invoice.void_reason}", RIGHT - LEFT):
+            flow.down(_BODY.leading)
+            flow.write(LEFT, line, _BODY)
+        flow.down(9)
+        flow.rule(colour=_RED)
+    flow.down(34)
+
+
+def _write_parties(flow: Flow, seller: Party, customer: Party) -> None:
+    middle = (LEFT + RIGHT) / 2
+    width = middle - LEFT - _GAP
+    flow.write(LEFT, "Seller", _LABEL)
+    flow.write(middle, "Customer", _LABEL)
+    for left, right in zip_longest(_party(seller, width), _party(customer, width)):
+        flow.down(_BODY.leading)
+        for x, line in ((LEFT, left), (middle, right)):
+            if line:
+                flow.write(x, *line)
+    # The heading of the table and some lines come with it.
+    flow.down(38, keep=130)
+
+
+def _party(party: Party, width: float) -> Iterator[tuple[str, Style]]:
+    vat_id = f"VAT ID {party.vat_id}" if party.vat_id else ""
+    for text, style in ((party.name, _STRONG), (party.address, _BODY), (vat_id, _BODY)):
+        for line in style.wrapped(text, width):
+            yield line, style
+
+
+@dataclass(frozen=True)
+class _Column:
+    """Numbers below each other by their decimal points; the column ends at `right`."""
+
+    title: str
+    cells: Sequence[str]
+    style: Style
+    right: float = RIGHT
+
+    @property
+    def width(self) -> float:
+        return max(_LABEL.width(self.title), self._whole_width + self._decimals_width)
+
+    @property
+    def _whole_width(self) -> float:
+        return max((self.style.width(cell.partition(".")[0]) for cell in self.cells), default=0)
+
+    @property
+    def _decimals_width(self) -> float:
+        return max((self.style.width(_decimals(cell)) for cell in self.cells), default=0)
+
+    def placed(self) -> list[tuple[float, str]]:
+        """Where each cell begins, and the cell."""
+        point = self.right - self._decimals_width
+        return [(point - self.style.width(cell.partition(".")[0]), cell) for cell in self.cells]
+
+
+def _decimals(number: str) -> str:
+    whole, _, _ = number.partition(".")
+    return number[len(whole) :]
+
+
+def _columns(invoice: Invoice, style: Style) -> list[_Column]:
+    """The numbers of the lines, from left to right, placed at the right margin."""
+    currency, lines = invoice.currency, invoice.lines
+    titles_and_cells = {
+        "Quantity": [readable_decimal(line.quantity) for line in lines],
+        f"Unit price, {currency}": [bare_price(line.unit_price, currency) for line in lines],
+        "VAT %": [readable_decimal(line.vat_rate) for line in lines],
+        f"Net, {currency}": [bare_amount(line.net(currency), currency) for line in lines],
+    }
+    columns: list[_Column] = []
+    right = RIGHT
+    for title, cells in reversed(titles_and_cells.items()):
+        column = _Column(title, cells, style, right)
+        columns.insert(0, column)
+        right -= column.width + _GAP
+    return columns
+
+
+def _fitting_columns(invoice: Invoice) -> list[_Column]:
+    """The numbers in the size of the text, or smaller where they would push it out."""
+    style = _BODY
+    while True:
+        columns = _columns(invoice, style)
+        if columns[0].right - columns[0].width - LEFT >= _DESCRIPTION_MIN_WIDTH or style.size < 3:
+            return columns
+        style = replace(style, size=style.size * 0.9)
+
+
+def _write_lines(flow: Flow, invoice: Invoice) -> None:
+    columns = _fitting_columns(invoice)
+    width = columns[0].right - columns[0].width - _GAP - LEFT
+
+    def heading() -> None:
+        flow.write(LEFT, "Description", _LABEL)
+        for column in columns:
+            flow.write_to(column.right, column.title, _LABEL)
+        flow.y -= 7
+        flow.rule()
+        flow.y -= 14
+
+    heading()
+    flow.heading = heading
+    rows = zip(invoice.lines, *(column.placed() for column in columns), strict=True)
+    for row, (line, *numbers) in enumerate(rows):
+        text = _BODY.wrapped(line.description, width) or [""]
+        if row:
+            kept = len(text) if len(text) <= _KEPT_LINES else 2
+            flow.down(_BODY.leading + 4, keep=(kept - 1) * _BODY.leading)
+        flow.write(LEFT, text[0], _BODY)
+        for x, number in numbers:
+            flow.write(x, number, columns[0].style)
+        for each in text[1:]:
+            flow.down(_BODY.leading)
+            flow.write(LEFT, each, _BODY)
+    flow.heading = None
+
+
+def _write_totals(flow: Flow, invoice: Invoice) -> None:
+    currency, totals = invoice.currency, invoice.totals
+    rows = [("Net", readable_amount(totals.net, currency), _BODY)]
+    for share in totals.shares:
+        label = f"VAT {readable_decimal(share.rate)}% on {readable_amount(share.net, currency)}"
+        rows.append((label, readable_amount(share.vat, currency), _BODY))
+    rows.append(("Total", readable_amount(totals.gross, currency), _SUM))
+    width = max(style.width(label) + _GAP + style.width(value) for label, value, style in rows)
+    left = max(LEFT, RIGHT - max(width, _TOTALS_MIN_WIDTH))
+
+    flow.down(22, keep=sum(style.leading + 3 for _, _, style in rows))
+    flow.rule(left)
+    for label, value, style in rows:
+        flow.down(style.leading + 3)
+        flow.write(left, label, style)
+        flow.write_to(RIGHT, value, style)
+
+
+def _write_note(flow: Flow, note: str) -> None:
+    lines = _BODY.wrapped(note, RIGHT - LEFT)
+    if not lines:
+        return
+    flow.down(40, keep=2 * _BODY.leading)
+    flow.write(LEFT, "Note", _LABEL)
+    for line in lines:
+        flow.down(_BODY.leading)
+        flow.write(LEFT, line, _BODY)
+
+
+def _foot(invoice: Invoice, number: int, count: int) -> list[Text]:
+    y = BOTTOM - 34
+    page = f"Page {number} of {count}"
+    name = f"Invoice {invoice.label}" + (" · VOID" if invoice.is_voided else "")
+    return [
+        Text(LEFT, y, name, _LABEL),
+        Text(RIGHT - _LABEL.width(page), y, page, _LABEL),
+    ]

@@ -1,0 +1,134 @@
+"""Stored invoices: finding them, listing them, and the one step that changes one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dynamo.client import send
+from dynamo.exceptions import ConditionFailed
+from dynamo.models import Item
+from sequences.exceptions import AlreadyVoided, UnknownInvoice
+from sequences.invoices import Invoice, from_item, parse_label, series_of
+from sequences.models import InvoiceItem
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some invoices, newest first; `before` is where the next page begins, None at the end."""
+
+    invoices: list[Invoice]
+    before: int | None
+
+
+def find_invoice(account: str, label: str) -> Invoice:
+    """The account's invoice of this number (`2026-000042`). Costs 1 request, 1 read unit per 4 KB.
+
+    Raises:
+        UnknownInvoice: there is none, or the label is none.
+    """
+    item = send("GetItem", _key_of(account, label)).get("Item")
+    if not item:
+        raise UnknownInvoice(label)
+    return from_item(item)
+
+
+def void(account: str, label: str, reason: str) -> Invoice:
+    """Take the step from *issued* to *voided*, and say why; the invoice as it is then.
+
+    It keeps its number and all that it says. Costs 1 request and 1 write unit per KB of the
+    invoice; 1 read more where it is refused.
+
+    Raises:
+        ValueError: the reason is empty.
+        UnknownInvoice: the account has no such invoice.
+        AlreadyVoided: it was voided before.
+    """
+    if not reason.strip():
+        raise ValueError("An invoice is voided for a reason.")
+    request = _key_of(account, label) | {
+        "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
+        "ConditionExpression": "#status = :issued",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {
+            ":issued": {"S": "issued"},
+            ":voided": {"S": "voided"},
+            ":reason": {"S": reason.strip()},
+            ":now": {"S": datetime.now(UTC).isoformat()},
+        },
+        "ReturnValues": "ALL_NEW",
+    }
+    try:
+        return from_item(send("UpdateItem", request)["Attributes"])
+    except ConditionFailed as refused:
+        invoice = find_invoice(account, label)
+        # Our own write whose reply was lost is recognised by its time, which it alone has.
+        ours = request["ExpressionAttributeValues"][":now"]["S"]
+        if refused.repeated and invoice.voided_at == datetime.fromisoformat(ours):
+            return invoice
+        raise AlreadyVoided(label, invoice.void_reason) from refused
+
+
+def list_invoices(
+    account: str,
+    year: int,
+    *,
+    before: int | None = None,
+    customer: str = "",
+    limit: int = PAGE_SIZE,
+) -> Page:
+    """A page of the account's invoices of `year`, newest first, from below the number `before`.
+
+    With `customer` only those whose customer's name contains it, in any case. Costs 1 request and
+    1 read unit per 4 KB of what is listed; a search reads the year until the page is full.
+    """
+    found: list[Invoice] = []
+    wanted = customer.casefold()
+    for invoice in all_invoices(account, year, before=before, page_size=limit + 1):
+        if wanted in invoice.customer.name.casefold():
+            if len(found) == limit:
+                return Page(found, found[-1].number)
+            found.append(invoice)
+    return Page(found, None)
+
+
+def all_invoices(
+    account: str,
+    year: int,
+    *,
+    before: int | None = None,
+    oldest_first: bool = False,
+    page_size: int | None = None,
+) -> Iterator[Invoice]:
+    """Every invoice of the account's year, as they are read; memory holds one page.
+
+    Costs 1 request per MB (or per `page_size` invoices) and 1 read unit per 4 KB.
+    """
+    request: dict[str, Any] = {
+        "TableName": InvoiceItem.table(),
+        "KeyConditionExpression": "series = :series",
+        "ExpressionAttributeValues": {":series": {"S": series_of(account, year)}},
+        "ScanIndexForward": oldest_first,
+    }
+    if before is not None:
+        request["KeyConditionExpression"] += " AND #number < :before"
+        request["ExpressionAttributeNames"] = {"#number": "number"}
+        request["ExpressionAttributeValues"][":before"] = {"N": str(before)}
+    if page_size is not None:
+        request["Limit"] = page_size
+    while True:
+        answer = send("Query", request)
+        yield from map(from_item, answer["Items"])
+        if not answer.get("LastEvaluatedKey"):
+            return
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _key_of(account: str, label: str) -> dict[str, Any]:
+    year, number = parse_label(label)
+    key: Item = {"series": {"S": series_of(account, year)}, "number": {"N": str(number)}}
+    return {"TableName": InvoiceItem.table(), "Key": key}

@@ -1,0 +1,241 @@
+"""The rules for what a person may put on an invoice; forms and commands use them alike.
+
+`clean_…` takes what was typed and returns what is stored, or raises ValidationError.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import date
+from decimal import Context, Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
+from sequences.amounts import Line, totals
+from sequences.fonts import missing_characters
+from sequences.invoices import Party
+from sequences.money import is_currency
+from sequences.years import YEARS
+
+DESCRIPTION_MAX_LENGTH = 1000
+NAME_MAX_LENGTH = 200
+ADDRESS_MAX_LENGTH = 500
+NOTE_MAX_LENGTH = 1000
+REASON_MAX_LENGTH = 500
+REQUEST_ID_MAX_LENGTH = 100
+MAX_LINES = 200
+
+#: Digits before the point, and behind it.
+QUANTITY_DIGITS = (9, 6)
+UNIT_PRICE_DIGITS = (12, 6)
+VAT_RATE_DIGITS = (3, 3)
+VAT_RATE_MAX = 100
+
+#: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.
+GROSS_MAX = 10**15
+
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
+# More than any number may have; longer ones are not even read.
+_DECIMAL_MAX_LENGTH = 40
+_EXACT = Context(prec=2 * _DECIMAL_MAX_LENGTH)
+
+_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Control characters, lone surrogates, line and paragraph separators.
+_UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+# Of the characters that cannot be printed so many are named.
+_NAMED_CHARACTERS = 5
+
+
+def clean_description(text: str) -> str:
+    """What a line is for: one line of text."""
+    return _one_line(text, DESCRIPTION_MAX_LENGTH)
+
+
+def clean_customer_name(text: str) -> str:
+    """Who buys: one line of text."""
+    return _one_line(text, NAME_MAX_LENGTH)
+
+
+def clean_address(text: str) -> str:
+    """A postal address of any lines, or nothing."""
+    return _lines(text, ADDRESS_MAX_LENGTH)
+
+
+def clean_note(text: str) -> str:
+    """Free text of any lines, or nothing."""
+    return _lines(text, NOTE_MAX_LENGTH)
+
+
+def clean_reason(text: str) -> str:
+    """Why an invoice is voided: one line of text."""
+    return _one_line(text, REASON_MAX_LENGTH)
+
+
+def clean_request_id(text: str) -> str:
+    """The name that a caller gives to its request; kept as it is, but for spaces around it."""
+    name = text.strip()
+    if not name:
+        raise ValidationError(_("This field is required."), code="required")
+    _limit_length(name, REQUEST_ID_MAX_LENGTH)
+    _refuse_unprintable(name)
+    return name
+
+
+def clean_quantity(number: str | Decimal) -> Decimal:
+    """How many: not zero; negative takes back."""
+    quantity = _decimal(number, QUANTITY_DIGITS)
+    if not quantity:
+        raise ValidationError(_("The quantity cannot be 0."), code="zero")
+    return quantity
+
+
+def clean_unit_price(number: str | Decimal) -> Decimal:
+    """What one costs, net; zero gives it away, negative takes off."""
+    return _decimal(number, UNIT_PRICE_DIGITS)
+
+
+def clean_vat_rate(number: str | Decimal) -> Decimal:
+    """The rate of VAT, in percent, from 0 to 100."""
+    rate = _decimal(number, VAT_RATE_DIGITS)
+    if not 0 <= rate <= VAT_RATE_MAX:
+        raise ValidationError(_("The VAT rate is from 0 to 100 percent."), code="vat_rate")
+    return rate
+
+
+def clean_currency(code: str) -> str:
+    """The ISO 4217 code of a currency in use, in capitals."""
+    currency = code.strip().upper()
+    if not is_currency(currency):
+        raise ValidationError(_("That is no currency in use, such as EUR."), code="currency")
+    return currency
+
+
+def clean_issue_date(text: str) -> date:
+    """A date as 2026-11-21, in one of the years that `sequences.years` names."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ValidationError(_("Enter a date such as 2026-11-21."), code="invalid") from error
+    if day.year not in YEARS:
+        raise ValidationError(
+            _("The year is from %(first)s to %(last)s."),
+            "year",
+            {"first": YEARS[0], "last": YEARS[-1]},
+        )
+    return day
+
+
+def clean_lines(lines: Sequence[Line], currency: str) -> tuple[Line, ...]:
+    """Lines that are clean each, as an invoice takes them together: how many, and their sum."""
+    if not lines:
+        raise ValidationError(_("An invoice has at least one line."), code="no_lines")
+    if len(lines) > MAX_LINES:
+        raise ValidationError(
+            _("An invoice has at most %(limit)s lines."), "max_lines", {"limit": MAX_LINES}
+        )
+    together = totals(lines, currency)
+    if max(abs(together.net), abs(together.vat), abs(together.gross)) > GROSS_MAX:
+        raise ValidationError(_("The invoice’s total is too large."), code="too_much")
+    return tuple(lines)
+
+
+def seller_of(user: Any) -> Party:
+    """Who sells, as the profile of `user` says it now."""
+    return Party(
+        name=user.business_name or user.full_name or user.get_username(),
+        address=user.business_address or "",
+        vat_id=user.vat_id or "",
+    )
+
+
+def check_seller(seller: Party) -> None:
+    """Refuse a seller whose name or address cannot be printed: the profile does not ask for it."""
+    for text in (seller.name, seller.address, seller.vat_id):
+        try:
+            _refuse_missing(text)
+        except ValidationError as error:
+            raise ValidationError(
+                _("Change your profile first. %(problem)s"),
+                "seller",
+                {"problem": " ".join(error.messages)},
+            ) from error
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = text.strip()
+    if not line:
+        raise ValidationError(_("This field is required."), code="required")
+    _limit_length(line, limit)
+    _refuse_unprintable(line)
+    _refuse_missing(line)
+    return line
+
+
+def _lines(text: str, limit: int) -> str:
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    joined = "\n".join(lines)
+    _limit_length(joined, limit)
+    for line in lines:
+        _refuse_unprintable(line)
+    _refuse_missing(joined)
+    return joined
+
+
+def _limit_length(text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": limit}
+        )
+
+
+def _refuse_unprintable(text: str) -> None:
+    unprintable = any(unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in text)
+    # Django puts the replacement character where the bytes that came were no UTF-8.
+    if unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
+        raise ValidationError(_("Use printable characters only."), code="unprintable")
+
+
+def _refuse_missing(text: str) -> None:
+    """Refuse what the fonts of the PDF lack, by name: as code points, for one may be invisible."""
+    missing = missing_characters(text)
+    if missing:
+        named = ", ".join(f"U+{ord(char):04X}" for char in missing[:_NAMED_CHARACTERS])
+        raise ValidationError(
+            ngettext_lazy(
+                "An invoice cannot print this character: %(characters)s.",
+                "An invoice cannot print these characters: %(characters)s.",
+                len(missing),
+            ),
+            "missing_character",
+            {"characters": named},
+        )
+
+
+def _decimal(number: str | Decimal, digits: tuple[int, int]) -> Decimal:
+    """A number of at most so many digits before and behind the point, never minus zero."""
+    before, behind = digits
+    if isinstance(number, str):
+        plain = len(number) <= _DECIMAL_MAX_LENGTH and _DECIMAL.fullmatch(number.strip())
+        number = Decimal(number.strip() if plain else "NaN")
+    if not number.is_finite():
+        raise ValidationError(_("Enter a number such as 12.50."), code="invalid")
+    # Judged by its size first: written out, 1E+999999999 has that many digits.
+    if number.adjusted() >= before:
+        raise ValidationError(
+            _("Use at most %(limit)s digits before the point."), "max_digits", {"limit": before}
+        )
+    if number and (number.adjusted() < -behind or _has_decimals_behind(number, behind)):
+        raise ValidationError(
+            _("Use at most %(limit)s decimals."), "max_decimals", {"limit": behind}
+        )
+    return number or Decimal(0)
+
+
+def _has_decimals_behind(number: Decimal, place: int) -> bool:
+    """Whether it has decimals behind this place; idle zeros are none."""
+    return number != number.quantize(Decimal(1).scaleb(-place), context=_EXACT)

@@ -1,0 +1,545 @@
+"""The account commands: what they do, what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from accounts.models import User
+from accounts.services import REQUEST_IDS, deactivate
+from tests.commands import run, run_for_real, run_on_a_terminal
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    guard_owner,
+    make_user,
+    stored_items,
+    stored_user,
+)
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+ANN = ["--username=Ann", "--email=Ann@Example.org"]
+KEYS = [
+    "pk",
+    "userName",
+    "email",
+    "fullName",
+    "phoneNumber",
+    "isActive",
+    "isStaff",
+    "joinedAt",
+    "lastLoginAt",
+]
+
+
+def create(*arguments: str, password: str = PASSWORD) -> tuple[str, str, int]:
+    return run("createuser", *ANN, "--password-stdin", *arguments, stdin=f"{password}\n")
+
+
+def assert_fails(outcome: tuple[str, str, int], told: str) -> None:
+    """One line on stderr, nothing on stdout, exit code 1."""
+    out, err, code = outcome
+    assert (out, code) == ("", 1)
+    assert len(err.splitlines()) == 1
+    assert told in err
+
+
+def assert_usage(outcome: tuple[str, str, int]) -> None:
+    """Django's own way to say that a command was typed wrongly."""
+    out, err, code = outcome
+    assert (out, code) == ("", 2)
+    assert "usage:" in err
+    assert "Traceback" not in err
+
+
+@pytest.fixture
+def ann() -> User:
+    return make_user(
+        username="Ann", email="Ann@Example.org", full_name="Ann O.", phone_number="+12025550124"
+    )
+
+
+# createuser -------------------------------------------------------------------------------------
+
+
+def test_createuser_makes_an_account_with_the_password_from_stdin() -> None:
+    out, err, code = create("--full-name=Ann O.", "--phone-number=+1 202-555-0124")
+
+    assert (err, code) == ("", 0)
+    user = User.find("ann")
+    assert out == f"Ann has the account {user.pk}.\n"
+    assert user.check_password(PASSWORD)
+    assert (user.full_name, user.phone_number) == ("Ann O.", "+12025550124")
+    assert (user.is_staff, user.is_active) == (False, True)
+    assert_guards_match_users()
+
+
+def test_createuser_takes_the_first_line_alone_and_all_of_it() -> None:
+    create(password="  a good one  \r\nanother line")
+
+    assert User.find("ann").check_password("  a good one  ")
+
+
+def test_createuser_makes_an_operator() -> None:
+    create("--staff")
+
+    assert User.find("ann").is_staff
+
+
+def test_createuser_makes_an_account_that_no_password_opens() -> None:
+    _out, _err, code = run("createuser", *ANN, "--unusable-password")
+
+    assert code == 0
+    assert not User.find("ann").has_usable_password()
+
+
+def test_createuser_prints_json_and_nothing_else() -> None:
+    out, err, code = create("--json", "--full-name=Ünal")
+
+    assert (err, code) == ("", 0)
+    assert out.count("\n") == 1
+    shown = json.loads(out)
+    assert list(shown) == KEYS
+    user = User.find("ann")
+    assert shown == {
+        "pk": user.pk,
+        "userName": "Ann",
+        "email": "Ann@Example.org",
+        "fullName": "Ünal",
+        "phoneNumber": None,
+        "isActive": True,
+        "isStaff": False,
+        "joinedAt": user.date_joined.isoformat(),
+        "lastLoginAt": None,
+    }
+
+
+def test_createuser_with_one_request_id_makes_one_account_and_says_so_twice() -> None:
+    first = create("--request-id=order-7", "--json")
+    second = create("--request-id=order-7", "--json")
+
+    assert first == second
+    assert json.loads(first[0])["pk"] == str(uuid.uuid5(REQUEST_IDS, "order-7"))
+    assert len(stored_items()) == 3
+
+
+def test_createuser_with_a_request_id_of_other_contents_fails() -> None:
+    create("--request-id=order-7")
+    before = stored_items()
+
+    assert_fails(create("--request-id=order-7", password="another good one"), "request id")
+    assert stored_items() == before
+
+
+def test_createuser_with_an_unusable_password_twice_makes_one_account() -> None:
+    arguments = ["createuser", *ANN, "--unusable-password", "--request-id=order-7"]
+
+    assert run(*arguments) == run(*arguments)
+    assert len(stored_items()) == 3
+
+
+def test_createuser_names_all_that_is_taken_in_one_line(requests_sent: Requests) -> None:
+    make_user(username="ann", email="ann@example.org")
+    before = stored_items()
+    requests_sent.clear()
+
+    outcome = create()
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert_fails(outcome, "Another account has the user name Ann.")
+    assert_fails(outcome, "Another account has the e-mail address Ann@Example.org.")
+    assert stored_items() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--username=a b"], "User name: Use letters"),
+        (["--username=a@b"], "User name: Use letters"),
+        (["--username="], "User name: This field is required."),
+        (["--username=\udcff"], "User name: Use letters"),
+        (["--email=nowhere"], "E-mail address: Enter a valid email address."),
+        (["--email=a\n@example.org"], "E-mail address: Enter a valid email address."),
+        (["--email=\udcff@example.org"], "E-mail address: Enter a valid email address."),
+        (["--phone-number=12"], "Phone number: Enter a valid phone number"),
+        (["--full-name=a\x07"], "Full name: Use printable characters only."),
+        (["--full-name=\udcff"], "Full name: Use printable characters only."),
+        (["--username=a b", "--email=nowhere"], "E-mail address: Enter a valid email address."),
+        (["--request-id=\udcff"], "request id"),
+    ],
+)
+def test_createuser_says_in_one_line_which_value_is_wrong(arguments: list[str], told: str) -> None:
+    assert_fails(create(*arguments), told)
+    assert stored_items() == {}
+
+
+@pytest.mark.parametrize("password", ["", "short1!", "password1", "8274619305", "Ann@Example.org"])
+def test_createuser_holds_the_password_rules(password: str) -> None:
+    assert_fails(create(password=password), "Password: ")
+    assert stored_items() == {}
+
+
+def test_createuser_without_a_terminal_or_a_flag_is_wrong_usage() -> None:
+    assert_usage(run("createuser", *ANN))
+    assert_usage(run_for_real("createuser", *ANN))
+    assert stored_items() == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["createuser"],
+        ["createuser", "--username=ann"],
+        ["createuser", "--email=ann@example.org"],
+        ["createuser", *ANN, "--password-stdin", "--unusable-password"],
+        ["createuser", *ANN, "--unusable-password", "--colour=red"],
+        ["showuser"],
+        ["showuser", "ann", "bob"],
+        ["listusers", "--limit=0"],
+        ["listusers", "--limit=-1"],
+        ["listusers", "--limit=many"],
+        ["listusers", "ann"],
+        ["changeemail", "ann"],
+        ["changeusername", "ann"],
+        ["deactivateuser"],
+        ["activateuser"],
+        ["deleteuser"],
+        ["deleteuser", "--no-input"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_exits_with_2_and_changes_nothing(ann: User, arguments: list[str]) -> None:
+    before = stored_items()
+
+    assert_usage(run(*arguments, stdin="yes\n"))
+
+    assert stored_items() == before
+
+
+def test_createuser_asks_for_the_password_twice_on_a_terminal() -> None:
+    shown, code = run_on_a_terminal(
+        "createuser",
+        *ANN,
+        typed=[
+            ("Password: ", f"{PASSWORD}\n"),
+            ("Password (again): ", "mistyped\n"),
+            ("The passwords differ. Please try again.", ""),
+            ("Password: ", "short\n"),
+            ("Password (again): ", "short\n"),
+            ("too short", ""),
+            ("Password: ", f"{PASSWORD}\n"),
+            ("Password (again): ", f"{PASSWORD}\n"),
+        ],
+    )
+
+    assert code == 0
+    user = User.find("ann")
+    assert user.check_password(PASSWORD)
+    assert f"Ann has the account {user.pk}." in shown
+    assert PASSWORD not in shown
+
+
+def test_createuser_ended_at_its_prompt_makes_nothing() -> None:
+    end_of_file, interrupt = "\x04", "\x03"
+
+    shown, code = run_on_a_terminal("createuser", *ANN, typed=[("Password: ", end_of_file)])
+    assert code == 1
+    assert "Traceback" not in shown
+
+    shown, code = run_on_a_terminal("createuser", *ANN, typed=[("Password: ", interrupt)])
+    assert code == 130
+    assert "Traceback" not in shown
+    assert stored_items() == {}
+
+
+def test_createuser_refuses_a_password_that_is_no_text() -> None:
+    stdin = b"\xff\xfe good password\n"
+
+    assert_fails(run_for_real("createuser", *ANN, "--password-stdin", stdin=stdin), "Password: ")
+    assert stored_items() == {}
+
+
+def test_createsuperuser_names_createuser() -> None:
+    assert_fails(run("createsuperuser", "--no-input"), "createuser --staff")
+
+
+# showuser, listusers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["Ann", "ＡＮＮ", "ann@EXAMPLE.org", "pk", "PK"])
+def test_showuser_finds_who_by_name_address_or_key(ann: User, who: str) -> None:
+    who = {"pk": ann.pk, "PK": ann.pk.upper()}.get(who, who)
+
+    out, err, code = run("showuser", who)
+
+    assert (err, code) == ("", 0)
+    lines = dict(line.split(":", 1) for line in out.splitlines())
+    assert {name: value.strip() for name, value in lines.items()} == {
+        "pk": ann.pk,
+        "userName": "Ann",
+        "email": "Ann@Example.org",
+        "fullName": "Ann O.",
+        "phoneNumber": "+12025550124",
+        "isActive": "yes",
+        "isStaff": "no",
+        "joinedAt": ann.date_joined.isoformat(),
+    }
+
+
+def test_showuser_prints_json(ann: User) -> None:
+    deactivate(ann)
+
+    out, err, code = run("showuser", "ann", "--json")
+
+    assert (err, code) == ("", 0)
+    assert out.count("\n") == 1
+    shown = json.loads(out)
+    assert list(shown) == KEYS
+    assert shown["pk"] == ann.pk
+    assert shown["isActive"] is False
+    assert shown["lastLoginAt"] is None
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "nobody",
+        "nobody@example.org",
+        "8ec436a8-97e6-4e72-aec2-b47668e96a94",
+        "",
+        "@",
+        "userName#ann",
+        "x" * 3000,
+        "\udcff",
+        "a\nb",
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["showuser"],
+        ["changeemail", "new@example.org"],
+        ["changeusername", "new"],
+        ["deactivateuser"],
+        ["activateuser"],
+        ["deleteuser", "--no-input"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_unknown_account_is_one_line(ann: User, command: list[str], who: str) -> None:
+    before = stored_items()
+    name, *rest = command
+
+    assert_fails(run(name, who, *rest), "No account goes by")
+
+    assert stored_items() == before
+
+
+def test_listusers_prints_each_account_in_a_line(ann: User) -> None:
+    bob = make_user(username="bob", email="bob@example.org")
+    deactivate(bob)
+
+    out, err, code = run("listusers")
+
+    assert (err, code) == ("", 0)
+    assert sorted(out.splitlines()) == sorted(
+        [
+            f"{ann.pk}  Ann  Ann@Example.org",
+            f"{bob.pk}  bob  bob@example.org  (deactivated)",
+        ]
+    )
+
+
+def test_listusers_prints_json_a_line_and_no_guards() -> None:
+    users = {make_user().pk for _ in range(5)}
+
+    out, err, code = run("listusers", "--json")
+
+    assert (err, code) == ("", 0)
+    shown = [json.loads(line) for line in out.splitlines()]
+    assert {each["pk"] for each in shown} == users
+    assert all(list(each) == KEYS for each in shown)
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, 1), (3, 3), (100, 5)])
+def test_listusers_stops_at_the_limit(limit: int, shown: int) -> None:
+    for _ in range(5):
+        make_user()
+
+    out, _err, code = run("listusers", f"--limit={limit}")
+
+    assert code == 0
+    assert len(out.splitlines()) == shown
+
+
+def test_listusers_of_no_accounts_prints_nothing() -> None:
+    assert run("listusers", "--json") == ("", "", 0)
+
+
+# Changes ----------------------------------------------------------------------------------------
+
+
+def test_changeemail_moves_the_address(ann: User) -> None:
+    out, err, code = run("changeemail", "ann", "New@example.org")
+
+    assert (out, err, code) == ("Ann has the address New@example.org.\n", "", 0)
+    assert guard_owner("email#new@example.org") == ann.pk
+    assert_guards_match_users()
+
+
+def test_changeusername_moves_the_name(ann: User) -> None:
+    out, err, code = run("changeusername", "ann@example.org", "Anna")
+
+    assert (out, err, code) == ("Ann@Example.org has the user name Anna.\n", "", 0)
+    assert guard_owner("userName#anna") == ann.pk
+    assert_guards_match_users()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["changeemail", "ann", "BOB@example.org"], "e-mail address BOB@example.org"),
+        (["changeemail", "ann", "nowhere"], "Enter a valid email address."),
+        (["changeusername", "ann", "ＢＯＢ"], "user name ＢＯＢ"),
+        (["changeusername", "ann", "a b"], "Use letters, digits"),
+        (["changeusername", "ann", ""], "Use letters, digits"),
+    ],
+)
+def test_a_refused_change_is_one_line_and_changes_nothing(
+    ann: User, arguments: list[str], told: str
+) -> None:
+    make_user(username="bob", email="bob@example.org")
+    before = stored_items()
+
+    assert_fails(run(*arguments), told)
+
+    assert stored_items() == before
+
+
+def test_a_change_to_what_is_so_already_is_a_success(ann: User) -> None:
+    before = stored_items()
+
+    assert run("changeemail", "ann", "Ann@Example.org")[2] == 0
+    assert run("changeusername", "ann", "Ann")[2] == 0
+    assert run("activateuser", "ann")[2] == 0
+    assert stored_items() == before
+
+
+def test_an_account_is_deactivated_and_activated_as_often_as_one_likes(ann: User) -> None:
+    for _ in range(2):
+        assert run("deactivateuser", "ann") == ("Ann may not sign in any more.\n", "", 0)
+        assert User.get(ann.pk).is_active is False
+    for _ in range(2):
+        assert run("activateuser", "ann") == ("Ann may sign in.\n", "", 0)
+        assert User.get(ann.pk).is_active is True
+
+
+def test_deleteuser_deletes_without_asking_where_it_is_told_so(ann: User) -> None:
+    outcome = run("deleteuser", "ann", "--no-input")
+
+    assert outcome == ("The account of Ann is deleted.\n", "", 0)
+    assert stored_items() == {}
+
+
+def test_deleteuser_asks_first(ann: User) -> None:
+    question = "Delete the account of Ann (Ann@Example.org)? Type yes to go on: "
+
+    shown, code = run_on_a_terminal("deleteuser", "ann", typed=[(question, "no\n")])
+    assert code == 1
+    assert "Nothing was deleted." in shown
+    assert stored_user(ann.pk) is not None
+
+    shown, code = run_on_a_terminal("deleteuser", "ann", typed=[(question, "yes\n")])
+    assert code == 0
+    assert stored_items() == {}
+
+
+@pytest.mark.parametrize("answer", ["", "\n", "no\n", "y\n", "yes please\n"])
+def test_deleteuser_deletes_for_no_answer_but_yes(ann: User, answer: str) -> None:
+    before = stored_items()
+
+    _out, err, code = run("deleteuser", "ann", stdin=answer)
+
+    assert code == 1
+    assert "Nothing was deleted." in err
+    assert stored_items() == before
+
+
+# changepassword ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["Ann", "ann@example.org", "pk"])
+def test_changepassword_asks_twice_on_a_terminal(ann: User, who: str) -> None:
+    new = "quite another password"
+
+    shown, code = run_on_a_terminal(
+        "changepassword",
+        ann.pk if who == "pk" else who,
+        typed=[("Password: ", f"{new}\n"), ("Password (again): ", f"{new}\n")],
+    )
+
+    assert code == 0
+    assert "Password changed successfully for user 'Ann'" in shown
+    assert new not in shown
+    assert User.get(ann.pk).check_password(new)
+
+
+def test_changepassword_of_nobody_is_one_line() -> None:
+    assert_fails(run_for_real("changepassword", "nobody"), "user 'nobody' does not exist")
+
+
+def test_changepassword_without_a_terminal_changes_nothing(ann: User) -> None:
+    before = stored_items()
+
+    _out, err, code = run_for_real("changepassword", "ann")
+
+    assert code == 1
+    assert "Traceback" not in err
+    assert err.endswith("CommandError: The input ended before there was an answer.\n")
+    assert stored_items() == before
+
+
+# Real processes ---------------------------------------------------------------------------------
+
+
+def test_commands_work_as_processes_of_their_own() -> None:
+    stdin = f"{PASSWORD}\n".encode()
+
+    out, err, code = run_for_real("createuser", *ANN, "--password-stdin", "--json", stdin=stdin)
+    assert (err, code) == ("", 0)
+    made = json.loads(out)
+    assert_fails(
+        run_for_real("createuser", *ANN, "--password-stdin", stdin=stdin), "Another account has"
+    )
+    out, err, code = run_for_real("showuser", made["pk"], "--json")
+    assert (json.loads(out), err, code) == (made, "", 0)
+    out, err, code = run_for_real("listusers", "--json")
+    assert (json.loads(out), err, code) == (made, "", 0)
+    assert_usage(run_for_real("showuser"))
+    assert_fails(run_for_real("showuser", "nobody"), "No account goes by 'nobody'.")
+
+
+def test_no_command_prints_a_hash(ann: User) -> None:
+    commands: list[list[str]] = [
+        ["showuser", "ann"],
+        ["showuser", "ann", "--json"],
+        ["listusers"],
+        ["listusers", "--json"],
+        ["changeemail", "ann", "anna@example.org", "--verbosity=3"],
+        ["changeusername", "ann", "anna"],
+        ["deactivateuser", "anna"],
+        ["activateuser", "anna"],
+        ["deleteuser", "anna", "--no-input"],
+        ["createuser", *ANN, "--password-stdin", "--json"],
+    ]
+    printed: list[Any] = [run(*command, stdin=f"{PASSWORD}\n") for command in commands]
+
+    assert [code for _out, _err, code in printed] == [0] * len(commands)
+    text = "".join(out + err for out, err, _code in printed)
+    assert "md5$" not in text
+    assert "password" not in text.lower()

@@ -1,0 +1,250 @@
+"""DynamoDB out of reach: pages say so with 503 and in time, commands in one line."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+
+from accounts.models import User
+from dynamo import client as dynamo_client
+from dynamo import deadline
+from tests import engines
+from tests.accounts.test_sign_up_page import ANN
+from tests.commands import run
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.faults import Answer, FaultProxy, through
+from tests.pages import Page, form_values, sign_in
+
+SIGN_UP = "/accounts/signup/"
+SIGN_IN = "/accounts/login/"
+PROFILE = "/accounts/profile/"
+LONGEST_SECONDS = 10.0
+
+
+@contextmanager
+def nobody_listens(_engine: str) -> Iterator[None]:
+    with through(f"http://127.0.0.1:{engines.free_port()}"):
+        yield
+
+
+@contextmanager
+def nobody_answers(_engine: str) -> Iterator[None]:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as black_hole,
+        through(f"http://127.0.0.1:{black_hole.getsockname()[1]}"),
+    ):
+        yield
+
+
+@contextmanager
+def throttled(engine: str) -> Iterator[None]:
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("*", Answer(400, "ThrottlingException"), times=1_000_000)
+        yield
+
+
+@contextmanager
+def failing(engine: str) -> Iterator[None]:
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("*", Answer(500, "InternalServerError"), times=1_000_000)
+        yield
+
+
+Outage = Callable[[str], Any]
+OUTAGES = [nobody_listens, nobody_answers, throttled, failing]
+
+
+@contextmanager
+def impatiently(outage: Any) -> Iterator[None]:
+    """The same rules with short times; one test keeps the real ones."""
+    with pytest.MonkeyPatch.context() as patch, override_settings(DYNAMODB_PAGE_SECONDS=0.1):
+        patch.setattr(deadline, "OPERATION_SECONDS", 0.05)
+        patch.setattr(dynamo_client, "CONNECT_SECONDS", 0.1)
+        patch.setattr(dynamo_client, "READ_SECONDS", 0.1)
+        with outage:
+            yield
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="Ann", email="ann@example.org")
+    sign_in(client, user)
+    return user
+
+
+def assert_says_so(response: Any) -> None:
+    assert response.status_code == 503
+    assert int(response["Retry-After"]) > 0
+    assert "no-store" in response["Cache-Control"]
+    page = Page(response)
+    assert "The database did not answer in time." in page.text
+    assert page.fields == {}
+    assert "sessionid" not in response.cookies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_every_page_answers_within_ten_seconds(
+    engine: str, client: Client, ann: User, outage: Outage
+) -> None:
+    visitor = Client()
+    typed = form_values(visitor, SIGN_UP, **(ANN | {"username": "bob"}))
+    asked: list[Callable[[], Any]] = [
+        lambda: visitor.post(SIGN_UP, typed),
+        lambda: visitor.post(SIGN_IN, {"username": "ann", "password": PASSWORD}),
+        lambda: client.get(PROFILE),
+        lambda: client.post(PROFILE, {"full_name": "Ann"}),
+    ]
+    with outage(engine):
+        for ask in asked:
+            began = time.monotonic()
+            response = ask()
+            assert time.monotonic() - began < LONGEST_SECONDS
+            assert_says_so(response)
+
+
+def test_a_page_answers_within_ten_seconds(engine: str, client: Client, ann: User) -> None:
+    with nobody_answers(engine):
+        began = time.monotonic()
+        response = client.get(PROFILE)
+
+    assert time.monotonic() - began < LONGEST_SECONDS
+    assert_says_so(response)
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_signing_up_says_so_and_writes_nothing_by_halves(
+    engine: str, client: Client, outage: Outage
+) -> None:
+    typed = form_values(client, SIGN_UP, **ANN)
+
+    with impatiently(outage(engine)):
+        assert_says_so(client.post(SIGN_UP, typed))
+
+    assert stored_items() == {}
+    assert client.post(SIGN_UP, typed).status_code == 302
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_signing_in_says_so(engine: str, ann: User, outage: Outage) -> None:
+    visitor = Client()
+    before = stored_items()
+
+    with impatiently(outage(engine)):
+        assert_says_so(visitor.post(SIGN_IN, {"username": "ann", "password": PASSWORD}))
+
+    assert stored_items() == before
+
+
+@pytest.mark.parametrize("outage", [nobody_listens, throttled])
+@pytest.mark.parametrize(
+    "page", ["/", PROFILE, SIGN_UP, SIGN_IN, "/accounts/email/", "/accounts/password_change/"]
+)
+def test_every_page_of_who_is_signed_in_says_so_and_does_not_sign_out(
+    engine: str, client: Client, ann: User, outage: Outage, page: str
+) -> None:
+    with impatiently(outage(engine)):
+        assert_says_so(client.get(page))
+
+    assert client.get(PROFILE).status_code == 200
+
+
+@pytest.mark.parametrize("outage", [nobody_listens, throttled])
+@pytest.mark.parametrize(
+    ("page", "values"),
+    [
+        (PROFILE, {"full_name": "Elsewhere"}),
+        ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
+        ("/accounts/email/", {"email": "anna@example.org", "password": PASSWORD}),
+        ("/accounts/delete/", {"password": PASSWORD}),
+        ("/accounts/logout/", {}),
+    ],
+)
+def test_every_change_says_so_and_changes_nothing(
+    engine: str, client: Client, ann: User, outage: Outage, page: str, values: dict[str, str]
+) -> None:
+    before = stored_items()
+
+    with impatiently(outage(engine)):
+        assert_says_so(client.post(page, values))
+
+    assert stored_items() == before
+    assert client.get(PROFILE).status_code == 200
+
+
+@pytest.mark.parametrize("write", ["UpdateItem", "TransactWriteItems", "PutItem"])
+def test_signing_up_half_way_through_can_be_sent_again(
+    engine: str, client: Client, write: str
+) -> None:
+    typed = form_values(client, SIGN_UP, **ANN)
+
+    with FaultProxy(engine) as proxy:
+        proxy.plan(write, Answer(500, "InternalServerError", carried_out=True), times=1_000_000)
+        with impatiently(through(proxy)):
+            assert_says_so(client.post(SIGN_UP, typed))
+
+    assert client.post(SIGN_UP, typed).status_code == 302
+    assert len(stored_items()) == 3
+    assert client.get(PROFILE).status_code == 200
+
+
+@pytest.mark.parametrize("outage", [nobody_listens, throttled])
+def test_a_form_without_its_token_gets_a_page_all_the_same(
+    engine: str, ann: User, outage: Outage
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+
+    with impatiently(outage(engine)):
+        answers = [client.post(url, {"username": "x"}) for url in (SIGN_UP, SIGN_IN, PROFILE)]
+
+    assert [response.status_code for response in answers] == [503, 503, 403]
+
+
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_what_needs_no_account_is_served(engine: str, outage: Outage) -> None:
+    visitor = Client()
+
+    with impatiently(outage(engine)):
+        assert visitor.get("/").status_code == 200
+        assert visitor.get(SIGN_UP).status_code == 200
+        assert visitor.get("/nothing/").status_code == 404
+        assert visitor.get(PROFILE).status_code == 302
+
+
+@pytest.mark.parametrize("outage", [nobody_listens, throttled])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["showuser", "ann"],
+        ["listusers"],
+        ["changeemail", "ann", "anna@example.org"],
+        ["changeusername", "ann", "anna"],
+        ["deactivateuser", "ann"],
+        ["activateuser", "ann"],
+        ["deleteuser", "ann", "--no-input"],
+        ["createuser", "--username=bob", "--email=bob@example.org", "--unusable-password"],
+        ["changepassword", "ann"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_command_says_so_in_one_line(
+    engine: str, ann: User, outage: Outage, command: list[str]
+) -> None:
+    before = stored_items()
+
+    with impatiently(outage(engine)):
+        out, err, code = run(*command)
+
+    assert code == 1
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "DynamoDB gave no answer" in err
+    assert stored_items() == before

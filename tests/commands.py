@@ -1,0 +1,93 @@
+"""Runs management commands as a shell would: what they print, and how they end."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from django.core.management import execute_from_command_line
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Makes the terminal on its standard input its own, as a login shell does, and becomes the program.
+_ON_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def run(*arguments: str, stdin: str = "") -> tuple[str, str, int]:
+    """Run a command in this process, without a terminal; its stdout, its stderr, its exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        try:
+            execute_from_command_line(["manage.py", *arguments])
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return out.getvalue(), err.getvalue(), code
+
+
+def run_for_real(
+    *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None, root: Path = ROOT
+) -> tuple[str, str, int]:
+    """Run `manage.py` as a process of its own, in a session without a terminal."""
+    ended = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        input=stdin,
+        capture_output=True,
+        cwd=root,
+        env=os.environ | {"PYTHONUTF8": "1"} if env is None else env,
+        start_new_session=True,
+        timeout=60,
+        check=False,
+    )
+    return ended.stdout.decode(), ended.stderr.decode(), ended.returncode
+
+
+def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[str, int]:
+    """Run `manage.py` on a terminal and answer its prompts; what was shown, and the exit code.
+
+    `typed` are pairs of a prompt and the line that is typed when it stands there.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _ON_A_TERMINAL, sys.executable, "manage.py", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown, seen = "", 0
+    waiting = list(typed)
+    ends_at = time.monotonic() + 60
+    try:
+        while time.monotonic() < ends_at:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                shown += os.read(ours, 4096).decode()
+            except OSError:  # its last descriptor is closed (Linux says so as an error)
+                break
+            while waiting and (found := shown.find(waiting[0][0], seen)) >= 0:
+                prompt, line = waiting.pop(0)
+                seen = found + len(prompt)
+                os.write(ours, line.encode())
+        return shown, process.wait(10)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)

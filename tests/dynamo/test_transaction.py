@@ -1,0 +1,383 @@
+"""Several writes, all or none; every refusal with its own error and what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pynamodb.attributes import UnicodeAttribute
+from pynamodb.expressions.condition import Condition
+from pynamodb_attributes import IntegerAttribute
+
+from dynamo.client import send
+from dynamo.exceptions import Refused, Rejected, TransactionCancelled, Unavailable
+from dynamo.models import Model
+from dynamo.transaction import Refusal, Transaction, read_together
+from tests.conftest import empty
+from tests.factories import stored_items
+from tests.faults import Answer, DropReply, FaultProxy, Meanwhile
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+CANCELLED = "TransactionCanceledException"
+
+
+class Page(Model):
+    """A small item, in a table of the tests' own."""
+
+    class Meta:
+        table_name = "tests-pages"
+
+    pk = UnicodeAttribute(hash_key=True)
+    text = UnicodeAttribute(null=True)
+    reads = IntegerAttribute(null=True)
+
+
+class Torn(Exception):
+    """What a test says that a refusal means."""
+
+
+ABSENT: Condition = Page.pk.does_not_exist()
+PRESENT: Condition = Page.pk.exists()
+
+
+def page(pk: str, text: str = "old") -> Page:
+    """A page that is stored."""
+    new = Page(pk, text=text)
+    new.insert()
+    return new
+
+
+def texts() -> dict[str, str]:
+    """What is stored: the text of each page by its key."""
+    return {pk: item["text"]["S"] for pk, item in stored_items(Page.table()).items()}
+
+
+def transaction_of_all_kinds() -> Transaction:
+    """A put of `new`, an update of `changed`, a deletion of `deleted`, a check of `checked`."""
+    write = Transaction()
+    write.put(Page("new", text="new"), ABSENT, otherwise=Torn("new"))
+    write.update(Page("changed"), [Page.text.set("new")], PRESENT, otherwise=Torn("changed"))
+    write.delete(Page("deleted"), PRESENT, otherwise=Torn("deleted"))
+    write.check(Page("checked"), PRESENT, otherwise=Torn("checked"))
+    return write
+
+
+def test_all_writes_happen_in_one_request(requests_sent: Requests) -> None:
+    for pk in ("changed", "deleted", "checked"):
+        page(pk)
+    requests_sent.clear()
+
+    transaction_of_all_kinds().commit()
+
+    assert texts() == {"new": "new", "changed": "new", "checked": "old"}
+    assert requests_sent.operations[0] == "TransactWriteItems"
+    assert "TransactWriteItems" not in requests_sent.operations[1:]
+
+
+@pytest.mark.parametrize("missing", ["changed", "deleted", "checked"])
+def test_one_refusal_is_its_own_error_and_nothing_is_written(missing: str) -> None:
+    for pk in {"changed", "deleted", "checked"} - {missing}:
+        page(pk)
+    before = texts()
+
+    with pytest.raises(Torn, match=missing):
+        transaction_of_all_kinds().commit()
+
+    assert texts() == before
+
+
+def test_several_refusals_are_all_said_together() -> None:
+    page("new")
+
+    with pytest.raises(Refused) as refused:
+        transaction_of_all_kinds().commit()
+
+    names = [str(error) for error in refused.value.exceptions]
+    assert names == ["new", "changed", "deleted", "checked"]
+    assert texts() == {"new": "old"}
+
+
+def test_except_star_takes_one_refusal_and_several() -> None:
+    caught: list[int] = []
+    for stored in ([], ["changed", "deleted"]):
+        for pk in stored:
+            page(pk)
+        try:
+            transaction_of_all_kinds().commit()
+        except* Torn as torn:
+            caught.append(len(torn.exceptions))
+
+    assert caught == [3, 1]
+
+
+def test_each_refusal_carries_what_is_stored() -> None:
+    page("new", text="theirs")
+    write = Transaction()
+    mine, other, absent = Page("new", text="mine"), Page("other", text="mine"), Page("absent")
+    write.put(mine, ABSENT, otherwise=Torn("new"))
+    write.put(other, ABSENT, otherwise=Torn("other"))
+    write.delete(absent, PRESENT, otherwise=Torn("absent"))
+
+    with pytest.raises(Refused):
+        write.commit()
+
+    stored = {"pk": {"S": "new"}, "text": {"S": "theirs"}}
+    refusal = write.refusal_of(mine)
+    assert refusal is not None
+    assert (str(refusal.error), refusal.stored) == ("new", stored)
+    assert write.refusal_of(other) is None
+    refusal = write.refusal_of(absent)
+    assert refusal is not None
+    assert refusal.stored is None
+    assert [type(each) for each in write.refusals] == [Refusal, Refusal]
+
+
+def test_an_error_in_the_block_writes_nothing(requests_sent: Requests) -> None:
+    def fail_halfway() -> None:
+        with Transaction() as write:
+            write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_halfway()
+
+    assert requests_sent.operations == []
+    assert texts() == {}
+
+
+def test_an_empty_transaction_sends_nothing(requests_sent: Requests) -> None:
+    with Transaction():
+        pass
+
+    assert requests_sent.operations == []
+
+
+def test_a_hundred_writes_are_one_transaction() -> None:
+    with Transaction() as write:
+        for number in range(100):
+            write.put(Page(str(number), text="new"), ABSENT, otherwise=Torn())
+
+    assert len(texts()) == 100
+    empty(Page.table())
+
+
+def test_a_hundred_and_one_writes_are_refused_and_nothing_is_written() -> None:
+    write = Transaction()
+    for number in range(101):
+        write.put(Page(str(number), text="new"), ABSENT, otherwise=Torn())
+
+    with pytest.raises(Rejected, match="100"):
+        write.commit()
+
+    assert texts() == {}
+
+
+def test_two_writes_of_one_item_are_refused_and_nothing_is_written() -> None:
+    page("one")
+    write = Transaction()
+    write.update(Page("one"), [Page.text.set("new")], PRESENT, otherwise=Torn())
+    write.check(Page("one"), PRESENT, otherwise=Torn())
+
+    with pytest.raises(Rejected, match="one item"):
+        write.commit()
+
+    assert texts() == {"one": "old"}
+
+
+# Reasons that no local engine gives ---------------------------------------------------------------
+
+
+def put_two(reasons: list[Any], proxy: FaultProxy, times: int) -> Transaction:
+    """A transaction of two puts that is cancelled `times` times for `reasons`."""
+    proxy.plan("TransactWriteItems", Answer(400, CANCELLED, reasons=reasons), times=times)
+    write = Transaction()
+    for pk in ("one", "two"):
+        write.put(Page(pk, text="new"), ABSENT, otherwise=Torn(pk))
+    return write
+
+
+@pytest.mark.parametrize(
+    "passing", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
+)
+@pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed"])
+def test_while_a_reason_is_passing_nothing_is_reported_and_it_is_tried_again(
+    proxy: FaultProxy, passing: str, beside: str
+) -> None:
+    write = put_two([beside, passing], proxy, times=2)
+
+    write.commit()
+
+    assert proxy.count("TransactWriteItems") == 3
+    assert write.refusals == []
+    assert texts() == {"one": "new", "two": "new"}
+
+
+def test_a_conflict_that_does_not_end_is_no_refusal_but_unavailable(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    write = put_two(["ConditionalCheckFailed", "TransactionConflict"], proxy, times=1_000)
+
+    with pytest.raises(Unavailable) as unavailable:
+        write.commit()
+
+    assert unavailable.value.reason == CANCELLED
+    assert not unavailable.value.maybe_written
+    assert write.refusals == []
+    assert texts() == {}
+
+
+@pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded", "NewCode"])
+def test_a_reason_that_no_retry_mends_is_a_rejection_with_its_message(
+    proxy: FaultProxy, code: str
+) -> None:
+    reasons = [{"Code": "ConditionalCheckFailed"}, {"Code": code, "Message": "this is why"}]
+    write = put_two(reasons, proxy, times=1)
+
+    with pytest.raises(Rejected, match=f"{code}: this is why"):
+        write.commit()
+
+    assert proxy.count("TransactWriteItems") == 1
+    assert texts() == {}
+
+
+def test_a_cancellation_names_its_reasons(proxy: FaultProxy) -> None:
+    answer = Answer(400, CANCELLED, reasons=["None", "ConditionalCheckFailed"])
+    proxy.plan("TransactWriteItems", answer)
+
+    with pytest.raises(TransactionCancelled, match="None, ConditionalCheckFailed"):
+        send("TransactWriteItems", {"TransactItems": []})
+
+
+# Deletions that may be left out -------------------------------------------------------------------
+
+
+def delete_if_mine(write: Transaction, pk: str) -> None:
+    write.delete_if(Page(pk), Page.text == "mine")
+
+
+def is_the_second_try(body: dict[str, Any]) -> bool:
+    """Whether a deletion was turned into a condition, as after a refusal."""
+    return any("ConditionCheck" in action for action in body["TransactItems"])
+
+
+def test_what_the_condition_holds_of_is_deleted_with_the_rest(requests_sent: Requests) -> None:
+    page("one", text="mine")
+    requests_sent.clear()
+
+    with Transaction() as write:
+        write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
+        delete_if_mine(write, "one")
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert texts() == {"new": "new"}
+
+
+def test_what_it_does_not_hold_of_is_left_and_the_rest_is_written() -> None:
+    page("theirs", text="theirs")
+    page("mine", text="mine")
+
+    with Transaction() as write:
+        write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
+        for pk in ("theirs", "gone", "mine"):
+            delete_if_mine(write, pk)
+
+    assert texts() == {"new": "new", "theirs": "theirs"}
+    assert write.refusals == []
+
+
+def test_where_all_deletions_are_left_out_nothing_happens() -> None:
+    page("theirs", text="theirs")
+
+    with Transaction() as write:
+        delete_if_mine(write, "theirs")
+        delete_if_mine(write, "gone")
+
+    assert texts() == {"theirs": "theirs"}
+
+
+def test_a_refusal_beside_a_deletion_that_may_be_left_out_is_said_alone(
+    requests_sent: Requests,
+) -> None:
+    page("new")
+    requests_sent.clear()
+    write = Transaction()
+    write.put(Page("new", text="new"), ABSENT, otherwise=Torn("new"))
+    delete_if_mine(write, "gone")
+
+    with pytest.raises(Torn):
+        write.commit()
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert [str(refusal.error) for refusal in write.refusals] == ["new"]
+
+
+def test_a_deletion_was_left_out_only_if_there_is_nothing_to_delete_at_that_moment(
+    proxy: FaultProxy,
+) -> None:
+    # Between the refusal and the second try, what was missing comes back.
+    proxy.plan(
+        "TransactWriteItems",
+        Meanwhile(lambda: page("one", text="mine")),
+        when=is_the_second_try,
+    )
+
+    with Transaction() as write:
+        write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
+        delete_if_mine(write, "one")
+
+    assert texts() == {"new": "new"}
+    assert proxy.count("TransactWriteItems") == 3
+
+
+def test_a_lost_reply_to_the_second_try_is_repeated_too(proxy: FaultProxy) -> None:
+    proxy.plan(
+        "TransactWriteItems",
+        DropReply(),
+        when=is_the_second_try,
+    )
+
+    with Transaction() as write:
+        write.put(Page("new", text="new"), ABSENT, otherwise=Torn())
+        delete_if_mine(write, "gone")
+
+    assert texts() == {"new": "new"}
+    assert proxy.count("TransactWriteItems") == 3
+
+
+# Reading together ---------------------------------------------------------------------------------
+
+
+def test_items_are_read_together_in_the_order_asked_for(requests_sent: Requests) -> None:
+    page("one", text="1")
+    page("two", text="2")
+    requests_sent.clear()
+
+    read = read_together([Page("two"), Page("none"), Page("one")])
+
+    assert [item and item["text"]["S"] for item in read] == ["2", None, "1"]
+    assert requests_sent.operations == ["TransactGetItems"]
+
+
+def test_a_conflict_of_a_reading_is_tried_again(proxy: FaultProxy) -> None:
+    page("one")
+    reasons = ["None", "TransactionConflict"]
+    proxy.plan("TransactGetItems", Answer(400, CANCELLED, reasons=reasons), times=2)
+
+    read = read_together([Page("one"), Page("none")])
+
+    assert [item is None for item in read] == [False, True]
+    assert proxy.count("TransactGetItems") == 3
+
+
+def test_a_lost_reply_of_a_reading_is_tried_again(proxy: FaultProxy) -> None:
+    page("one")
+    proxy.plan("TransactGetItems", DropReply())
+
+    assert read_together([Page("one")]) == [Page("one", text="old").to_dynamodb_dict()]
+
+
+def test_more_than_a_hundred_items_are_not_read_together() -> None:
+    with pytest.raises(Rejected, match="100"):
+        read_together([Page(str(number)) for number in range(101)])

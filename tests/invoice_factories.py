@@ -1,0 +1,121 @@
+"""Invoices for tests on an engine: issued, put by hand past all rules, and what is stored then."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from dynamo.client import send
+from dynamo.models import Item
+from dynamo.transaction import read_together
+from sequences.amounts import Line
+from sequences.invoices import Draft, Invoice, Party, series_of
+from sequences.issuing import issue
+from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
+
+DAY = date(2026, 3, 14)
+SELLER = Party("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
+
+
+def new_account() -> str:
+    """The primary key of an account that nobody has used."""
+    return str(uuid.uuid4())
+
+
+def draft(
+    customer: str = "Bob", *, day: date | None = DAY, description: str = "Work", **values: Any
+) -> Draft:
+    """An invoice of one line of 100 EUR and 19 percent."""
+    line = Line(description, Decimal(1), Decimal(100), Decimal(19))
+    defaults = {
+        "customer": Party(customer),
+        "lines": (line,),
+        "currency": "EUR",
+        "issued_on": day,
+    }
+    return Draft(**(defaults | values))
+
+
+def issued(account: str, *, request_id: str | None = None, **values: Any) -> Invoice:
+    """An invoice of `account`, issued."""
+    guarded: bool = values.pop("guarded", True)
+    return issue(
+        draft(**values), account=account, seller=SELLER, request_id=request_id, guarded=guarded
+    )
+
+
+def series(account: str, year: int = DAY.year) -> str:
+    """The account's series of a year."""
+    return series_of(account, year)
+
+
+def stored_numbers(account: str, year: int = DAY.year) -> list[int]:
+    """The numbers that stand on an invoice of the series."""
+    return [int(item["number"]["N"]) for item in stored_invoices(account, year)]
+
+
+def stored_invoices(account: str, year: int = DAY.year) -> list[Item]:
+    """Every invoice of the series as on the wire."""
+    request = {
+        "TableName": InvoiceItem.table(),
+        "KeyConditionExpression": "series = :series",
+        "ExpressionAttributeValues": {":series": {"S": series(account, year)}},
+    }
+    items: list[Item] = []
+    while True:
+        answer = send("Query", request)
+        items += answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return items
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def counter_of(account: str, year: int = DAY.year) -> Counter:
+    """The key of the series' counter."""
+    return Counter(f"{SERIES_COUNTER_PREFIX}{series(account, year)}")
+
+
+def stored_counter(account: str, year: int = DAY.year) -> Item | None:
+    """The series' counter as on the wire."""
+    return read_together([counter_of(account, year)])[0]
+
+
+def put_counter(account: str, value: Any, last_date: Any = None) -> None:
+    """Set the series' counter past all rules; attributes as on the wire, or numbers and texts."""
+    item = {
+        "counterName": {"S": counter_of(account).name},
+        "currentValue": value if isinstance(value, dict) else {"N": str(value)},
+        "lastDate": last_date if isinstance(last_date, dict) else {"S": str(last_date or DAY)},
+    }
+    send("PutItem", {"TableName": Counter.table(), "Item": item})
+
+
+def put_invoice(item: Item, **changes: Any) -> None:
+    """Put an invoice's item past all rules, with other attributes."""
+    send("PutItem", {"TableName": InvoiceItem.table(), "Item": item | changes})
+
+
+def remove_invoice(key: str, number: str | int) -> None:
+    """Delete an item of `invoices` past all rules."""
+    wire = {"series": {"S": key}, "number": {"N": str(number)}}
+    send("DeleteItem", {"TableName": InvoiceItem.table(), "Key": wire})
+
+
+def remove_counter(account: str, year: int = DAY.year) -> None:
+    """Delete the series' counter past all rules."""
+    key = {"counterName": {"S": counter_of(account, year).name}}
+    send("DeleteItem", {"TableName": Counter.table(), "Key": key})
+
+
+def request_key(account: str, request_id: str) -> str:
+    """The key of the guard of a request id."""
+    return f"requestId#{account}#{request_id}"
+
+
+def assert_whole(account: str, count: int, year: int = DAY.year) -> None:
+    """The rule that always holds: numbers 1..count, each once, and the counter says so."""
+    assert stored_numbers(account, year) == list(range(1, count + 1))
+    counter = stored_counter(account, year)
+    assert int((counter or {"currentValue": {"N": "0"}})["currentValue"]["N"]) == count

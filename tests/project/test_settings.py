@@ -1,0 +1,196 @@
+"""The start: a value that is missing or malformed ends it with one line that names the variable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT
+
+# What a production site is given, and nothing of what this machine has besides.
+PRODUCTION = {
+    "DJANGO_SECRET_KEY": "k3y-of-a-test_" + "0123456789abcdefghijklmnopqrstuvwxyz" * 2,
+    "DJANGO_ALLOWED_HOSTS": "www.example.org,.example.net",
+    "DJANGO_CSRF_TRUSTED_ORIGINS": "https://www.example.org",
+    "AWS_REGION": "eu-west-1",
+    "AWS_ACCESS_KEY_ID": "tests",
+    "AWS_SECRET_ACCESS_KEY": "tests",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "PATH": os.environ["PATH"],
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The site's code without the `.env` that may lie beside ours."""
+    for name in ("manage.py", "project"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    for source in ROOT.iterdir():
+        if not source.name.startswith(".") and source.name not in {"manage.py", "project", "var"}:
+            (tmp_path / source.name).symlink_to(source)
+    return tmp_path
+
+
+def start(
+    checkout: Path, *arguments: str, **changes: str | None
+) -> subprocess.CompletedProcess[str]:
+    """Start `manage.py` in production with some variables changed; None leaves one out."""
+    env = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
+    return subprocess.run(
+        [sys.executable, *(arguments or ("manage.py", "check"))],
+        cwd=checkout,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def assert_stops(ended: subprocess.CompletedProcess[str], *names: str) -> None:
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (line,) = ended.stderr.splitlines()
+    assert all(name in line for name in names)
+
+
+def test_a_whole_environment_starts(checkout: Path) -> None:
+    ended = start(checkout)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "System check identified no issues (0 silenced).\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DJANGO_SECRET_KEY", None),
+        ("DJANGO_SECRET_KEY", ""),
+        ("DJANGO_SECRET_KEY", "   "),
+        ("DJANGO_ALLOWED_HOSTS", None),
+        ("DJANGO_ALLOWED_HOSTS", " , "),
+        ("DJANGO_ALLOWED_HOSTS", "https://www.example.org"),
+        ("DJANGO_ALLOWED_HOSTS", "www.example.org:443"),
+        ("DJANGO_ALLOWED_HOSTS", "www.example.org,exa mple.org"),
+        ("DJANGO_DEBUG", "maybe"),
+        ("DJANGO_BEHIND_TLS_PROXY", "perhaps"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "www.example.org"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://["),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org/"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org, ftp://x.example"),
+        ("AWS_REGION", None),
+        ("AWS_REGION", ""),
+        ("AWS_REGION", "eu west"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:port"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "http://["),
+        ("AWS_ENDPOINT_URL", "nonsense"),
+        ("DYNAMODB_TABLE_PREFIX", "a b"),
+        ("DYNAMODB_TABLE_PREFIX", "x" * 201),
+        ("DYNAMODB_MAX_CONNECTIONS", "many"),
+        ("DYNAMODB_MAX_CONNECTIONS", "0"),
+        ("DYNAMODB_MAX_CONNECTIONS", "-1"),
+        ("EMAIL_URL", "nonsense"),
+        ("EMAIL_URL", "pigeon://mail.example.org"),
+        ("EMAIL_URL", "smtp://mail.example.org:port"),
+        ("EMAIL_URL", "smtp://mail.example.org:99999"),
+        ("ACCOUNTS_PHONE_REGION", "UK"),
+        ("ACCOUNTS_PHONE_REGION", "Europe"),
+    ],
+)
+def test_a_missing_or_malformed_value_stops_the_start_by_name(
+    checkout: Path, name: str, value: str | None
+) -> None:
+    assert_stops(start(checkout, **{name: value}), name)
+
+
+def test_a_profile_that_is_not_there_stops_the_start_by_name(checkout: Path) -> None:
+    assert_stops(start(checkout, AWS_REGION=None, AWS_PROFILE="nobody"), "AWS_PROFILE", "nobody")
+
+
+def test_all_that_is_wrong_is_said_in_one_line(checkout: Path) -> None:
+    ended = start(checkout, DJANGO_SECRET_KEY=None, AWS_REGION=None, DJANGO_DEBUG="maybe")
+
+    assert_stops(ended, "DJANGO_SECRET_KEY", "AWS_REGION", "DJANGO_DEBUG")
+
+
+@pytest.mark.parametrize("module", ["project.wsgi", "project.asgi"])
+def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
+    ended = start(checkout, "-c", f"import {module}", DJANGO_SECRET_KEY=None)
+
+    assert_stops(ended, "DJANGO_SECRET_KEY")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"AWS_REGION": None, "AWS_DEFAULT_REGION": "eu-west-1"},
+        {"DJANGO_ALLOWED_HOSTS": "*"},
+        {"DJANGO_ALLOWED_HOSTS": "127.0.0.1,[::1],localhost"},
+        {"DJANGO_CSRF_TRUSTED_ORIGINS": None},
+        {"DJANGO_CSRF_TRUSTED_ORIGINS": "https://*.example.org,http://localhost:8000"},
+        {"DJANGO_DEBUG": "OFF"},
+        {"EMAIL_URL": "smtp+tls://user:p%40ss@mail.example.org:587"},
+        {"AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.eu-west-1.amazonaws.com"},
+        {"DYNAMODB_TABLE_PREFIX": "staging-"},
+        {"ACCOUNTS_PHONE_REGION": "GB"},
+    ],
+    ids=lambda changes: ",".join(changes),
+)
+def test_a_value_that_may_be_starts(checkout: Path, changes: dict[str, str | None]) -> None:
+    assert start(checkout, **changes).returncode == 0
+
+
+def test_the_region_may_stand_in_a_profile(checkout: Path) -> None:
+    (checkout / "config").write_text("[profile here]\nregion = eu-north-1\n")
+    profile = {"AWS_PROFILE": "here", "AWS_CONFIG_FILE": "config", "AWS_REGION": None}
+
+    ended = start(
+        checkout, "-c", "from project import settings; print(settings.AWS_REGION)", **profile
+    )
+
+    assert ended.stdout == "eu-north-1\n"
+
+
+def test_a_file_beside_manage_py_gives_what_the_environment_does_not(checkout: Path) -> None:
+    (checkout / ".env").write_text("DJANGO_ALLOWED_HOSTS=from.file\nAWS_REGION=from-file-1\n")
+    shown = "from project import settings as s; print(s.ALLOWED_HOSTS, s.AWS_REGION)"
+
+    ended = start(checkout, "-c", shown, DJANGO_ALLOWED_HOSTS=None)
+
+    assert ended.stdout == "['from.file'] eu-west-1\n"
+
+
+def test_production_is_strict(checkout: Path) -> None:
+    names = [
+        "DEBUG",
+        "SECURE_SSL_REDIRECT",
+        "SESSION_COOKIE_SECURE",
+        "CSRF_COOKIE_SECURE",
+        "DYNAMODB_LOCAL",
+        "PASSWORD_HASHERS[0].rpartition('.')[2]",
+    ]
+    shown = ", ".join(f"s.{name}" for name in names)
+
+    ended = start(checkout, "-c", f"from project import settings as s; print({shown})")
+
+    assert ended.stdout == "False True True True False Argon2PasswordHasher\n"
+
+
+@pytest.mark.fault_of("moto", "ignores client request tokens")
+def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> None:
+    endpoint = {"AWS_ENDPOINT_URL_DYNAMODB": engine, "AWS_REGION": "us-east-1"}
+
+    ended = start(checkout, "manage.py", "check", "--deploy", "--fail-level=WARNING", **endpoint)
+
+    assert ended.stderr == ""
+    assert ended.stdout == "System check identified no issues (0 silenced).\n"
+    assert ended.returncode == 0

@@ -1,0 +1,223 @@
+"""Counters on a bad day: whatever is lost or refused, no number comes twice."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from dynamo.exceptions import Unavailable
+from sequences import counters
+from sequences.counters import delete, last_value, next_value, next_values
+from sequences.draws import Strategy
+from tests.faults import Answer, CloseBefore, Delay, DropReply, Fault, FaultProxy, Meanwhile
+
+BOTH: list[Strategy] = ["atomic", "optimistic"]
+both = pytest.mark.parametrize("strategy", BOTH)
+
+# The number may be drawn, and nobody got it.
+LOST = {
+    "reply lost": DropReply(),
+    "time-out": Delay(60),
+    "500 after the work": Answer(500, "InternalServerError", carried_out=True),
+    "503 after the work": Answer(503, "ServiceUnavailable", carried_out=True),
+}
+NEVER_ARRIVED = {
+    "request lost": CloseBefore(),
+    "500 instead of the work": Answer(500, "InternalServerError"),
+}
+PASSING = {
+    "throttled": Answer(400, "ThrottlingException"),
+    "over the table's limit": Answer(400, "ProvisionedThroughputExceededException"),
+    "a transaction": Answer(400, "TransactionConflictException"),
+}
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
+def test_a_number_whose_reply_is_lost_is_burned_and_never_drawn_again(
+    proxy: FaultProxy, fault: Fault
+) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    with pytest.raises(Unavailable) as unavailable:
+        next_value("a")
+
+    assert unavailable.value.maybe_written
+    assert proxy.count("UpdateItem") == 1
+    assert next_value("a") == 2
+
+
+@pytest.mark.parametrize("fault", NEVER_ARRIVED.values(), ids=NEVER_ARRIVED.keys())
+def test_a_request_that_may_have_arrived_is_not_repeated(proxy: FaultProxy, fault: Fault) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    with pytest.raises(Unavailable) as unavailable:
+        next_values(5, "a")
+
+    assert unavailable.value.maybe_written
+    assert proxy.count("UpdateItem") == 1
+    assert next_value("a") == 1
+
+
+@both
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_passing_refusal_is_repeated(proxy: FaultProxy, fault: Fault, strategy: Strategy) -> None:
+    proxy.plan("UpdateItem", fault, times=2)
+
+    assert next_value("a", strategy=strategy) == 1
+    assert proxy.count("UpdateItem") == 3
+
+
+@pytest.mark.usefixtures("impatient")
+@both
+def test_a_refusal_that_does_not_pass_is_unavailable_and_burns_nothing(
+    proxy: FaultProxy, strategy: Strategy
+) -> None:
+    proxy.plan("UpdateItem", Answer(400, "ThrottlingException"), times=1_000)
+
+    with pytest.raises(Unavailable) as unavailable:
+        next_value("a", strategy=strategy)
+
+    assert not unavailable.value.maybe_written
+    assert last_value("a") is None
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
+def test_an_optimistic_write_is_repeated_and_what_is_burned_is_not_drawn(
+    proxy: FaultProxy, fault: Fault
+) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    assert next_value("a", strategy="optimistic") == 2
+    assert last_value("a") == 2
+
+
+@pytest.mark.parametrize("fault", NEVER_ARRIVED.values(), ids=NEVER_ARRIVED.keys())
+def test_an_optimistic_write_that_never_arrived_burns_nothing(
+    proxy: FaultProxy, fault: Fault
+) -> None:
+    proxy.plan("UpdateItem", fault)
+
+    assert next_value("a", strategy="optimistic") == 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_optimistic_draw_that_collides_draws_what_is_next(proxy: FaultProxy, count: int) -> None:
+    proxy.plan("UpdateItem", Meanwhile(lambda: rival("a")))
+
+    assert next_values(count, "a", strategy="optimistic") == range(2, count + 2)
+    assert proxy.count("GetItem") == 2
+
+
+def rival(name: str) -> int:
+    """Another process draws; a key of its own keeps it apart from ours."""
+    return next_value(name, increment=2, initial_value=1)
+
+
+def test_a_lost_reply_at_the_limit_does_not_start_over_twice(proxy: FaultProxy) -> None:
+    next_values(9, "a")
+    proxy.plan("UpdateItem", DropReply(), when=lambda body: ":value" in body_values(body))
+
+    # That the counter stands at 1 already may be our own work, or not: 1 is burned.
+    assert next_value("a", reset_value=10) == 2
+
+
+def test_another_starts_over_just_before_us(proxy: FaultProxy) -> None:
+    next_values(9, "a")
+    proxy.plan(
+        "UpdateItem",
+        Meanwhile(lambda: next_value("a", reset_value=10)),
+        when=lambda body: ":value" in body_values(body),
+    )
+
+    assert next_value("a", reset_value=10) == 2
+    assert next_value("a", reset_value=10) == 3
+
+
+def wait_until_others_wait(count: int) -> None:
+    while sum(len(queue.waiting) for queue in counters._combiner._queues.values()) < count:
+        time.sleep(0.005)
+
+
+def body_values(body: dict[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = body.get("ExpressionAttributeValues", {})
+    return values
+
+
+@pytest.mark.parametrize("fault", [DropReply(), Delay(60), Answer(500, "InternalServerError")])
+def test_a_leader_that_fails_fails_alone(proxy: FaultProxy, fault: Fault) -> None:
+    def draw(_number: int) -> int | None:
+        try:
+            return next_value("a")
+        except Unavailable:
+            return None
+
+    held = threading.Event()
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(30)))
+    proxy.plan("UpdateItem", fault)
+    with ThreadPoolExecutor(16) as pool:
+        drawing = [pool.submit(draw, number) for number in range(16)]
+        wait_until_others_wait(15)
+        held.set()
+        drawn = [future.result(30) for future in drawing]
+
+    assert drawn.count(None) == 1
+    numbers = [number for number in drawn if number is not None]
+    assert len(set(numbers)) == 15
+    # One alone, fifteen that fail, the fourteen of them that follow.
+    assert proxy.count("UpdateItem") == 3
+    assert next_value("a") == max(numbers) + 1
+
+
+@both
+def test_those_who_wait_share_one_request(proxy: FaultProxy, strategy: Strategy) -> None:
+    held = threading.Event()
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(30)))
+    with ThreadPoolExecutor(16) as pool:
+        drawing = [
+            pool.submit(next_values, count, "a", strategy=strategy) for count in range(1, 17)
+        ]
+        wait_until_others_wait(15)
+        held.set()
+        drawn = [future.result(30) for future in drawing]
+
+    assert proxy.count("UpdateItem") == 2
+    assert [len(numbers) for numbers in drawn] == list(range(1, 17))
+    assert sorted(itertools.chain(*drawn)) == list(range(1, 137))
+
+
+def test_a_storm_of_faults_gives_no_number_twice(
+    proxy: FaultProxy, at_once: Callable[..., list[Any]]
+) -> None:
+    for _round in range(6):
+        for fault in (DropReply(), Answer(400, "ThrottlingException"), CloseBefore()):
+            proxy.plan("UpdateItem", fault)
+            proxy.plan("UpdateItem", Meanwhile(lambda: None), times=2)
+
+    def draw(number: int) -> list[int]:
+        drawn = []
+        for _round in range(10):
+            with suppress(Unavailable):
+                drawn.append(next_value("a", strategy=BOTH[number % 2]))
+        return drawn
+
+    numbers = list(itertools.chain(*at_once(draw, 16)))
+
+    assert len(set(numbers)) == len(numbers) > 100
+    last = last_value("a")
+    assert last is not None
+    assert last >= max(numbers)
+
+
+def test_deleting_is_repeated_and_then_may_say_that_nothing_was_there(proxy: FaultProxy) -> None:
+    next_value("a")
+    proxy.plan("DeleteItem", DropReply())
+
+    assert delete("a") is False
+    assert last_value("a") is None

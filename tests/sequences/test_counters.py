@@ -1,0 +1,501 @@
+"""Counters: every number once, whoever asks, in whatever steps, however large."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from dynamo.deadline import within
+from dynamo.exceptions import Rejected, TableMissing
+from sequences import counters
+from sequences.counters import Sequence, delete, last_value, next_value, next_values
+from sequences.draws import Strategy
+from sequences.exceptions import CounterContended, NotACounter, ReservedName
+from sequences.management.tasks import Task, draws
+from sequences.models import Counter as CounterItem
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+BOTH: list[Strategy] = ["atomic", "optimistic"]
+both = pytest.mark.parametrize("strategy", BOTH)
+
+
+def store(name: str, value: dict[str, Any]) -> None:
+    item = {"counterName": {"S": name}, "currentValue": value}
+    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+
+
+def stored(name: str) -> dict[str, Any] | None:
+    request = {"TableName": CounterItem.table(), "Key": {"counterName": {"S": name}}}
+    value: dict[str, Any] | None = send("GetItem", request).get("Item", {}).get("currentValue")
+    return value
+
+
+@both
+def test_a_counter_counts_from_one(strategy: Strategy) -> None:
+    assert [next_value("a", strategy=strategy) for _ in range(3)] == [1, 2, 3]
+    assert stored("a") == {"N": "3"}
+
+
+@both
+def test_counters_do_not_interact(strategy: Strategy) -> None:
+    next_value("a", strategy=strategy)
+
+    assert next_value("b", strategy=strategy) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("initial", "increment", "expected"),
+    [
+        (1000, 1, [1000, 1001, 1002]),
+        (0, 1, [0, 1, 2]),
+        (-7, 1, [-7, -6, -5]),
+        (1, 5, [1, 6, 11]),
+        (5, 5, [5, 10, 15]),
+        (0, -1, [0, -1, -2]),
+        (3, -2, [3, 1, -1]),
+        (10**30, -(10**29), [10**30, 9 * 10**29, 8 * 10**29]),
+    ],
+)
+def test_it_begins_and_steps_as_it_is_told(
+    strategy: Strategy, initial: int, increment: int, expected: list[int]
+) -> None:
+    drawn = [next_value("a", initial, increment=increment, strategy=strategy) for _ in range(3)]
+
+    assert drawn == expected
+    assert last_value("a") == expected[-1]
+
+
+@both
+@pytest.mark.parametrize(
+    ("initial", "increment", "expected"),
+    [
+        (1, 1, [range(1, 5), range(5, 6), range(6, 9)]),
+        (10, 3, [range(10, 20, 3), range(22, 23), range(25, 32, 3)]),
+        (0, -2, [range(0, -7, -2), range(-8, -9, -1), range(-10, -15, -2)]),
+    ],
+)
+def test_several_numbers_come_as_one_range(
+    strategy: Strategy, initial: int, increment: int, expected: list[range]
+) -> None:
+    drawn = [
+        next_values(count, "a", initial, increment=increment, strategy=strategy)
+        for count in (4, 1, 3)
+    ]
+
+    assert drawn == expected
+
+
+def test_both_strategies_count_one_counter() -> None:
+    assert [next_value("a", strategy=strategy) for strategy in BOTH * 3] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_initial_value_means_nothing_once_there_is_one() -> None:
+    next_value("a")
+
+    assert next_value("a", 1000) == 2
+
+
+def test_what_a_counter_counted_last_is_known_and_drawing_nothing_changes_nothing() -> None:
+    assert last_value("a") is None
+    next_values(5, "a")
+
+    assert last_value("a") == last_value("a") == 5
+
+
+def test_a_deleted_counter_begins_anew() -> None:
+    next_values(5, "a")
+
+    assert delete("a") is True
+    assert delete("a") is False
+    assert last_value("a") is None
+    assert next_value("a") == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("initial", "increment", "reset", "expected"),
+    [
+        (1, 1, 4, [1, 2, 3, 1, 2, 3, 1]),
+        (0, 1, 2, [0, 1, 0, 1, 0]),
+        (1, 1, 2, [1, 1, 1]),
+        (0, 2, 5, [0, 2, 4, 0]),
+        (3, -1, 0, [3, 2, 1, 3]),
+        (-1, -2, -6, [-1, -3, -5, -1]),
+    ],
+)
+def test_a_counter_starts_over_instead_of_reaching_its_limit(
+    strategy: Strategy, initial: int, increment: int, reset: int, expected: list[int]
+) -> None:
+    sequence = Sequence("a", initial, increment, reset, strategy)
+
+    assert list(itertools.islice(sequence, len(expected))) == expected
+
+
+@both
+def test_a_counter_beyond_its_limit_starts_over(strategy: Strategy) -> None:
+    store("a", {"N": "100"})
+
+    assert next_value("a", reset_value=10, strategy=strategy) == 1
+
+
+@both
+def test_starting_over_is_right_among_rivals(
+    at_once: Callable[..., list[Any]], strategy: Strategy
+) -> None:
+    rounds = [
+        at_once(lambda _n: next_value("a", 0, reset_value=5, strategy=strategy), 8)
+        for _round in range(5)
+    ]
+
+    assert Counter(itertools.chain(*rounds)) == dict.fromkeys(range(5), 8)
+
+
+def test_a_sequence_is_an_iterator_without_end() -> None:
+    tickets = Sequence("a", increment=10)
+
+    assert list(itertools.islice(tickets, 3)) == [1, 11, 21]
+    assert tickets.next_values(2) == range(31, 42, 10)
+    assert tickets.last_value() == 41
+    assert next(tickets) == 51
+    assert tickets.delete() is True
+
+
+def test_a_sequence_that_starts_over_gives_no_ranges() -> None:
+    with pytest.raises(ValueError, match="one by one"):
+        Sequence("a", reset_value=5).next_values(2)
+
+
+@both
+@pytest.mark.parametrize(
+    "last", [2**31 - 1, 2**53 - 1, 2**53, 2**63, 10**27, -(2**53), -(2**64) - 1]
+)
+def test_large_numbers_are_exact(strategy: Strategy, last: int) -> None:
+    store("a", {"N": str(last)})
+
+    drawn = [next_value("a", strategy=strategy), *next_values(2, "a", strategy=strategy)]
+
+    assert drawn == [last + 1, last + 2, last + 3]
+
+
+@pytest.mark.fault_of("ministack", "rounds to 28 digits")
+@both
+def test_numbers_are_exact_up_to_38_digits_and_refused_beyond(strategy: Strategy) -> None:
+    store("a", {"N": str(10**38 - 3)})
+
+    assert next_value("a", strategy=strategy) == 10**38 - 2
+    assert next_value("a", strategy=strategy) == 10**38 - 1
+    for _again in range(3):
+        with pytest.raises(OverflowError, match="'a' would pass the 38 digits"):
+            next_value("a", strategy=strategy)
+
+
+@pytest.mark.fault_of("ministack", "rounds to 28 digits")
+@both
+def test_an_order_that_passes_38_digits_is_refused(strategy: Strategy) -> None:
+    store("a", {"N": str(5 * 10**37 + 1)})
+
+    with pytest.raises(OverflowError):
+        next_values(6 * 10**37 + 7, "a", strategy=strategy)
+
+
+@both
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"S": "x"},
+        {"S": "7"},
+        {"M": {}},
+        {"L": [{"N": "1"}]},
+        {"NULL": True},
+        {"BOOL": True},
+        {"NS": ["1"]},
+        {"N": "1.5"},
+        {"N": "-0.001"},
+    ],
+    ids=str,
+)
+def test_what_is_no_whole_number_is_no_counter(strategy: Strategy, value: dict[str, Any]) -> None:
+    store("a", value)
+
+    with pytest.raises(NotACounter, match="'a' holds no whole number"):
+        next_value("a", strategy=strategy)
+    with pytest.raises(NotACounter):
+        next_values(3, "a", 5, strategy=strategy)
+    with pytest.raises(NotACounter):
+        last_value("a")
+    if "N" not in value:
+        assert stored("a") == value
+
+
+@pytest.mark.fault_of("moto", "answers 500 to comparing a string with a number")
+@both
+def test_what_is_no_number_does_not_start_over(strategy: Strategy) -> None:
+    store("a", {"S": "x"})
+
+    with pytest.raises(NotACounter):
+        next_value("a", reset_value=5, strategy=strategy)
+
+    assert stored("a") == {"S": "x"}
+
+
+@both
+def test_an_item_without_a_number_is_a_counter_that_begins(strategy: Strategy) -> None:
+    item = {"counterName": {"S": "a"}, "note": {"S": "mine"}}
+    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+
+    assert last_value("a") is None
+    assert next_value("a", strategy=strategy) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b",
+        "注文番号",
+        "🦆" * 512,
+        "é" * 1024,
+        "a\x00b\r\n\u2028\u202e\ufeff",
+        "' OR 1=1 --",
+        ":span #n currentValue",
+        "INVOICES#x",
+        "invoices",
+        "{}",
+        "__proto__",
+    ],
+)
+def test_a_name_may_have_any_character(strategy: Strategy, name: str) -> None:
+    assert next_value(name, strategy=strategy) == 1
+    assert next_value(name, strategy=strategy) == 2
+    assert last_value(name) == 2
+    assert delete(name)
+
+
+@pytest.mark.parametrize("name", ["é" + "e\u0301", "A" + "a", "a" + "a "])
+def test_names_that_look_alike_are_different_counters(name: str) -> None:
+    one, other = name[:1], name[1:]
+    next_value(one)
+
+    assert next_value(other) == 1
+
+
+CALLS: list[Callable[[str], object]] = [
+    next_value,
+    lambda name: next_value(name, strategy="optimistic"),
+    lambda name: next_value(name, reset_value=5),
+    lambda name: next_values(2, name),
+    last_value,
+    delete,
+    Sequence,
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1024 + "e", "a\ud800b"])
+def test_a_name_that_is_no_key_is_refused_without_a_request(
+    requests_sent: Requests, call: Callable[[str], object], name: str
+) -> None:
+    with pytest.raises(ValueError, match="A counter's name"):
+        call(name)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["invoices#", "invoices#a#2026"])
+def test_a_series_is_no_counter(
+    requests_sent: Requests, call: Callable[[str], object], name: str
+) -> None:
+    with pytest.raises(ReservedName):
+        call(name)
+
+    assert requests_sent.operations == []
+
+
+@both
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **how: next_value("a", increment=0, **how),
+        lambda **how: next_value("a", 5, reset_value=5, **how),
+        lambda **how: next_value("a", 5, reset_value=4, **how),
+        lambda **how: next_value("a", 5, increment=-1, reset_value=6, **how),
+        lambda **how: next_value("a", 10**38, **how),
+        lambda **how: next_value("a", -(10**38) + 1, increment=10, **how),
+        lambda **how: next_value("a", increment=-(10**38), **how),
+        lambda **how: next_value("a", reset_value=10**38, **how),
+        lambda **how: next_values(0, "a", **how),
+        lambda **how: next_values(-1, "a", **how),
+        lambda **how: next_values(2, "a", increment=5 * 10**37, **how),
+        lambda strategy: next_value("a", strategy=strategy[:3]),
+    ],
+)
+def test_what_contradicts_itself_is_refused_and_writes_nothing(
+    call: Callable[..., object], strategy: Strategy
+) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        call(strategy=strategy)
+
+    assert stored("a") is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda half: next_value("a", half),
+        lambda half: next_value("a", increment=half),
+        lambda half: next_value("a", reset_value=half),
+        lambda half: next_values(half, "a"),
+    ],
+)
+def test_a_counter_counts_in_whole_numbers(call: Callable[[float], object]) -> None:
+    with pytest.raises(TypeError):
+        call(2.5)
+
+    assert stored("a") is None
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
+def test_atomic_costs_one_request_and_one_unit(requests_sent: Requests) -> None:
+    next_value("a")
+    next_values(1_000, "a")
+    next_value("b", 10, increment=5)
+    next_value("c", reset_value=10)
+
+    assert requests_sent.operations == ["UpdateItem"] * 4
+    assert requests_sent.units == 4
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
+def test_optimistic_costs_two_requests_and_two_units(requests_sent: Requests) -> None:
+    next_value("a", strategy="optimistic")
+    next_values(1_000, "a", strategy="optimistic")
+
+    assert requests_sent.operations == ["GetItem", "UpdateItem"] * 2
+    assert requests_sent.units == 4
+    assert all(read["ConsistentRead"] is True for read in requests_sent.requests[::2])
+
+
+def test_starting_over_costs_two_requests(requests_sent: Requests) -> None:
+    store("a", {"N": "9"})
+    requests_sent.clear()
+
+    assert next_value("a", reset_value=10) == 1
+
+    assert requests_sent.operations == ["UpdateItem"] * 2
+
+
+def test_reading_and_deleting_cost_one_request(requests_sent: Requests) -> None:
+    last_value("a")
+    delete("a")
+
+    assert requests_sent.operations == ["GetItem", "DeleteItem"]
+    assert requests_sent.requests[0]["ConsistentRead"] is True
+
+
+def test_sixteen_threads_in_each_of_two_processes_draw_each_number_once() -> None:
+    tasks = [Task(f"task {number}", "a", "a") for number in range(32)]
+
+    values = [draw.value for draw in draws(tasks, 125, "atomic", 2)]
+
+    assert sorted(values) == list(range(1, 4_001))
+    assert last_value("a") == 4_000
+
+
+@both
+def test_ranges_of_rivals_do_not_overlap(
+    at_once: Callable[..., list[Any]], strategy: Strategy
+) -> None:
+    def draw(number: int) -> list[range]:
+        return [next_values(number + 1, "a", strategy=strategy) for _round in range(5)]
+
+    ranges = list(itertools.chain(*at_once(draw, 16)))
+
+    numbers = sorted(itertools.chain(*ranges))
+    assert numbers == list(range(1, 5 * 136 + 1))
+    assert Counter(map(len, ranges)) == dict.fromkeys(range(1, 17), 5)
+
+
+def test_one_thread_sees_its_numbers_rise(at_once: Callable[..., list[Any]]) -> None:
+    drawn = at_once(lambda _number: [next_value("a") for _round in range(50)], 16)
+
+    assert all(numbers == sorted(numbers) for numbers in drawn)
+    assert sorted(itertools.chain(*drawn)) == list(range(1, 801))
+
+
+@both
+def test_many_threads_cost_few_requests(
+    requests_sent: Requests, at_once: Callable[..., list[Any]], strategy: Strategy
+) -> None:
+    at_once(lambda _number: [next_value("a", strategy=strategy) for _round in range(25)], 16)
+
+    assert last_value("a") == 400
+    assert requests_sent.operations.count("UpdateItem") < 200
+
+
+def test_who_counts_differently_counts_the_same_counter(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    next_value("a", 0)
+
+    drawn = at_once(lambda number: next_value("a", increment=10 if number % 2 else 1), 16)
+
+    assert len(set(drawn)) == 16
+    assert last_value("a") == 8 * 10 + 8
+
+
+def test_sixteen_contenders_all_get_their_numbers(at_once: Callable[..., list[Any]]) -> None:
+    next_value("a", 0)
+
+    # Each counts in a way of its own (which means nothing any more), so that none share a request.
+    def draw(number: int) -> list[int]:
+        return [next_value("a", number, strategy="optimistic") for _round in range(2)]
+
+    drawn = at_once(draw, 16)
+
+    assert sorted(itertools.chain(*drawn)) == list(range(1, 33))
+
+
+def test_contended_until_the_deadline_is_said_and_nothing_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    next_value("a")
+    real_send = send
+
+    def rivals_are_faster(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        if operation == "UpdateItem":
+            store("a", {"N": str((last_value("a") or 0) + 1)})
+        return real_send(operation, request)
+
+    monkeypatch.setattr("sequences.draws.send", rivals_are_faster)
+
+    with pytest.raises(CounterContended), within(0.3):
+        next_value("a", strategy="optimistic")
+
+    assert counters._combiner._queues == {}
+
+
+def test_a_missing_table_is_said(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "nowhere-"
+
+    for strategy in BOTH:
+        with pytest.raises(TableMissing):
+            next_value("a", strategy=strategy)
+
+
+def test_what_dynamodb_refuses_for_another_reason_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Longer than a key may be, as if our own limit were wrong.
+    monkeypatch.setattr("sequences.counters.PARTITION_KEY_MAX_BYTES", 5_000)
+
+    with pytest.raises(Rejected):
+        next_value("x" * 3_000)

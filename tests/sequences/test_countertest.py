@@ -1,0 +1,277 @@
+"""`nextvalue` and `countertest`, as typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from dynamo.client import send
+from sequences.counters import last_value, next_value
+from sequences.management import tasks
+from sequences.management.tasks import Draw
+from sequences.models import Counter as CounterItem
+from tests.faults import NOWHERE, DropReply, FaultProxy, through
+
+LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
+
+
+def run(*words: str) -> list[str]:
+    out = StringIO()
+    call_command(*words, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def counters_left() -> list[str]:
+    items = send("Scan", {"TableName": CounterItem.table()})["Items"]
+    return [item["counterName"]["S"] for item in items]
+
+
+def started(*words: str, endpoint: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *words],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
+def test_nextvalue_prints_the_numbers_one_a_line(strategy: str) -> None:
+    assert run("nextvalue", "a b", "--strategy", strategy) == ["1"]
+    assert run("nextvalue", "a b", "--count", "3", "--strategy", strategy) == ["2", "3", "4"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_nextvalue_refuses_a_series() -> None:
+    with pytest.raises(CommandError, match="belongs to an invoice series"):
+        run("nextvalue", "invoices#a#2026")
+
+
+@pytest.mark.usefixtures("engine")
+def test_nextvalue_says_what_is_no_counter() -> None:
+    item = {"counterName": {"S": "a"}, "currentValue": {"S": "x"}}
+    send("PutItem", {"TableName": CounterItem.table(), "Item": item})
+
+    with pytest.raises(CommandError, match="'a' holds no whole number"):
+        run("nextvalue", "a")
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.fault_of("ministack", "rounds to 28 digits")
+def test_nextvalue_says_where_numbers_end() -> None:
+    next_value("a", 10**38 - 1)
+
+    with pytest.raises(CommandError, match="38 digits"):
+        run("nextvalue", "a")
+    with pytest.raises(CommandError, match="38 digits"):
+        run("nextvalue", "b", "--count", str(10**38))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nextvalue"],
+        ["nextvalue", ""],
+        ["nextvalue", "x" * 2049],
+        ["nextvalue", "a\udcff"],
+        ["nextvalue", "a", "--count", "0"],
+        ["nextvalue", "a", "--strategy", "lucky"],
+        ["countertest", "--tasks", "0"],
+        ["countertest", "--rounds", "-1"],
+        ["countertest", "--processes", "two"],
+        ["countertest", "--keys"],
+        ["countertest", "--keys", ""],
+    ],
+)
+def test_wrong_usage_exits_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    from django.core.management import execute_from_command_line
+
+    with pytest.raises(SystemExit) as ended:
+        execute_from_command_line(["manage.py", *words])
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+def drawn(lines: list[str]) -> dict[str, list[int]]:
+    values: dict[str, list[int]] = {}
+    for line in lines:
+        if found := LINE.fullmatch(line):
+            values.setdefault(found[2], []).append(int(found[3]))
+    return {key: sorted(numbers) for key, numbers in values.items()}
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_experiment_of_the_seed() -> None:
+    lines = run("countertest")
+
+    assert len(lines) == 32
+    assert drawn(lines) == {"Key1": list(range(1, 16)), "Key2": list(range(1, 16))}
+    turns = Counter(LINE.fullmatch(line)[1] for line in lines[:30])  # type: ignore[index]  # all match
+    assert turns == dict.fromkeys("ABCDEF", 5)
+    assert {line.split(",sequence:")[0] for line in lines[:30]} == {
+        f"Task:{task},sequence_key:{key}"
+        for task, key in zip("ABCDEF", ["Key1", "Key2"] * 3, strict=True)
+    }
+    assert lines[30:] == [
+        "Key1: 15 numbers, no duplicate, no gap.",
+        "Key2: 15 numbers, no duplicate, no gap.",
+    ]
+
+
+@pytest.mark.usefixtures("engine")
+def test_each_run_has_counters_of_its_own_and_leaves_none_behind() -> None:
+    next_value("Key1")
+
+    for _run in range(2):
+        assert drawn(run("countertest", "--rounds", "1"))["Key1"] == [1, 2, 3]
+
+    assert counters_left() == ["Key1"]
+    assert last_value("Key1") == 1
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
+def test_other_tasks_rounds_and_keys(strategy: str) -> None:
+    lines = run(
+        *["countertest", "--tasks", "28", "--rounds", "2", "--strategy", strategy],
+        *["--keys", "α β", "b", "c"],
+    )
+
+    assert drawn(lines) == {
+        "α β": list(range(1, 21)),
+        "b": list(range(1, 19)),
+        "c": list(range(1, 19)),
+    }
+    assert {line for line in lines if line.startswith(("Task:AA,", "Task:AB,"))}
+
+
+@pytest.mark.usefixtures("engine")
+def test_one_number_is_called_one() -> None:
+    assert run("countertest", "--tasks", "1", "--rounds", "1") == [
+        "Task:A,sequence_key:Key1,sequence:1",
+        "Key1: 1 number, no duplicate, no gap.",
+    ]
+
+
+@pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
+def test_the_tasks_are_spread_over_processes(engine: str, strategy: str) -> None:
+    process = started(
+        *["countertest", "--processes", "2", "--rounds", "20", "--strategy", strategy],
+        endpoint=engine,
+    )
+    out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (0, "")
+    assert drawn(out.splitlines()) == {"Key1": list(range(1, 61)), "Key2": list(range(1, 61))}
+    assert counters_left() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_more_processes_than_tasks_are_not_started() -> None:
+    lines = run("countertest", "--processes", "9", "--tasks", "2", "--keys", "a", "--rounds", "3")
+
+    assert drawn(lines) == {"a": list(range(1, 7))}
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ([1, 2, 2, 3], "Key1: drawn more than once: 2."),
+        ([1, 2, 4], "Key1: never drawn: 3."),
+        ([2, 2], "Key1: drawn more than once: 2; never drawn: 1."),
+        ([13], "Key1: never drawn: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 …."),
+    ],
+)
+def test_a_duplicate_or_a_gap_is_named(
+    monkeypatch: pytest.MonkeyPatch, values: list[int], fault: str
+) -> None:
+    def bad_draws(*_arguments: Any) -> tasks.Draws:
+        yield from (Draw("A", "Key1", value) for value in values)
+
+    monkeypatch.setattr("sequences.management.commands.countertest.draws", bad_draws)
+
+    with pytest.raises(CommandError) as failed:
+        run("countertest", "--keys", "Key1")
+
+    assert str(failed.value) == fault
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_task_that_cannot_draw_ends_the_experiment(proxy: FaultProxy, processes: str) -> None:
+    proxy.plan("UpdateItem", DropReply())
+
+    with pytest.raises(CommandError, match=r"^DynamoDB gave no answer to UpdateItem in time"):
+        run("countertest", "--processes", processes, "--rounds", "1000")
+
+    assert counters_left() == []
+
+
+@pytest.mark.usefixtures("engine", "impatient")
+def test_without_an_engine_it_says_so() -> None:
+    with through(NOWHERE), pytest.raises(CommandError, match="no answer to UpdateItem"):
+        run("countertest")
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_ctrl_c_ends_it_without_a_word_and_leaves_no_counter(engine: str, processes: str) -> None:
+    process = started(
+        "countertest", "--rounds", "100000", "--processes", processes, endpoint=engine
+    )
+    assert process.stdout is not None
+    assert LINE.match(process.stdout.readline())
+
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (130, "")
+    assert counters_left() == []
+
+
+def test_a_reader_that_leaves_ends_it_without_a_word(engine: str) -> None:
+    process = started("countertest", "--rounds", "100000", "--processes", "2", endpoint=engine)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert LINE.match(process.stdout.readline())
+
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(timeout=60), err) == (141, "")
+    assert counters_left() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_process_that_is_killed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+    real_stop = tasks._message_of
+
+    def kill_first(ours: Any, process: Any) -> Any:
+        message = real_stop(ours, process)
+        if message == "ready" and not killed:
+            killed.append(process.pid)
+            os.kill(process.pid, signal.SIGKILL)
+        return message
+
+    monkeypatch.setattr(tasks, "_message_of", kill_first)
+
+    with pytest.raises(CommandError, match="ended early, with code -9"):
+        run("countertest", "--processes", "2", "--rounds", "1000")
+
+    assert counters_left() == []
