@@ -6,7 +6,9 @@ AccountError
 │   └── EmailTaken
 ├── RequestIdUsed         the registration's request id made an account of other contents
 ├── StaleUser             the account changed, or was deleted, since it was read
-└── UnknownUser           no account goes by this user name, address or key
+├── UnknownUser           no account goes by this user name, address or key
+├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.rowfiles`)
+└── ImportStopped         DynamoDB did not do all rows (`accounts.imports`)
 """
 
 from __future__ import annotations

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count, islice
+from itertools import islice
 
 from accounts.candidates import Candidate, Candidates, FirstLines
 from accounts.exceptions import taken
 from accounts.imports import CHANGED_SINCE, Outcome, Result, candidate_or_rejected
 from accounts.models import User
 from accounts.rowfiles import Row
-from dynamo.client import send
-from dynamo.deadline import operation_ends_at
-from dynamo.exceptions import Unavailable
+from dynamo.batches import read_batches
 from dynamo.models import Item, Model
-from dynamo.retries import pause_seconds
 
 #: Two guards each make the 100 keys that one BatchGetItem takes.
 ROWS_AT_ONCE = 50
@@ -80,20 +76,6 @@ def _owner(guard: Item | None) -> str | None:
 
 def _stored(model: type[Model], keys: set[str]) -> dict[str, Item]:
     """The items of `model`'s table that have one of `keys`, at most 100, by key."""
-    if not keys:
-        return {}
     [key_name] = model.key_attribute_names()
-    found: dict[str, Item] = {}
-    left = {model.table(): {"Keys": [{key_name: {"S": key}} for key in keys]}}
-    ends_at = operation_ends_at()
-    for attempt in count():
-        answer = send("BatchGetItem", {"RequestItems": left})
-        found |= {item[key_name]["S"]: item for item in answer["Responses"].get(model.table(), [])}
-        left = answer.get("UnprocessedKeys") or {}
-        if not left:
-            break
-        pause = pause_seconds(attempt)
-        if time.monotonic() + pause > ends_at:
-            raise Unavailable("BatchGetItem", "UnprocessedKeys")
-        time.sleep(pause)
-    return found
+    items = read_batches(model.table(), [{key_name: {"S": key}} for key in keys])
+    return {item[key_name]["S"]: item for item in items}

@@ -16,36 +16,28 @@ processes that read it. Give the right to write it to nobody else.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import operator
 import pickle
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb_attributes import IntegerAttribute
 
+from dynamo.batches import read_batches, write_batches
 from dynamo.client import send
-from dynamo.deadline import operation_ends_at
-from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable
+from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.models import Item, Model
-from dynamo.retries import pause_seconds
-
-T = TypeVar("T")
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 ITEM_MAX_BYTES = 400 * 1024
 NUMBER_MAX_DIGITS = 38
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
-BATCH_GET_MAX_ITEMS = 100
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
-BATCH_WRITE_MAX_ITEMS = 25
 
 # Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce and two numbers of at
 # most 21 bytes each: this leaves some room.
@@ -262,16 +254,10 @@ class DynamoCache(BaseCache):
 
     def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
-        table = CacheItem.table()
         asked = {self._stored_key(key, version): key for key in keys}
-        found = {}
-        for chunk in _chunks(list(asked), BATCH_GET_MAX_ITEMS):
-            wanted = {"Keys": [{"key": {"S": stored_key}} for stored_key in chunk]}
-            for answer in _until_processed("BatchGetItem", "UnprocessedKeys", {table: wanted}):
-                for item in answer["Responses"].get(table, []):
-                    if _is_live(item):
-                        found[asked[item["key"]["S"]]] = _value(item)
-        return found
+        stored_keys = [{"key": {"S": stored_key}} for stored_key in asked]
+        items = read_batches(CacheItem.table(), stored_keys)
+        return {asked[item["key"]["S"]]: _value(item) for item in items if _is_live(item)}
 
     def set_many(
         self,
@@ -296,7 +282,7 @@ class DynamoCache(BaseCache):
         ]
         # Keys that read alike, such as 1 and "1", are one item, and a batch names none twice.
         puts = {item["key"]["S"]: {"PutRequest": {"Item": item}} for item in items}
-        _write_all(list(puts.values()))
+        write_batches(CacheItem.table(), list(puts.values()))
         return []
 
     def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
@@ -430,37 +416,6 @@ def _put_if(condition: str, item: Item) -> None:
     )
 
 
-def _write_all(writes: Sequence[Mapping[str, Any]]) -> None:
-    for chunk in _chunks(writes, BATCH_WRITE_MAX_ITEMS):
-        left = {CacheItem.table(): chunk}
-        for _answer in _until_processed("BatchWriteItem", "UnprocessedItems", left):
-            pass
-
-
 def _delete_all(stored_keys: Iterable[str]) -> None:
-    _write_all([{"DeleteRequest": {"Key": {"key": {"S": key}}}} for key in stored_keys])
-
-
-def _until_processed(
-    operation: str, left_over: str, left: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """Send a batch, and again what its answer names under `left_over`, until nothing is left.
-
-    Yields each answer. Raises Unavailable where something is left at the deadline.
-    """
-    ends_at = operation_ends_at()
-    for attempt in itertools.count():
-        answer = send(operation, {"RequestItems": left})
-        yield answer
-        left = answer.get(left_over) or {}
-        if not left:
-            return
-        pause = pause_seconds(attempt)
-        if time.monotonic() + pause > ends_at:
-            raise Unavailable(operation, left_over, maybe_written=operation == "BatchWriteItem")
-        time.sleep(pause)
-
-
-def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
+    deletions = [{"DeleteRequest": {"Key": {"key": {"S": key}}}} for key in stored_keys]
+    write_batches(CacheItem.table(), deletions)

@@ -98,6 +98,16 @@ class Model(PynamoModel):
         super().save(condition=absent)
         self.stored = self.to_dynamodb_dict()
 
+    @classmethod
+    def batch_get(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refused: PynamoDB's looks for the table's name without its prefix."""
+        raise TypeError("Read many items by dynamo.batches.read_batches.")
+
+    @classmethod
+    def batch_write(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refused: it puts whole items, unconditionally."""
+        raise TypeError("Write many items by dynamo.batches.write_batches.")
+
     def save(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: a whole item is never put over what another may have written meanwhile."""
         raise TypeError(

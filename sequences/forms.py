@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core import signing
@@ -60,7 +60,7 @@ class RuledField(forms.CharField):
 
 def _ruled(rule: Callable[[str], Any], label: Any, limit: int = 0, **options: Any) -> RuledField:
     """The limit is the browser's to hold; the rule refuses what comes past it."""
-    attrs = {"maxlength": limit} if limit else {}
+    attrs: dict[str, Any] = {"maxlength": limit} if limit else {}
     attrs |= {"autocomplete": "off", **options.pop("attrs", {})}
     widget = options.pop("widget", forms.TextInput)
     return RuledField(rule, label=label, widget=widget(attrs=attrs), **options)
@@ -97,7 +97,7 @@ class _Lines(BaseFormSet):
     """The lines of an invoice; blank ones between them are passed over."""
 
     default_error_messages = {  # noqa: RUF012 - as Django's, which nobody changes
-        "too_many_forms": _("An invoice has at most %d lines."),
+        "too_many_forms": _("An invoice has at most %(num)d lines."),
         "missing_management_form": _(
             "The lines did not arrive whole. Look through them and send the form once more."
         ),
@@ -167,9 +167,8 @@ class InvoiceForm(forms.Form):
         """`lines` are the first values of the lines; without any there is one, blank."""
         super().__init__(*args, **kwargs)
         self.seller = seller
-        self.lines = LineFormSet(
-            self.data if self.is_bound else None, prefix=_PREFIX, initial=lines or [{}]
-        )
+        data = self.data if self.is_bound else None
+        self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
 
     def visible_fields(self) -> list[forms.BoundField]:
         """Those of the lines as well, in the order of the page."""
@@ -213,7 +212,7 @@ class InvoiceForm(forms.Form):
 
     def renew_request_id(self) -> None:
         """Let the form, shown again, name a new invoice."""
-        data = self.data.copy()
+        data = dict(self.data.items())
         data["request_id"] = new_request_id()
         self.data = data
 

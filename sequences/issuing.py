@@ -406,7 +406,7 @@ def counted(counter: Item | None) -> tuple[int, date]:
     text = stored.get("currentValue", {"N": "0"}).get("N", "")
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"A series' counter holds no number: {stored['currentValue']!r}.")
-    last = stored.get("lastDate", {"S": ""}).get("S")
+    last = stored.get("lastDate", {"S": ""}).get("S", "none")
     return int(text), date.fromisoformat(last) if last else date.min
 
 

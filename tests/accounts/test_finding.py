@@ -7,6 +7,7 @@ import pytest
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
+from dynamo.batches import read_batches
 from dynamo.client import send
 from tests.factories import make_user
 from tests.requests import Requests
@@ -68,7 +69,7 @@ def test_every_read_is_strongly_consistent(requests_sent: Requests) -> None:
     find_user("ann")
     find_user(user.pk)
     list(User.scan())
-    list(User.batch_get([user.pk]))
+    list(read_batches(User.table(), [{"pk": {"S": user.pk}}]))
 
     reads = [request for request in requests_sent.requests if "TransactItems" not in request]
     for request in reads:

@@ -192,6 +192,7 @@ def test_those_who_wait_share_one_request(proxy: FaultProxy, strategy: Strategy)
     assert sorted(itertools.chain(*drawn)) == list(range(1, 137))
 
 
+@pytest.mark.fault_of("moto", "loses updates that meet")
 def test_a_storm_of_faults_gives_no_number_twice(
     proxy: FaultProxy, at_once: Callable[..., list[Any]]
 ) -> None:

@@ -168,6 +168,7 @@ def test_one_number_is_called_one() -> None:
     ]
 
 
+@pytest.mark.fault_of("moto", "loses updates that meet")
 @pytest.mark.parametrize("strategy", ["atomic", "optimistic"])
 def test_the_tasks_are_spread_over_processes(engine: str, strategy: str) -> None:
     process = started(
@@ -183,9 +184,9 @@ def test_the_tasks_are_spread_over_processes(engine: str, strategy: str) -> None
 
 @pytest.mark.usefixtures("engine")
 def test_more_processes_than_tasks_are_not_started() -> None:
-    lines = run("countertest", "--processes", "9", "--tasks", "2", "--keys", "a", "--rounds", "3")
+    lines = run("countertest", "--processes", "9", "--tasks", "1", "--rounds", "3")
 
-    assert drawn(lines) == {"a": list(range(1, 7))}
+    assert drawn(lines) == {"Key1": [1, 2, 3]}
 
 
 @pytest.mark.usefixtures("engine")

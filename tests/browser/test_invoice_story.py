@@ -1,0 +1,242 @@
+"""The whole story of an invoice, as a person lives it; with the page's script and without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from accounts.models import User
+from accounts.services import edit_profile
+from sequences.invoices import Invoice
+from sequences.money import readable_amount
+from sequences.records import all_invoices
+from tests.factories import make_user
+
+pytestmark = pytest.mark.browser
+
+YEAR = timezone.localdate().year
+FIRST = re.compile(rf"/invoices/{YEAR}-000001/$")
+
+LINES = [
+    ("Design", "1", "1200", "19"),
+    ("Printing", "250", "0.125", "7"),
+    ("Rebate", "-1", "50.005", "19.0"),
+]
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    user = make_user(username="ann")
+    edit_profile(user, business_name="Ann Ltd", business_address="1 High Street\nLondon")
+    return user
+
+
+def let_in(context: BrowserContext, site: str, user: User) -> None:
+    """Sign in without the pages for it."""
+    client = Client()
+    client.force_login(user)
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": site}])
+
+
+@pytest.fixture
+def page(page: Page, site: str, ann: User) -> Page:
+    """Ann's browser; an error of a script is an error of the test."""
+    let_in(page.context, site, ann)
+    page.on("pageerror", _raise)
+    return page
+
+
+@pytest.fixture
+def plain_page(browser: Browser, site: str, ann: User) -> Iterator[Page]:
+    """Ann's other browser, which runs no scripts."""
+    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    let_in(context, site, ann)
+    yield context.new_page()
+    context.close()
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def the_invoice(user: User) -> Invoice:
+    (invoice,) = all_invoices(user.pk, YEAR)
+    return invoice
+
+
+def fill_line(page: Page, at: int, line: tuple[str, str, str, str]) -> None:
+    group = page.get_by_role("group", name=f"Line {at + 1}", exact=True)
+    for label, text in zip(("Description", "Quantity", "Unit price", "VAT %"), line, strict=True):
+        group.get_by_label(label).fill(text)
+
+
+def write(page: Page, lines: list[tuple[str, str, str, str]] = LINES) -> None:
+    """Fill in a new invoice."""
+    page.goto("/invoices/new/")
+    page.get_by_label("Customer’s name").fill("Bob & Söhne")
+    for at, line in enumerate(lines):
+        if at:
+            page.get_by_role("button", name="Add a line").click()
+        fill_line(page, at, line)
+
+
+def send(page: Page) -> None:
+    page.get_by_role("button", name="Issue the invoice").click()
+
+
+def totals(page: Page) -> list[str]:
+    """The amounts that the page adds up to: net, VAT by rate, gross."""
+    return [amount.inner_text() for amount in page.locator(".totals dd").all()]
+
+
+def stored_totals(invoice: Invoice) -> list[str]:
+    sums = invoice.totals
+    amounts = [sums.net, *(share.vat for share in sums.shares), sums.gross]
+    return [readable_amount(amount, invoice.currency) for amount in amounts]
+
+
+def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
+    page: Page, ann: User
+) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="Invoices", exact=True).click()
+    page.get_by_role("link", name="New invoice").click()
+    write(page)
+    promised = totals(page)
+    send(page)
+
+    expect(page).to_have_url(FIRST)
+    expect(page.get_by_role("status")).to_contain_text("is issued")
+    invoice = the_invoice(ann)
+    assert len(invoice.lines) == 3
+    assert promised == stored_totals(invoice) == totals(page)
+
+    pdf = page.request.get(f"/invoices/{invoice.label}.pdf")
+    assert pdf.body().startswith(b"%PDF-")
+
+    page.get_by_role("link", name="Void…").click()
+    page.get_by_label("Reason").fill("Wrong price")
+    page.get_by_role("button", name="Void the invoice").click()
+    expect(page.get_by_role("main")).to_contain_text("Wrong price")
+
+    page.get_by_role("link", name="Issue again…").click()
+    expect(page.get_by_label("Customer’s name")).to_have_value("Bob & Söhne")
+    assert totals(page) == promised
+    fill_line(page, 2, ("Rebate", "-1", "60", "19"))
+    send(page)
+    expect(page).to_have_url(re.compile(rf"/invoices/{YEAR}-000002/$"))
+
+    page.get_by_role("link", name=f"All invoices of {YEAR}").click()
+    expect(page.get_by_role("link", name=re.compile(rf"{YEAR}-\d+"))).to_have_count(2)
+    page.get_by_label("Customer").fill("SÖHNE")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("row", name=re.compile("Voided"))).to_have_count(1)
+    page.get_by_label("Customer").fill("nobody")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("main")).to_contain_text("No invoice")
+
+
+@pytest.mark.parametrize(
+    ("currency", "lines"),
+    [
+        ("EUR", [("a", "1", "0.1", "0"), ("b", "1", "0.2", "0")]),
+        ("EUR", [("a", "1.5", "9.99", "8.1"), ("b", "-3", "0.335", "8.10")]),
+        ("JPY", [("a", "3", "100.5", "10"), ("b", "+1", ".5", "8")]),
+        ("KWD", [("a", "1", "0.0005", "20"), ("b", "-1", "0.0015", "5.")]),
+        ("USD", [("a", "-1", "0.005", "7"), ("b", "9.5", "99999999999.99", "0")]),
+    ],
+)
+def test_the_totals_shown_while_typing_are_those_that_are_stored(
+    page: Page, ann: User, currency: str, lines: list[tuple[str, str, str, str]]
+) -> None:
+    write(page, lines)
+    page.get_by_label("Currency").select_option(currency)
+    promised = totals(page)
+    send(page)
+
+    expect(page).to_have_url(FIRST)
+    assert promised == stored_totals(the_invoice(ann))
+
+
+def test_lines_are_removed_and_the_others_close_up(page: Page, ann: User) -> None:
+    write(page)
+    page.get_by_role("button", name="Remove line 2").click()
+
+    second = page.get_by_role("group", name="Line 2", exact=True)
+    expect(second.get_by_label("Description")).to_have_value("Rebate")
+    send(page)
+    expect(page).to_have_url(FIRST)
+    assert [line.description for line in the_invoice(ann).lines] == ["Design", "Rebate"]
+
+
+def test_a_refused_form_keeps_what_was_typed_and_puts_the_cursor_there(
+    page: Page, ann: User
+) -> None:
+    write(page)
+    fill_line(page, 1, ("Printing", "1,5", "0.125", "7"))
+    assert set(totals(page)) == {"–"}
+    send(page)
+
+    wrong = page.get_by_role("group", name="Line 2", exact=True).get_by_label("Quantity")
+    expect(wrong).to_be_focused()
+    expect(wrong).to_have_value("1,5")
+    expect(page.get_by_text("Enter a number such as 12.50.")).to_be_visible()
+    wrong.fill("1.5")
+    send(page)
+    expect(page).to_have_url(FIRST)
+    assert len(the_invoice(ann).lines) == 3
+
+
+def test_enter_adds_a_line_and_issues_nothing(page: Page, ann: User) -> None:
+    write(page, LINES[:1])
+    page.get_by_label("VAT %").press("Enter")
+
+    second = page.get_by_role("group", name="Line 2", exact=True)
+    expect(second.get_by_label("Description")).to_be_focused()
+    expect(second.get_by_label("VAT %")).to_have_value("19")
+    assert list(all_invoices(ann.pk, YEAR)) == []
+
+
+def test_a_double_click_makes_one_invoice(page: Page, ann: User) -> None:
+    write(page, LINES[:1])
+    page.get_by_role("button", name="Issue the invoice").dblclick()
+
+    expect(page).to_have_url(FIRST)
+    assert the_invoice(ann).number == 1
+
+
+def test_the_same_form_works_without_a_script(plain_page: Page, ann: User) -> None:
+    page = plain_page
+    write(page, LINES)
+    page.get_by_label("Customer’s name").press("Enter")
+    fill_line(page, 3, ("Too much", "1", "1", "19"))
+    page.get_by_role("button", name="Remove line 4").click()
+    expect(page.get_by_role("group", name=re.compile("Line"))).to_have_count(3)
+    send(page)
+
+    expect(page).to_have_url(FIRST)
+    assert totals(page) == stored_totals(the_invoice(ann))
+    assert [line.description for line in the_invoice(ann).lines] == ["Design", "Printing", "Rebate"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_of_an_invoice_scrolls_sideways(page: Page, ann: User, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    write(page, [("x" * 1000, "999", "99999999.123456", "19")] * 2)
+    page.get_by_label("Customer’s name").fill("y" * 200)
+    page.get_by_label("Note").fill("z" * 500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    send(page)
+    expect(page).to_have_url(FIRST)
+
+    for path in (page.url, f"{page.url}void/", "/invoices/", "/invoices/?customer=" + "q" * 300):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path

@@ -1,0 +1,61 @@
+"""A process whose threads issue invoices on one series, for races and storms.
+
+    python -m tests.invoice_workers ACCOUNT NAME THREADS COUNT
+
+Each of its requests has its own id, `NAME-<n>` for n below COUNT; for each it prints the id and the
+number that it got. Started again it repeats the same requests. What came without an answer is
+asked for again, as a client would.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import django
+from django.conf import settings
+
+
+def main(account: str, name: str, threads: str, count: str) -> None:
+    """Issue them all."""
+    django.setup()
+    from dynamo.exceptions import Unavailable
+    from tests.invoice_factories import issued
+
+    def issue_one(number: int) -> None:
+        request_id = f"{name}-{number}"
+        while True:
+            try:
+                invoice = issued(account, request_id=request_id, customer=request_id)
+            except Unavailable:
+                continue
+            # One write for one line: threads share the stream.
+            sys.stdout.write(f"{request_id} {invoice.number}\n")
+            sys.stdout.flush()
+            return
+
+    with ThreadPoolExecutor(int(threads)) as pool:
+        list(pool.map(issue_one, range(int(count))))
+
+
+def start(account: str, name: str, *, threads: int, count: int) -> subprocess.Popen[str]:
+    """Start such a process on the engine that this one talks to."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.invoice_workers", account, name, str(threads), str(count)],
+        cwd=settings.BASE_DIR,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answers_of(worker: subprocess.Popen[str]) -> dict[str, int]:
+    """What a process that has ended, or is waited for, was answered: request id to number."""
+    out, _err = worker.communicate(timeout=500)
+    # A process that was killed may have left half a line.
+    pairs = (line.split() for line in out.splitlines(keepends=True) if line.endswith("\n"))
+    return {request_id: int(number) for request_id, number in pairs}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

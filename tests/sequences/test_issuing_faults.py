@@ -1,0 +1,270 @@
+"""Issuing while the network and DynamoDB fail: one invoice in the end, or one clear error."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo import tables
+from dynamo.exceptions import Unavailable
+from sequences import issuing
+from sequences.exceptions import AlreadyVoided, RequestIdReused
+from sequences.records import find_invoice, void
+from tests import engines
+from tests.faults import (
+    Answer,
+    CloseBefore,
+    Delay,
+    DropReply,
+    Fault,
+    FaultProxy,
+    Meanwhile,
+    through,
+)
+from tests.invoice_factories import (
+    assert_whole,
+    issued,
+    new_account,
+    stored_counter,
+    stored_numbers,
+)
+
+pytestmark = pytest.mark.usefixtures("proxy")
+
+FAULTS: dict[str, Fault] = {
+    "conflict": Answer(
+        400, "TransactionCanceledException", reasons=["TransactionConflict", "None", "None"]
+    ),
+    "conflict beside a refusal": Answer(
+        400,
+        "TransactionCanceledException",
+        reasons=["ConditionalCheckFailed", "TransactionConflict", "None"],
+    ),
+    "throttled in a transaction": Answer(
+        400, "TransactionCanceledException", reasons=["None", "ThrottlingError", "None"]
+    ),
+    "in progress": Answer(400, "TransactionInProgressException"),
+    "in progress, then done": Answer(400, "TransactionInProgressException", carried_out=True),
+    "throttled": Answer(400, "ThrottlingException"),
+    "table throttled": Answer(400, "ProvisionedThroughputExceededException"),
+    "fails": Answer(500, "InternalServerError"),
+    "fails after it was done": Answer(500, "InternalServerError", carried_out=True),
+    "unavailable": Answer(503, "ServiceUnavailable"),
+    "closed before": CloseBefore(),
+    "reply lost": DropReply(),
+    "timed out": Delay(0.6),
+}
+
+
+@pytest.fixture(params=FAULTS)
+def fault(request: pytest.FixtureRequest) -> Fault:
+    """Each of them."""
+    return FAULTS[request.param]
+
+
+@pytest.fixture
+def account() -> str:
+    """An account that nobody has used."""
+    return new_account()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_passing_fault_ends_in_one_invoice(
+    account: str, proxy: FaultProxy, fault: Fault, times: int
+) -> None:
+    proxy.plan("TransactWriteItems", fault, times)
+
+    invoice = issued(account, request_id="a")
+
+    assert invoice.number == 1
+    assert find_invoice(account, invoice.label) == invoice
+    assert_whole(account, 1)
+    assert issued(account, request_id="a") == invoice
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_lasting_fault_is_one_clear_error_and_never_a_duplicate(
+    account: str, proxy: FaultProxy, fault: Fault
+) -> None:
+    proxy.plan("TransactWriteItems", fault, 1_000)
+
+    with pytest.raises(Unavailable):
+        issued(account, request_id="a")
+    with pytest.raises(Unavailable):
+        issued(account, request_id="a")
+    proxy.forget()
+    invoice = issued(account, request_id="a")
+
+    assert invoice.number == 1
+    assert_whole(account, 1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_counter_that_cannot_be_read_is_one_error(account: str, proxy: FaultProxy) -> None:
+    proxy.plan("GetItem", Answer(500, "InternalServerError"), 1_000)
+
+    with pytest.raises(Unavailable) as failed:
+        issued(account)
+
+    assert not failed.value.maybe_written
+    proxy.forget()
+    assert_whole(account, 0)
+
+
+@pytest.mark.parametrize("forgets", ["token", "everything"])
+@pytest.mark.usefixtures("impatient")
+def test_the_same_request_after_a_lost_reply_gets_the_stored_invoice(
+    account: str, proxy: FaultProxy, forgets: str
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply(), 1_000)
+    with pytest.raises(Unavailable) as failed:
+        issued(account, request_id="a")
+    assert failed.value.maybe_written
+    proxy.forget()
+    assert_whole(account, 1)
+    if forgets == "everything":
+        issuing._heads._begin()
+
+    with pytest.raises(RequestIdReused):
+        issued(account, request_id="a", customer="Eve")
+    assert issued(account, request_id="a").number == 1
+    assert_whole(account, 1)
+
+
+def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
+    account: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = engines.free_port()
+    running = [engines.start("dynoxide", port, tmp_path)]
+
+    def restart() -> None:
+        # With -9 after the commit: it forgets every request token.
+        running[-1].kill()
+        running[-1].wait()
+        running.append(engines.start("dynoxide", port, tmp_path))
+
+    try:
+        with FaultProxy(f"http://127.0.0.1:{port}") as proxy, through(proxy):
+            for table in tables.all_tables():
+                tables.create(table)
+            for request_id in ("a", "b"):
+                proxy.plan("TransactWriteItems", DropReply())
+                proxy.plan("TransactWriteItems", Meanwhile(restart))
+
+                invoice = issued(account, request_id=request_id)
+
+                assert find_invoice(account, invoice.label) == invoice
+                assert issued(account, request_id=request_id) == invoice
+            assert len(running) == 3
+            assert_whole(account, 2)
+    finally:
+        running[-1].kill()
+        running[-1].wait()
+
+
+def test_a_group_whose_reply_is_lost_is_issued_once(account: str, proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", Delay(0.15))
+    proxy.plan("TransactWriteItems", DropReply())
+
+    with ThreadPoolExecutor(16) as pool:
+        numbers = [
+            each.number
+            for each in pool.map(lambda n: issued(account, request_id=str(n)), range(16))
+        ]
+
+    assert sorted(numbers) == list(range(1, 17))
+    assert_whole(account, 16)
+
+
+def test_a_leader_that_fails_does_not_fail_those_who_follow(
+    account: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", Answer(400, "AccessDeniedException"))
+
+    def attempt(number: int) -> int | str:
+        try:
+            return issued(account, request_id=str(number)).number
+        except Exception as error:
+            return type(error).__name__
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(attempt, range(16)))
+
+    assert outcomes.count("Rejected") == 1
+    assert sorted(each for each in outcomes if isinstance(each, int)) == list(range(2, 17))
+    assert_whole(account, 16)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_leader_out_of_time_leaves_its_followers_to_the_next(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", CloseBefore(), 1)
+    proxy.plan("TransactWriteItems", Delay(0.45))
+
+    def attempt(number: int) -> int | str:
+        time.sleep(number / 100)
+        try:
+            return issued(account, request_id=str(number)).number
+        except Unavailable:
+            return issued(account, request_id=str(number)).number
+
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(attempt, range(8)))
+
+    assert sorted(numbers, key=int) == list(range(2, 10))
+    assert_whole(account, 9)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    # The group of those who wait behind the first one.
+    proxy.plan("TransactWriteItems", Delay(0.2))
+    proxy.plan("TransactWriteItems", DropReply(), 1_000)
+
+    def attempt(number: int) -> Any:
+        time.sleep(0.05 if number else 0)
+        try:
+            return issued(account, guarded=False).number
+        except Unavailable as error:
+            return error.maybe_written
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(attempt, range(6)))
+    proxy.forget()
+
+    assert outcomes[1:] == [True] * 5
+    assert len(stored_numbers(account)) <= 7
+    counter = stored_counter(account)
+    assert counter is not None
+    assert_whole(account, int(counter["currentValue"]["N"]))
+
+
+def test_voiding_whose_reply_is_lost_succeeds(account: str, proxy: FaultProxy) -> None:
+    invoice = issued(account)
+    proxy.plan("UpdateItem", DropReply())
+
+    voided = void(account, invoice.label, "typo")
+
+    assert voided.is_voided
+    assert find_invoice(account, invoice.label) == voided
+
+
+def test_voiding_does_not_take_anothers_work_for_its_own(account: str, proxy: FaultProxy) -> None:
+    invoice = issued(account)
+    proxy.plan("UpdateItem", CloseBefore())
+    proxy.plan("UpdateItem", Meanwhile(lambda: void(account, invoice.label, "theirs")))
+
+    with pytest.raises(AlreadyVoided) as refused:
+        void(account, invoice.label, "ours")
+
+    assert refused.value.reason == "theirs"
