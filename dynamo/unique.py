@@ -86,10 +86,12 @@ class UniqueAttributes(Generic[M]):
         Raises:
             ValueError: the value cannot be compared, or its key is over 2,048 bytes.
         """
-        key = f"{self.stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
-        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
-            raise ValueError(f"The value of {name} is too long to be kept unique.")
-        return key
+        # Before it is normalised as well: that can take minutes for a text of a million signs.
+        if len(value) <= PARTITION_KEY_MAX_BYTES:
+            key = f"{self.stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
+            if len(key.encode()) <= PARTITION_KEY_MAX_BYTES:
+                return key
+        raise ValueError(f"The value of {name} is too long to be kept unique.")
 
     def keys_of(self, item: M) -> dict[str, str]:
         """The guard keys that the stored `item` must have, by attribute name.
