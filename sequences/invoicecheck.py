@@ -20,7 +20,7 @@ from typing import Any
 
 from dynamo import scan
 from dynamo.client import send
-from dynamo.models import Item
+from dynamo.models import Item, Model
 from dynamo.spool import RUN_LENGTH, Spool
 from dynamo.transaction import read_together
 from sequences.invoices import invoice_of_guard, request_guard_key, series_of
@@ -196,7 +196,9 @@ def _claim_twins(requests: Spool, claims: Spool) -> None:
 
 def _twins_of(first: list[str], others: list[list[str]]) -> list[list[str]]:
     """Which of `others` carry, at one instant, the request id that `first` carries."""
-    keys = [InvoiceItem(series, int(number)) for _key, series, number in (first, *others)]
+    keys: list[Model] = [
+        InvoiceItem(series, int(number)) for _key, series, number in (first, *others)
+    ]
     stored_first, *stored = [_request_id(item or {}) for item in read_together(keys)]
     return [
         other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import pytest
@@ -92,12 +93,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 
 def empty(table: str) -> None:
     """Delete every item of a table."""
-    keys = [
-        key["AttributeName"]
-        for key in client.send("DescribeTable", {"TableName": table})["Table"]["KeySchema"]
-    ]
     for item in client.send("Scan", {"TableName": table})["Items"]:
-        client.send("DeleteItem", {"TableName": table, "Key": {key: item[key] for key in keys}})
+        key = {name: item[name] for name in _key_names(table)}
+        client.send("DeleteItem", {"TableName": table, "Key": key})
+
+
+@cache
+def _key_names(table: str) -> list[str]:
+    description = client.send("DescribeTable", {"TableName": table})["Table"]
+    return [key["AttributeName"] for key in description["KeySchema"]]
 
 
 @pytest.fixture(autouse=True)

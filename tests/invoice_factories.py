@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from dynamo import scan
 from dynamo.client import send
 from dynamo.models import Item
 from dynamo.transaction import read_together
@@ -101,6 +102,15 @@ def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` past all rules."""
     wire = {"series": {"S": key}, "number": {"N": str(number)}}
     send("DeleteItem", {"TableName": InvoiceItem.table(), "Key": wire})
+
+
+def sweep() -> None:
+    """Empty the table `invoices`: thousands of items would keep the next test waiting."""
+    table = InvoiceItem.table()
+    for page in scan.pages(table, ("series", "number"), page_limit=25):
+        if page:
+            wanted = [{"DeleteRequest": {"Key": key}} for key in page]
+            send("BatchWriteItem", {"RequestItems": {table: wanted}})
 
 
 def remove_counter(account: str, year: int = DAY.year) -> None:

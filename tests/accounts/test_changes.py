@@ -312,6 +312,7 @@ def remove_version(user: User) -> None:
     )
 
 
+@pytest.mark.fault_of("moto", "does not isolate transactions")
 def test_two_changes_at_once_have_one_winner(at_once: Callable[..., list[Any]]) -> None:
     user = make_user()
 
@@ -328,6 +329,7 @@ def test_two_changes_at_once_have_one_winner(at_once: Callable[..., list[Any]]) 
     assert_guards_match_users()
 
 
+@pytest.mark.fault_of("moto", "does not isolate transactions")
 def test_a_change_against_a_deletion_leaves_all_or_nothing(
     at_once: Callable[..., list[Any]],
 ) -> None:

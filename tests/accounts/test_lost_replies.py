@@ -133,6 +133,7 @@ def test_a_change_that_another_change_followed_is_a_success_all_the_same(
     assert user.version == 3
 
 
+@pytest.mark.fault_of("moto", "ignores request tokens")
 def test_a_change_that_a_deletion_followed_brings_nothing_back(proxy: FaultProxy) -> None:
     user = make_user()
     proxy.plan("TransactWriteItems", DropReply())

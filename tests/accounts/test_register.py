@@ -219,6 +219,7 @@ def test_a_phone_number_needs_no_country_code_where_a_region_is_set(settings) ->
     assert user.phone_number == "+442079460000"
 
 
+@pytest.mark.fault_of("moto", "does not isolate transactions")
 def test_one_address_has_one_winner_among_eight_rivals() -> None:
     def attempt(n: int) -> str:
         try:
@@ -234,6 +235,7 @@ def test_one_address_has_one_winner_among_eight_rivals() -> None:
     assert_guards_match_users()
 
 
+@pytest.mark.fault_of("moto", "does not isolate transactions")
 def test_one_request_sent_by_eight_threads_makes_one_account() -> None:
     def attempt(n: int) -> str:
         return str(make_user(username="ann", email="a@example.org", request_id="same").pk)

@@ -331,6 +331,7 @@ def test_a_deletion_was_left_out_only_if_there_is_nothing_to_delete_at_that_mome
     assert proxy.count("TransactWriteItems") == 3
 
 
+@pytest.mark.fault_of("moto", "ignores request tokens")
 def test_a_lost_reply_to_the_second_try_is_repeated_too(proxy: FaultProxy) -> None:
     proxy.plan(
         "TransactWriteItems",

@@ -14,7 +14,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.services import delete
-from dynamo import spool
 from dynamo.client import send
 from sequences import seriescheck
 from sequences.invoicecheck import Sizes, check_invoices
@@ -455,7 +454,6 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
             ]
 
     monkeypatch.setattr("dynamo.scan.pages", pages)
-    assert spool.OPEN_RUNS == 64
     tracemalloc.start()
     try:
         [report] = check_invoices(sizes=Sizes(run_length=500))
@@ -464,7 +462,8 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
         tracemalloc.stop()
 
     assert (report.issued, report.is_sound) == (12_000, True)
-    assert peak < 2_500_000
+    # All claims at once would take some 10 MB.
+    assert peak < 4_000_000
 
 
 # The command -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,6 +20,7 @@ from tests.invoice_factories import (
     new_account,
     series,
     stored_invoices,
+    sweep,
 )
 
 PROCESSES = 4
@@ -26,6 +28,12 @@ THREADS = 16
 INVOICES = 2_000 if os.environ.get("STORM") == "full" else 400
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.storm]
+
+
+@pytest.fixture(autouse=True)
+def _swept(engine: str) -> Iterator[None]:
+    yield
+    sweep()
 
 
 def look(account: str, near: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from subprocess import Popen
 
@@ -12,7 +13,7 @@ import pytest
 
 from sequences.invoicecheck import check_invoices
 from tests import invoice_workers
-from tests.invoice_factories import assert_whole, new_account, stored_invoices
+from tests.invoice_factories import assert_whole, new_account, stored_invoices, sweep
 
 FULL = os.environ.get("STORM") == "full"
 ROUNDS = 20 if FULL else 2
@@ -20,6 +21,12 @@ PROCESSES = 4
 REQUESTS = 150 if FULL else 60
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.storm]
+
+
+@pytest.fixture(autouse=True)
+def _swept(engine: str) -> Iterator[None]:
+    yield
+    sweep()
 
 
 @pytest.mark.parametrize("storm", range(ROUNDS))

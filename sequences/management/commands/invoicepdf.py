@@ -40,8 +40,15 @@ class Command(InvoiceCommand):
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Let the file be as it was, or whole: it is written beside its place and moved there."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    """Let the file be as it was, or whole: it is written beside its place and moved there.
+
+    What is there and no plain file (a pipe, a device) is written to.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # a link stays one
+    beside = path.with_name(f".{uuid.uuid4().hex}.pdf")
     try:
         with beside.open("xb") as file:
             file.write(content)
