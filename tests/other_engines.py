@@ -11,20 +11,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
-import pytest
-
-from dynamo import client
-
-
-@contextmanager
-def pointed_at(url: str) -> Iterator[None]:
-    """Let `send` talk to the engine at `url`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
-        client.reset()
-        yield
-    client.reset()
-
 
 @contextmanager
 def refusing(

@@ -20,7 +20,8 @@ from dynamo import deadline
 from dynamo.client import send
 from dynamo.tables import all_tables, create
 from tests import engines
-from tests.other_engines import pointed_at, refusing
+from tests.faults import through
+from tests.other_engines import refusing
 from tests.requests import Requests
 
 
@@ -35,11 +36,14 @@ def ids(findings: list[CheckMessage]) -> set[str]:
 def make_bare(prefix: str, *, key: str | None = None) -> None:
     """The tables under `prefix` with nothing but a key, their own or another one."""
     for table in all_tables():
-        name = key or table.key[0].name
+        schema, definitions = table.key_schema, table.attribute_definitions
+        if key is not None:
+            schema = [{"AttributeName": key, "KeyType": "HASH"}]
+            definitions = [{"AttributeName": key, "AttributeType": "S"}]
         request = {
             "TableName": table.name,
-            "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"}],
+            "KeySchema": schema,
+            "AttributeDefinitions": definitions,
             "BillingMode": "PAY_PER_REQUEST",
         }
         assert table.name.startswith(prefix)
@@ -136,7 +140,7 @@ def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: st
 def test_a_table_without_recovery_is_found_until_createtables_completes_it(
     prefix: str, moto_url: str
 ) -> None:
-    with pointed_at(moto_url):
+    with through(moto_url):
         make_bare(prefix)
         without = {each.msg for each in found() if each.id == "dynamo.W002"}
         call_command("createtables")
@@ -151,19 +155,19 @@ def test_what_the_engine_does_not_know_is_no_finding(prefix: str, engine: str) -
     make_bare(prefix)
     unknown = {"DescribeTimeToLive", "DescribeContinuousBackups"}
 
-    with refusing(engine, unknown, "UnknownOperationException") as url, pointed_at(url):
+    with refusing(engine, unknown, "UnknownOperationException") as url, through(url):
         assert found() == []
 
 
 def test_an_engine_without_transactions_is_found(engine: str) -> None:
     old = refusing(engine, {"TransactWriteItems"}, "UnknownOperationException")
 
-    with old as url, pointed_at(url):
+    with old as url, through(url):
         assert ids(found()) == {"dynamo.E003"}
 
 
 def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
-    with pointed_at(moto_url):
+    with through(moto_url):
         for table in all_tables():
             create(table)
         assert ids(found()) == {"dynamo.E004"}
@@ -171,7 +175,7 @@ def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
 
 
 def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
-    with pointed_at("http://127.0.0.1:9"), deadline.within(0.1):
+    with through("http://127.0.0.1:9"), deadline.within(0.1):
         findings = found()
 
     assert [each.id for each in findings] == ["dynamo.E005"]
@@ -181,7 +185,7 @@ def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
 def test_missing_rights_are_found_with_the_operation(engine: str) -> None:
     forbidden = refusing(engine, {"TransactWriteItems"}, "AccessDeniedException")
 
-    with forbidden as url, pointed_at(url):
+    with forbidden as url, through(url):
         findings = found()
 
     assert [each.id for each in findings] == ["dynamo.E005"]
@@ -194,7 +198,7 @@ def test_what_was_found_before_a_failure_is_kept(engine: str) -> None:
     create(others[0])
     forbidden = refusing(engine, {"DescribeContinuousBackups"}, "AccessDeniedException")
 
-    with forbidden as url, pointed_at(url):
+    with forbidden as url, through(url):
         findings = found()
 
     assert first.name in findings[0].msg

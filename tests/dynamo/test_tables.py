@@ -17,7 +17,8 @@ from dynamo.features import features_of
 from dynamo.models import Model
 from dynamo.tables import KeyAttribute, Table, all_tables, create, merged, verify
 from dynamo.unique import UniqueAttributes
-from tests.other_engines import pointed_at, refusing
+from tests.faults import through
+from tests.other_engines import refusing
 
 KEY = (KeyAttribute("pk", "HASH", "S"),)
 
@@ -206,7 +207,7 @@ def test_a_missing_table_does_not_pass_for_ours(table: Table) -> None:
 def test_what_the_engine_does_not_know_is_passed_over(
     table: Table, engine: str, operations: set[str]
 ) -> None:
-    with refusing(engine, operations, "UnknownOperationException") as url, pointed_at(url):
+    with refusing(engine, operations, "UnknownOperationException") as url, through(url):
         done = create(table)
 
     assert done == [f"Created the table {table.name}."]
@@ -218,7 +219,7 @@ def test_a_busy_table_is_asked_again(
     monkeypatch.setattr("dynamo.features._PAUSE_SECONDS", 0)
     busy = refusing(engine, {"UpdateTimeToLive"}, "ResourceInUseException", times=2)
 
-    with busy as url, pointed_at(url):
+    with busy as url, through(url):
         create(table)
 
     assert ttl_of(table)["TimeToLiveStatus"] == "ENABLED"
@@ -230,7 +231,7 @@ def test_a_table_that_stays_busy_is_reported(
     monkeypatch.setattr("dynamo.tables.READY_SECONDS", 0)
     busy = refusing(engine, {"UpdateTimeToLive"}, "ResourceInUseException")
 
-    with busy as url, pointed_at(url), pytest.raises(Unavailable, match="ResourceInUse"):
+    with busy as url, through(url), pytest.raises(Unavailable, match="ResourceInUse"):
         create(table)
 
 
@@ -241,7 +242,7 @@ def test_a_table_that_does_not_appear_is_reported(
     monkeypatch.setattr("dynamo.tables.POLL_SECONDS", 0)
     blind = refusing(engine, {"DescribeTable"}, "ResourceNotFoundException")
 
-    with blind as url, pointed_at(url), pytest.raises(Unavailable, match="still not visible"):
+    with blind as url, through(url), pytest.raises(Unavailable, match="still not visible"):
         create(table)
 
 
@@ -249,7 +250,7 @@ def test_ttl_that_a_rival_turned_on_meanwhile_is_no_error(table: Table, engine: 
     # DynamoDB answers ValidationException to who asks for TTL that is on already.
     late = refusing(engine, {"UpdateTimeToLive"}, "ValidationException", carried_out=True)
 
-    with late as url, pointed_at(url):
+    with late as url, through(url):
         done = create(table)
 
     assert f"Turned on time to live for the table {table.name}." not in done
@@ -260,7 +261,7 @@ def test_ttl_that_a_rival_turned_on_meanwhile_is_no_error(table: Table, engine: 
 def test_missing_rights_are_reported(table: Table, engine: str, operation: str) -> None:
     forbidden = refusing(engine, {operation}, "AccessDeniedException")
 
-    with forbidden as url, pointed_at(url), pytest.raises(Rejected, match="AccessDenied"):
+    with forbidden as url, through(url), pytest.raises(Rejected, match="AccessDenied"):
         create(table)
 
 
