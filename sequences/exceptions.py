@@ -111,7 +111,7 @@ class InvoiceTooLarge(InvoiceError):
 
 
 class AlreadyVoided(InvoiceError):
-    """The invoice was voided before, for another reason."""
+    """The invoice was voided before; `reason` is why."""
 
     def __init__(self, number: str, reason: str) -> None:
         super().__init__(number, reason)
