@@ -19,11 +19,10 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 .DELETE_ON_ERROR:
 
 run: install .env
-	@$(BIN)/python manage.py createtables
 	@exec $(BIN)/python manage.py runserver 127.0.0.1:$(or $(PORT),8000)
 
 test: lint
-	$(BIN)/pytest -m "not slow" --cov
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --cov
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"

@@ -102,9 +102,9 @@ def _made_before(
     same_password = (
         user.check_password(password)
         if password is not None
-        else user.password == asked.password or not asked.has_usable_password()
+        else user.has_usable_password() == asked.has_usable_password()
     )
-    if not (same_values and same_password):
+    if not (same_values and same_password and user.is_staff == asked.is_staff):
         raise used from error
     return user
 

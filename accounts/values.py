@@ -100,9 +100,9 @@ def comparable_email(address: str) -> str:
 
 def _comparable_domain(domain: str) -> str:
     """As UTS 46 has it; plain ASCII names are older than IDNA and need no mapping."""
-    folded = domain.casefold()
-    if folded.isascii() and "xn--" not in folded:
-        return folded
+    lowered = domain.lower()
+    if domain.isascii() and "xn--" not in lowered:
+        return lowered
     return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
 
 
@@ -142,7 +142,8 @@ def clean_phone_number(text: str) -> str | None:
         number = phonenumbers.parse(text[: PHONE_MAX_LENGTH + 1], region)
     except phonenumbers.NumberParseException as error:
         raise ValidationError(_no_phone_number(region), code="invalid") from error
-    if len(text) > PHONE_MAX_LENGTH or not phonenumbers.is_possible_number(number):
+    whole = phonenumbers.is_possible_number(number) and not number.extension
+    if len(text) > PHONE_MAX_LENGTH or not whole:
         raise ValidationError(_no_phone_number(region), code="invalid")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 

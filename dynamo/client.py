@@ -20,7 +20,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo.deadline import operation_ends_at
+from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
     ConditionFailed,
@@ -87,7 +87,7 @@ def _make_client() -> Any:
         from dynamo import engine  # here, as production never needs it
 
         return session.client("dynamodb", endpoint_url=engine.endpoint(), config=config, **_LOCAL)
-    if _is_loopback(os.environ.get("AWS_ENDPOINT_URL_DYNAMODB")) and not session.get_credentials():
+    if _is_loopback(_configured_endpoint()) and not session.get_credentials():
         return session.client("dynamodb", config=config, **_LOCAL)
     return session.client("dynamodb", region_name=settings.AWS_REGION, config=config)
 
@@ -98,6 +98,11 @@ _LOCAL = {
     "aws_access_key_id": "local",
     "aws_secret_access_key": "local",
 }
+
+
+def _configured_endpoint() -> str | None:
+    # As botocore finds it: when the client is made, which may be long after the settings were read.
+    return os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or os.environ.get("AWS_ENDPOINT_URL")
 
 
 def _is_loopback(url: str | None) -> bool:
@@ -119,6 +124,8 @@ def send(operation: str, request: dict[str, Any]) -> dict[str, Any]:
         Rejected: DynamoDB will not do this, now or later.
         Unavailable: no usable answer before the deadline.
     """
+    if page_is_over():
+        raise Unavailable(operation, "the page's time is over")
     request = _completed(operation, request)
     ends_at = operation_ends_at()
     maybe_done = False

@@ -15,6 +15,24 @@ from contextvars import ContextVar
 OPERATION_SECONDS = 5.0
 
 _ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
+_page_ends_at: ContextVar[float | None] = ContextVar("dynamo_page_deadline", default=None)
+
+
+@contextmanager
+def page(seconds: float) -> Iterator[None]:
+    """A page's deadline: shared by its operations, and once it is over none begins any more."""
+    token = _page_ends_at.set(time.monotonic() + seconds)
+    try:
+        with within(seconds):
+            yield
+    finally:
+        _page_ends_at.reset(token)
+
+
+def page_is_over() -> bool:
+    """Whether a page has used up its time."""
+    ends_at = _page_ends_at.get()
+    return ends_at is not None and time.monotonic() > ends_at
 
 
 @contextmanager

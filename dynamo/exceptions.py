@@ -7,6 +7,7 @@ DynamoError
 ├── ConditionFailed        the condition of a single write was false
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
 ├── TableMismatch          a table stands under our name, but with another key
+├── DamagedItem            an item holds a value of another type than its model says
 └── LocalEngineFailed      the local engine did not start
 
 Refused (ExceptionGroup)   several writes of one transaction were refused, each with its error
@@ -108,6 +109,19 @@ class TableMismatch(DynamoError):
 
     def __str__(self) -> str:
         return f"The table {self.table} has the key {self.stored}; the models need {self.declared}."
+
+
+class DamagedItem(DynamoError):
+    """An item of `table` holds a value of another type than its model says; `key` is its key."""
+
+    def __init__(self, table: str, key: str, attribute: str) -> None:
+        super().__init__(table, key, attribute)
+        self.table = table
+        self.key = key
+        self.attribute = attribute
+
+    def __str__(self) -> str:
+        return f"The item {self.key!r} of {self.table} is damaged: {self.attribute}."
 
 
 class LocalEngineFailed(DynamoError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.cache import never_cache
 
 from dynamo.cache import CacheItem
@@ -33,3 +34,16 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def livez(request: HttpRequest) -> HttpResponse:
     """200 `ok`: this process answers. Touches nothing."""
     return HttpResponse("ok\n", content_type="text/plain")
+
+
+class HealthMiddleware(MiddlewareMixin):
+    """Answers `/healthz` and `/livez` before anything else does.
+
+    Load balancers ask by address and without TLS: neither the allowed hosts nor the redirect to
+    https concern them.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        """The answer to a probe; None for every other request."""
+        probe = {"/healthz": healthz, "/livez": livez}.get(request.path_info)
+        return probe(request) if probe else None

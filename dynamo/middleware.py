@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
-from dynamo.deadline import within
+from dynamo.deadline import page
 from dynamo.exceptions import TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
@@ -32,12 +32,12 @@ class AvailabilityMiddleware(MiddlewareMixin):
         """Answer `request` within the page's deadline."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
-        with within(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS):
             return self.get_response(request)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer `request` within the page's deadline, asynchronously."""
-        with within(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS):
             return await cast(Awaitable[HttpResponseBase], self.get_response(request))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:

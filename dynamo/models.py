@@ -15,10 +15,12 @@ from django.conf import settings
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
+from pynamodb.exceptions import AttributeDeserializationError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
 from dynamo.client import send
+from dynamo.exceptions import DamagedItem
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 PARTITION_KEY_MAX_BYTES = 2048
@@ -76,8 +78,16 @@ class Model(PynamoModel):
 
     @classmethod
     def from_raw_data(cls, data: Item) -> Self:
-        """The object for an item as on the wire."""
-        item = super().from_raw_data(data)
+        """The object for an item as on the wire.
+
+        Raises:
+            DamagedItem: a value is not of its attribute's type.
+        """
+        try:
+            item = super().from_raw_data(data)
+        except (AttributeDeserializationError, ValueError) as error:
+            key = data.get(cls.key_attribute_names()[0], {})
+            raise DamagedItem(cls.table(), str(next(iter(key.values()), "")), str(error)) from error
         item.stored = data
         return item
 
@@ -107,6 +117,10 @@ class Model(PynamoModel):
     def batch_write(cls, *args: Any, **kwargs: Any) -> Any:
         """Refused: it puts whole items, unconditionally."""
         raise TypeError("Write many items by dynamo.batches.write_batches.")
+
+    def delete(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: it would leave the item's guards behind."""
+        raise TypeError("Items are deleted by a transaction, with what belongs to them.")
 
     def save(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: a whole item is never put over what another may have written meanwhile."""

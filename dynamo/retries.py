@@ -18,7 +18,9 @@ from botocore.exceptions import (
     ChecksumError,
     ClientError,
     ConnectionError,
+    CredentialRetrievalError,
     HTTPClientError,
+    MetadataRetrievalError,
     SSLError,
 )
 from botocore.parsers import ResponseParserError
@@ -68,6 +70,9 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
     """Judge one failed attempt."""
     if isinstance(error, ClientError):
         return _fault_of_answer(error)
+    # Credentials come by the network too, and nothing was sent without them.
+    if isinstance(error, (CredentialRetrievalError, MetadataRetrievalError)):
+        return Fault.NOT_DONE
     # TLS can break while the reply is read, though botocore counts it among failures to connect.
     if isinstance(error, ConnectionError) and not isinstance(error, SSLError):
         return Fault.NOT_DONE

@@ -125,6 +125,8 @@ class UniqueAttributes(Generic[M]):
         try:
             key = self.key(name, value)
             guard = self.guard_model.get(key)
+            if not guard.owner:
+                raise self.model.DoesNotExist
             item: M = self.model.get(guard.owner)
         except (ValueError, self.guard_model.DoesNotExist):
             raise self.model.DoesNotExist from None

@@ -6,8 +6,10 @@ site must not start on such a guess.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -23,23 +25,22 @@ class Environment:
     """Reads variables and collects what is wrong with them; `stop_if_wrong` says it and ends."""
 
     def __init__(self) -> None:
-        self._env = environ.Env()
         self._wrong: list[str] = []
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """on, true, yes, 1 — or off, false, no, 0."""
-        text = self._env.str(name, default="on" if default else "off").strip().lower()
+        text = _raw(name, "on" if default else "off").lower()
         if text not in _TRUE | _FALSE:
-            self._complain(name, "is neither on nor off")
+            self.complain(name, "is neither on nor off")
         return text in _TRUE
 
     def text(
         self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
     ) -> str:
         """A string; `check` says what is wrong with it, or nothing."""
-        value: str = self._env.str(name, default=default).strip()
+        value = _raw(name, default)
         if value and check and (wrong := check(value)):
-            self._complain(name, wrong)
+            self.complain(name, wrong)
         return value
 
     def required(
@@ -48,39 +49,36 @@ class Environment:
         """A string that must be there where it is `needed`."""
         value = self.text(name, check=check)
         if needed and not value:
-            self._complain(name, "is not set")
+            self.complain(name, "is not set")
         return value
 
     def names(self, name: str, *, check: Callable[[str], str] | None = None) -> list[str]:
         """A comma-separated list."""
-        values = [value.strip() for value in self._env.list(name, default=[]) if value.strip()]
+        values = [value.strip() for value in _raw(name, "").split(",") if value.strip()]
         for value in values:
             if check and (wrong := check(value)):
-                self._complain(name, wrong)
+                self.complain(name, wrong)
         return values
 
     def number(self, name: str, *, default: int) -> int:
         """A positive whole number."""
-        text = self._env.str(name, default=str(default)).strip()
+        text = _raw(name, str(default))
         if not (text.isascii() and text.isdigit() and int(text) > 0):
-            self._complain(name, "is not a positive whole number")
+            self.complain(name, "is not a positive whole number")
             return default
         return int(text)
 
     def email(self, name: str, *, default: str) -> dict[str, Any]:
         """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
         try:
-            return dict(self._env.email_url(name, default=default))
+            return dict(environ.Env.email_url_config(_raw(name, default)))
         except (KeyError, ValueError, environ.ImproperlyConfigured):
-            self._complain(name, "is no mail URL such as smtp+tls://user:password@host:587")
+            self.complain(name, "is no mail URL such as smtp+tls://user:password@host:587")
             return {}
 
-    def _complain(self, name: str, wrong: str) -> None:
-        self._wrong.append(f"{name} {wrong}")
-
     def complain(self, name: str, wrong: str) -> None:
-        """Add a finding of the caller's own."""
-        self._complain(name, wrong)
+        """Note what is wrong with a variable."""
+        self._wrong.append(f"{name} {wrong}")
 
     def stop_if_wrong(self) -> None:
         """End the start with one line where anything was wrong.
@@ -90,6 +88,21 @@ class Environment:
         """
         if self._wrong:
             raise SystemExit(f"The site cannot start: {'; '.join(self._wrong)}.")
+
+
+def _raw(name: str, default: str) -> str:
+    # Not through environ.Env, which takes a leading $ for the name of another variable: one in
+    # fifty of the keys that Django draws begins with it.
+    return os.environ.get(name, default).strip()
+
+
+def read_file(path: Path) -> None:
+    """Let the `.env` at `path` fill in what the environment does not say; ends the start if it
+    cannot be read."""
+    try:
+        environ.Env.read_env(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"The site cannot start: {path.name} cannot be read: {error}.") from error
 
 
 def is_host(value: str) -> str:

@@ -6,15 +6,14 @@ import re
 from pathlib import Path
 
 import botocore.session
-import environ
 import phonenumbers
 from botocore.exceptions import BotoCoreError
 
-from project.environment import Environment, is_host, is_origin, is_region, is_url
+from project.environment import Environment, is_host, is_origin, is_region, is_url, read_file
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-environ.Env.read_env(BASE_DIR / ".env")
+read_file(BASE_DIR / ".env")
 env = Environment()
 
 
@@ -59,12 +58,10 @@ def _region_of_profile() -> str:
 AWS_REGION = (
     env.text("AWS_REGION", check=is_region)
     or env.text("AWS_DEFAULT_REGION", check=is_region)
-    or _region_of_profile()
+    or ("us-east-1" if DEBUG else _region_of_profile())
 )
 if PRODUCTION and not AWS_REGION:
     env.complain("AWS_REGION", "is not set")
-if DEBUG and not AWS_REGION:
-    AWS_REGION = "us-east-1"
 _endpoint = env.text("AWS_ENDPOINT_URL_DYNAMODB", check=is_url) or env.text(
     "AWS_ENDPOINT_URL", check=is_url
 )
@@ -82,12 +79,12 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.forms",
 ]
 
 MIDDLEWARE = [
+    "dynamo.health.HealthMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -180,8 +177,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 
 if PRODUCTION:
     SECURE_SSL_REDIRECT = True
-    # Health checks come from inside, without TLS.
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^livez$"]
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True

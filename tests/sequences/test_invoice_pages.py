@@ -497,8 +497,8 @@ def test_a_form_that_was_open_for_almost_a_day_is_issued(client: Client, ann: Us
         "x",
         "a:b:c",
         "5b0a5ddc-36a9-4b58-8ce5-3e6c1a2d3c4f",
-        drawn(timedelta(hours=24, minutes=1)),
-        signing.TimestampSigner(salt="accounts.signup").sign("x"),
+        pytest.param(drawn(timedelta(hours=24, minutes=1)), id="too old"),
+        pytest.param(signing.TimestampSigner(salt="accounts.signup").sign("x"), id="another's"),
         "\x00",
     ],
 )
