@@ -73,7 +73,7 @@ def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
         FaultProxy(engine_url) as proxy,
         through(proxy),
     ):
-        patch.setattr(client, "READ_SECONDS", 0.3)
+        patch.setattr(client, "READ_SECONDS", 0.6)
         yield proxy
 
 

