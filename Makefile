@@ -22,7 +22,7 @@ run: install .env
 	@exec $(BIN)/python manage.py runserver 127.0.0.1:$(or $(PORT),8000)
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --cov
+	$(BIN)/pytest -n 4 --dist worksteal -m "not slow" --cov
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"

@@ -83,7 +83,7 @@ class User(DjangoUser, Model):
 
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read."""
-        if not self.version:
+        if "version" not in self.stored:
             unversioned: Condition = User.pk.exists() & User.version.does_not_exist()
             return unversioned
         same: Condition = User.version == self.version

@@ -108,7 +108,12 @@ def stop() -> bool:
     """
     with _locked():
         last = _last_started()
-        return last is not None and _end(last)
+        ended = last is not None and _end(last)
+        while last is not None and ended and last.pid in _children:
+            # Its command line goes before its last thread does; only then can it be reaped.
+            _reap(last.pid)
+            time.sleep(POLL_SECONDS)
+        return ended
 
 
 @contextmanager

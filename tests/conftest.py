@@ -92,7 +92,7 @@ def proxy(_modules_proxy: FaultProxy, engine: str) -> Iterator[FaultProxy]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     """How many seconds an operation is repeated in this test."""
     client.client()  # made now, as that takes its time
-    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     return deadline.OPERATION_SECONDS
 
 

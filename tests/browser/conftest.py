@@ -23,8 +23,10 @@ QUIET = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    # Not for the session: while Playwright runs, its event loop makes Django's commands, which
+    # other modules call in this thread, believe that they are called from asynchronous code.
     with sync_playwright() as playwright:
         program = _chromium(playwright)
         browser = playwright.chromium.launch(executable_path=program, args=QUIET)

@@ -124,6 +124,7 @@ def test_a_killed_engine_comes_back_on_its_port_with_the_data() -> None:
     with socket.create_connection((engine.HOST, first.port)):  # a web process that stays connected
         put("kept")
         os.kill(first.pid, signal.SIGKILL)
+        until(lambda: state_of(first.pid)[:1] in {"", "Z"})
         assert engine.endpoint() == first.endpoint
     assert stored() == {"kept"}
 
