@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-slow lint install constraints
+.PHONY: run test test-slow engines lint install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -26,6 +26,13 @@ test: lint
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"
+
+# The suite on the other engines, whose known faults the tests name.
+engines: install
+	for engine in ministack moto; do \
+		$(BIN)/pytest -n 4 --dist worksteal --engine=$$engine \
+			-m "not storm and not browser and not slow" || exit 1; \
+	done
 
 lint: install
 	$(BIN)/ruff check .

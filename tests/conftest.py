@@ -71,10 +71,11 @@ def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
     with (
         pytest.MonkeyPatch.context() as patch,
         FaultProxy(engine_url) as proxy,
-        through(proxy),
     ):
+        # Before the client is made: that is when it is told how long to wait.
         patch.setattr(client, "READ_SECONDS", 0.6)
-        yield proxy
+        with through(proxy):
+            yield proxy
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ FAULTS: dict[str, Fault] = {
     "unavailable": Answer(503, "ServiceUnavailable"),
     "closed before": CloseBefore(),
     "reply lost": DropReply(),
-    "timed out": Delay(0.6),
+    "timed out": Delay(2),
 }
 
 
