@@ -6,28 +6,17 @@ as well.
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
-from django.core import signing
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from accounts import values
 from accounts.models import User
-
-#: How long a sign-up form may lie open.
-REQUEST_ID_SECONDS = 24 * 60 * 60
-
-_signer = signing.TimestampSigner(salt="accounts.signup")
-
-
-def new_request_id() -> str:
-    """A request id for one registration, signed, so that only the server draws them."""
-    return _signer.sign(str(uuid.uuid4()))
+from dynamo.requestids import RequestIdForm
 
 
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
@@ -117,24 +106,15 @@ class AccountForm(forms.Form):
         return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
 
 
-class SignUpForm(SetPasswordMixin, AccountForm):
+class SignUpForm(SetPasswordMixin, AccountForm, RequestIdForm):
     """An account, its password, and the request id that names this registration."""
 
     password1, password2 = SetPasswordMixin.create_password_fields()
-    request_id = forms.CharField(widget=forms.HiddenInput, required=False)
-
-    def clean_request_id(self) -> str:
-        """The request id without its signature."""
-        try:
-            return _signer.unsign(self.cleaned_data["request_id"], max_age=REQUEST_ID_SECONDS)
-        except signing.BadSignature as error:
-            raise ValidationError(
-                _(
-                    "This form was open for more than a day, or did not come from this site. "
-                    "Enter the password again and send it once more."
-                ),
-                code="request_id",
-            ) from error
+    request_id_salt = "accounts.signup"
+    request_id_refused = _(
+        "This form was open for more than a day, or did not come from this site. "
+        "Enter the password again and send it once more."
+    )
 
     def clean(self) -> dict[str, Any]:
         """Check the passwords by Django's own rules, against the values beside them."""
@@ -147,12 +127,6 @@ class SignUpForm(SetPasswordMixin, AccountForm):
             )
         )
         return self.cleaned_data
-
-    def renew_request_id(self) -> None:
-        """Let the form, shown again, name a new registration."""
-        data = dict(self.data.items())
-        data["request_id"] = new_request_id()
-        self.data = data
 
 
 class ProfileForm(forms.Form):

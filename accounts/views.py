@@ -36,7 +36,6 @@ from accounts.forms import (
     SignInForm,
     SignUpForm,
     UsernameChangeForm,
-    new_request_id,
 )
 from accounts.models import User
 from accounts.values import readable_phone_number
@@ -114,7 +113,7 @@ class SignUpView(FormPageMixin, FormView):
 
     def get_initial(self) -> dict[str, Any]:
         """A request id of this form's own."""
-        return {"request_id": new_request_id()}
+        return {"request_id": SignUpForm.new_request_id()}
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         """Register; the same form sent again finds its account and signs in as before."""

@@ -22,11 +22,15 @@ Command = Callable[[int, int], list[str]]
 
 @dataclass(frozen=True)
 class Contender:
-    """Somebody who does the same job. `env` is added to the worker's environment."""
+    """Somebody who does the same job. `env` is added to the worker's environment.
+
+    `share` is its part of the operations: less than 1 for one so slow that its runs took minutes.
+    """
 
     name: str
     command: Command
     env: dict[str, str]
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ def compare(
         for load in loads:
             for contender in order:
                 sys.stderr.write(f"round {number + 1}: {load} {contender.name}\n")
-                result = measure(contender, load, operations(load))
+                count = int(operations(load) * contender.share)
+                result = measure(contender, load, count)
                 runs.setdefault((contender.name, load), []).append(result)
     return {key: _median(results) for key, results in runs.items()}
 

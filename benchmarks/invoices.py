@@ -51,7 +51,7 @@ def main() -> None:
         contenders = [
             Contender("ours, with request guards", site_worker("ours"), site),
             Contender("ours, without", site_worker("ours_without_guards"), site),
-            Contender("plain transaction with retry", site_worker("plain_transaction"), site),
+            Contender("plain transaction with retry", site_worker("plain_transaction"), site, 0.1),
             Contender("django-sequences, PostgreSQL", postgres_worker(python, "invoice"), postgres),
         ]
         results = compare(contenders, LOADS, operations, rounds)

@@ -64,13 +64,18 @@ class ConditionFailed(DynamoError):
     """The condition of a single write was false, so nothing was written.
 
     `repeated` is true where an earlier attempt of the same write may have arrived: what made the
-    condition false may then be our own work, and the caller looks.
+    condition false may then be our own work, and the caller looks. `stored` is the item as it
+    stands, where the request asked for it (`ReturnValuesOnConditionCheckFailure` = ALL_OLD) and
+    there is one.
     """
 
-    def __init__(self, operation: str, *, repeated: bool) -> None:
+    def __init__(
+        self, operation: str, *, repeated: bool, stored: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(operation)
         self.operation = operation
         self.repeated = repeated
+        self.stored = stored
 
 
 @dataclass(frozen=True)

@@ -80,15 +80,20 @@ class Combiner(Generic[Key, Ask, Answer]):
 
     `fits(asks)` says how many of `asks`, from the front, go into one request (at least one). It
     must be quick, and not wait: others wait for it.
+
+    `prepare(key)`, where it is given, is called by the one who sends before it gathers the others:
+    whoever comes while it waits shares the request. What it raises counts as raised by `serve`.
     """
 
     def __init__(
         self,
         serve: Callable[[Key, list[Ask]], Sequence[Answer | Exception]],
         fits: Callable[[list[Ask]], int] = len,
+        prepare: Callable[[Key], None] | None = None,
     ) -> None:
         self._serve = serve
         self._fits = fits
+        self._prepare = prepare
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
@@ -146,8 +151,10 @@ class Combiner(Generic[Key, Ask, Answer]):
             # Woken without a reason, as its waker was interrupted: it waits on.
 
     def _send(self, key: Key, leader: _Caller[Ask, Answer]) -> None:
-        group = self._group(key, leader)
         with within(leader.ends_at - time.monotonic()):
+            if self._prepare is not None:
+                self._prepare(key)
+            group = self._group(key, leader)
             outcomes = self._serve(key, [caller.ask for caller in group])
         for caller, outcome in zip(group, outcomes, strict=True):
             caller.outcome = outcome

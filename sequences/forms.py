@@ -7,23 +7,19 @@ well.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from django import forms
-from django.core import signing
 from django.core.exceptions import ValidationError
 from django.forms.formsets import BaseFormSet
 from django.utils.translation import gettext_lazy as _
 
+from dynamo.requestids import RequestIdForm
 from sequences import rules
 from sequences.amounts import Line
 from sequences.invoices import Draft, Invoice, Party
 from sequences.money import currency_choices
-
-#: How long an invoice form may lie open.
-REQUEST_ID_SECONDS = 24 * 60 * 60
 
 DEFAULT_CURRENCY = "EUR"
 DEFAULT_QUANTITY = "1"
@@ -37,13 +33,6 @@ FIRST_YEAR, LAST_YEAR = 1000, 9999
 LAST_NUMBER = 10**15
 
 _PREFIX = "lines"
-
-_signer = signing.TimestampSigner(salt="sequences.invoice")
-
-
-def new_request_id() -> str:
-    """A request id for one invoice, signed, so that only the server draws them."""
-    return _signer.sign(str(uuid.uuid4()))
 
 
 class RuledField(forms.CharField):
@@ -133,7 +122,7 @@ LineFormSet = forms.formset_factory(
 )
 
 
-class InvoiceForm(forms.Form):
+class InvoiceForm(RequestIdForm):
     """An invoice to be issued; `lines` is the formset of its lines."""
 
     customer_name = _ruled(
@@ -159,7 +148,12 @@ class InvoiceForm(forms.Form):
         attrs={"rows": 2},
         help_text=_("Printed below the total: when and how to pay, for example."),
     )
-    request_id = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    request_id_salt = "sequences.invoice"
+    request_id_refused = _(
+        "This form was open for more than a day, or did not come from this site. "
+        "Nothing was issued; if you have not sent it before, send it once more."
+    )
 
     def __init__(
         self, *args: Any, seller: Party, lines: list[dict[str, Any]] | None = None, **kwargs: Any
@@ -176,19 +170,6 @@ class InvoiceForm(forms.Form):
         note = own.pop("note")
         lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
         return [*own.values(), *lines, note]
-
-    def clean_request_id(self) -> str:
-        """The request id without its signature."""
-        try:
-            return _signer.unsign(self.cleaned_data["request_id"], max_age=REQUEST_ID_SECONDS)
-        except signing.BadSignature as error:
-            raise ValidationError(
-                _(
-                    "This form was open for more than a day, or did not come from this site. "
-                    "Nothing was issued; if you have not sent it before, send it once more."
-                ),
-                code="request_id",
-            ) from error
 
     def clean(self) -> dict[str, Any]:
         """Check the seller and the lines, each by itself and together."""
@@ -209,12 +190,6 @@ class InvoiceForm(forms.Form):
             currency=values["currency"],
             note=values["note"],
         )
-
-    def renew_request_id(self) -> None:
-        """Let the form, shown again, name a new invoice."""
-        data = dict(self.data.items())
-        data["request_id"] = new_request_id()
-        self.data = data
 
     @property
     def is_full(self) -> bool:

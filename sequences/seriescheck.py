@@ -14,8 +14,8 @@ from typing import Any
 
 from dynamo.models import Item
 from dynamo.transaction import read_together
+from sequences.heads import counted
 from sequences.invoices import invoice_of_guard, request_guard_key
-from sequences.issuing import counted
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
 
 #: How many of each kind of finding are listed and confirmed; of the rest only the number is told.

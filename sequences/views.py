@@ -46,7 +46,6 @@ from sequences.forms import (
     VoidForm,
     blank_line_after,
     line_values_of,
-    new_request_id,
     typed_lines,
     typed_values,
     values_of,
@@ -199,7 +198,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         if label := request.GET.get("from"):
             model = self.find(label)
             values, lines = values_of(model), line_values_of(model)
-        return self.show({**values, "request_id": new_request_id()}, lines)
+        return self.show({**values, "request_id": InvoiceForm.new_request_id()}, lines)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line more or less."""

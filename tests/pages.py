@@ -13,7 +13,7 @@ from django.core import signing
 from django.http import HttpResponse
 from django.test import Client
 
-from accounts.forms import new_request_id
+from accounts.forms import SignUpForm
 from accounts.models import User
 from dynamo.cache import CacheItem
 from dynamo.client import send
@@ -113,7 +113,7 @@ def request_id_drawn(ago: timedelta) -> str:
     drawn_at = signing.time.time() - ago.total_seconds()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signing.time, "time", lambda: drawn_at)
-        return new_request_id()
+        return SignUpForm.new_request_id()
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client import send
 from sequences.amounts import Line
-from sequences.forms import new_request_id
+from sequences.forms import InvoiceForm
+from sequences.heads import counter_key
 from sequences.invoices import Draft, Invoice, Party
-from sequences.issuing import counter_key, issue
+from sequences.issuing import issue
 from sequences.models import Counter, InvoiceItem
 from sequences.money import readable_amount
 from sequences.records import all_invoices
@@ -66,7 +67,7 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
     """The form as a visitor sends it."""
     return {
         **HEAD,
-        "request_id": new_request_id(),
+        "request_id": InvoiceForm.new_request_id(),
         "lines-TOTAL_FORMS": str(len(lines)),
         "lines-INITIAL_FORMS": "0",
         **{
@@ -481,7 +482,7 @@ def drawn(ago: timedelta) -> str:
     drawn_at = signing.time.time() - ago.total_seconds()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signing.time, "time", lambda: drawn_at)
-        return new_request_id()
+        return InvoiceForm.new_request_id()
 
 
 def test_a_form_that_was_open_for_almost_a_day_is_issued(client: Client, ann: User) -> None:

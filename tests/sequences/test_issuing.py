@@ -17,7 +17,7 @@ from accounts.services import delete
 from dynamo.client import send
 from dynamo.exceptions import Rejected
 from dynamo.signals import request_sent
-from sequences import issuing
+from sequences import heads, issuing
 from sequences.exceptions import (
     AlreadyVoided,
     DamagedSeries,
@@ -26,6 +26,7 @@ from sequences.exceptions import (
     RequestIdReused,
     UnknownInvoice,
 )
+from sequences.heads import Head, Known
 from sequences.invoices import Invoice
 from sequences.issuing import VOIDING_BYTES, issue
 from sequences.models import InvoiceItem
@@ -165,7 +166,7 @@ def test_a_date_before_the_last_one_is_refused_and_burns_no_number(account: str)
 
 def test_a_date_that_another_process_passed_is_refused(account: str) -> None:
     issued(account)
-    issuing._heads.put(series(account), issuing._Head(1, date(2026, 1, 1)))
+    issuing._heads.put(series(account), Known(Head(1, date(2026, 1, 1))))
     put_invoice(stored_invoices(account)[0], number={"N": "2"})
     put_counter(account, 2, "2026-03-15")
 
@@ -196,6 +197,52 @@ def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
     assert_whole(account, 2)
+
+
+# Two processes on one series ----------------------------------------------------------------------
+
+
+def overtaken(account: str) -> None:
+    """Issue two, the second of them after another process did."""
+    issued(account)
+    stale = issuing._heads.get(series(account))
+    issued(account)
+    assert stale
+    issuing._heads.put(series(account), stale)
+    issued(account)
+
+
+def test_a_process_that_was_overtaken_looks_how_far_the_series_is_before_its_next_group(
+    account: str, requests_sent: Requests
+) -> None:
+    overtaken(account)
+    requests_sent.clear()
+
+    assert issued(account).number == 4
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
+
+
+def test_a_process_that_looks_first_is_not_refused_for_what_a_rival_issued(
+    account: str, requests_sent: Requests
+) -> None:
+    overtaken(account)
+    put_invoice(stored_invoices(account)[0], number={"N": "4"})
+    put_counter(account, 4)
+    requests_sent.clear()
+
+    assert issued(account).number == 5
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
+
+
+def test_when_the_rivalry_is_over_issuing_costs_one_request_again(
+    account: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heads, "RIVALRY_SECONDS", 0.0)
+    overtaken(account)
+    requests_sent.clear()
+
+    assert issued(account).number == 4
+    assert requests_sent.operations == ["TransactWriteItems"]
 
 
 # One request, one invoice ------------------------------------------------------------------------
@@ -363,7 +410,7 @@ def test_a_counter_that_another_process_moved_costs_one_refusal(
 ) -> None:
     issued(account)
     issued(account)
-    issuing._heads.put(series(account), issuing._Head(1, DAY))
+    issuing._heads.put(series(account), Known(Head(1, DAY)))
     requests_sent.clear()
 
     assert issued(account).number == 3
@@ -373,7 +420,7 @@ def test_a_counter_that_another_process_moved_costs_one_refusal(
 def test_series_that_were_not_used_for_long_are_forgotten(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuing, "REMEMBERED_SERIES", 2)
+    monkeypatch.setattr(heads, "REMEMBERED_SERIES", 2)
     for each in (account, new_account(), new_account()):
         issued(each)
 
