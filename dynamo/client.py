@@ -128,7 +128,8 @@ def send(
         TransactionCancelled: conditions of a transaction were false, and no reason was passing.
         TableMissing: a table is not there.
         Rejected: DynamoDB will not do this, now or later.
-        Unavailable: no usable answer before the deadline.
+        Unavailable: no usable answer before the deadline; or the first answer was lost, and the
+            repetition of the write was rejected.
     """
     if page_is_over():
         raise Unavailable(operation, "the page's time is over")
@@ -143,7 +144,7 @@ def send(
         except (BotoCoreError, ClientError) as error:
             fault = fault_of(error)
             if fault is Fault.FINAL:
-                raise _final(operation, error, repeated=maybe_done) from error
+                raise _final(operation, error, maybe_done=maybe_done) from error
             maybe_done = maybe_done or fault is Fault.MAYBE_DONE
             pause = pause_seconds(attempt)
             out_of_time = time.monotonic() + pause > ends_at
@@ -185,15 +186,19 @@ def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
-def _final(operation: str, error: BotoCoreError | ClientError, *, repeated: bool) -> DynamoError:
-    if not isinstance(error, ClientError):
-        return Rejected(operation, type(error).__name__, str(error))
-    code = error.response.get("Error", {}).get("Code", "Unknown")
-    message = error.response.get("Error", {}).get("Message", "")
-    if code == "ConditionalCheckFailedException":
-        return ConditionFailed(operation, repeated=repeated, stored=_stored(error))
-    if code == "TransactionCanceledException":
+def _final(operation: str, error: BotoCoreError | ClientError, *, maybe_done: bool) -> DynamoError:
+    if isinstance(error, ClientError):
+        code = error.response.get("Error", {}).get("Code", "Unknown")
+        message = error.response.get("Error", {}).get("Message", "")
+    else:
+        code, message = type(error).__name__, str(error)
+    if isinstance(error, ClientError) and code == "ConditionalCheckFailedException":
+        return ConditionFailed(operation, repeated=maybe_done, stored=_stored(error))
+    if isinstance(error, ClientError) and code == "TransactionCanceledException":
         return TransactionCancelled(operation, _reasons(error))
+    if maybe_done and not is_read(operation):
+        # It refuses this attempt (its credentials ran out, say) and tells nothing of the first.
+        return Unavailable(operation, code, maybe_written=True)
     if code == "ResourceNotFoundException":
         return TableMissing(operation, code, message)
     return Rejected(operation, code, message)

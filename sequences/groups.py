@@ -100,8 +100,9 @@ class Group:
         """Tell the callers whose request id is stored already what it issued."""
         for ask in self._asks:
             refusal = self._write.refusal_of(ask)
-            if refusal and refusal.stored:
-                ask.outcome = _issued_before(ask, refusal.stored)
+            guard = refusal and (refusal.stored or _read_guard(ask))
+            if guard:
+                ask.outcome = _issued_before(ask, guard)
 
     def true_head(self) -> Head | None:
         """How far the series really is, where that refused the group.
@@ -153,10 +154,14 @@ def next_group(asks: list[Ask], head: Head) -> list[Ask]:
 
 def _outcome_of_early(ask: Ask, head: Head) -> Invoice | Exception:
     if ask.guarded:
-        guard = _read(request_guard_key(ask.invoice.account, ask.invoice.request_id), 0)
+        guard = _read_guard(ask)
         if guard:
             return _issued_before(ask, guard)
     return DateTooEarly(ask.invoice.issued_at, head.issued_at)
+
+
+def _read_guard(ask: Ask) -> Item | None:
+    return _read(request_guard_key(ask.invoice.account, ask.invoice.request_id), 0)
 
 
 def _issued_before(ask: Ask, guard: Item) -> Invoice | Exception:

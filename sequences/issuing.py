@@ -24,9 +24,9 @@ from datetime import date
 from django.utils import timezone
 
 from dynamo.deadline import operation_ends_at
-from dynamo.exceptions import Rejected, TableMissing, Unavailable
+from dynamo.exceptions import DynamoError, Rejected, TableMissing, Unavailable
 from sequences.combining import Combiner
-from sequences.exceptions import DateTooEarly, InvoiceTooLarge
+from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
 from sequences.invoices import Draft, Invoice, Party, draw_up, to_item
@@ -85,14 +85,13 @@ def issue(
         ask = Ask(invoice, draft.digest(), size_bytes, guarded)
         try:
             return _combiner(invoice.series, ask)
-        except Unavailable:
-            # It failed for the others, after this one's invoice was stored.
+        except (DynamoError, SequenceError) as error:
             if isinstance(ask.outcome, Invoice):
+                # It failed for the others, after this one's invoice was stored.
                 return ask.outcome
-            raise
-        except DateTooEarly:
             # Midnight may have passed between the look at the clock and the series' next invoice.
-            if draft.issued_on or today == _today():
+            late = isinstance(error, DateTooEarly) and not draft.issued_on and today != _today()
+            if not late:
                 raise
 
 
@@ -119,6 +118,8 @@ def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception]:
     collisions = 0
     at_most = most = len(asks)
     while left := next_group(asks, known.head)[:at_most]:
+        if time.monotonic() > ends_at:
+            raise Unavailable("TransactWriteItems", "the series is contended")
         group = Group(series, known.head, left)
         began = time.monotonic()
         try:
@@ -147,9 +148,7 @@ def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception]:
             if collisions > 1:
                 # A smaller group is sooner there than the rival's next one.
                 at_most = max(1, at_most // 2)
-            if time.monotonic() + pause > ends_at:
-                raise Unavailable("TransactWriteItems", "the series is contended")
-            time.sleep(pause)
+            time.sleep(max(0.0, min(pause, ends_at - time.monotonic())))
     _heads.put(series, known)
     return [ask.outcome for ask in asks if ask.outcome is not None]
 

@@ -249,6 +249,82 @@ def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
     assert_whole(account, int(counter["currentValue"]["N"]))
 
 
+def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was_rejected(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", Delay(0.2))
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    def attempt(number: int) -> Any:
+        time.sleep(0.05 if number else 0)
+        try:
+            return issued(account, guarded=False).number
+        except Unavailable as error:
+            return error.maybe_written
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(attempt, range(4)))
+
+    assert outcomes == [2, True, True, True]
+    assert_whole(account, 5)
+
+
+def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(
+    account: str, proxy: FaultProxy
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    with pytest.raises(Unavailable) as failed:
+        issued(account, request_id="a")
+
+    assert failed.value.maybe_written
+    assert issued(account, request_id="a").number == 1
+    assert_whole(account, 1)
+
+
+def test_who_is_stored_gets_its_invoice_though_its_companions_fail(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", Delay(0.2))
+    # The group of three is rejected, so each goes alone: the leader, then one that finds no table.
+    proxy.plan("TransactWriteItems", Answer(400, "ValidationException"))
+    proxy.plan("TransactWriteItems", Delay(0))
+    proxy.plan("TransactWriteItems", Answer(400, "ResourceNotFoundException"))
+
+    def attempt(number: int) -> int:
+        time.sleep(number / 20)
+        return issued(account, request_id=str(number)).number
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = list(pool.map(attempt, range(4)))
+
+    assert sorted(numbers) == [2, 3, 4, 5]
+    assert_whole(account, 5)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_refusal_that_shows_no_item_does_not_loop_past_the_deadline(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    refused = Answer(
+        400,
+        "TransactionCanceledException",
+        reasons=["None", "None", "ConditionalCheckFailed"],
+    )
+    proxy.plan("TransactWriteItems", refused, 100_000)
+
+    with pytest.raises(Unavailable):
+        issued(account, request_id="a")
+
+    proxy.forget()
+    assert issued(account, request_id="a").number == 2
+
+
 def test_voiding_whose_reply_is_lost_succeeds(account: str, proxy: FaultProxy) -> None:
     invoice = issued(account)
     proxy.plan("UpdateItem", DropReply())
