@@ -16,7 +16,13 @@ from pathlib import Path
 from tests import engines
 
 ROOT = Path(__file__).resolve().parent.parent
-PEER_PACKAGES = ["django>=5.2,<5.3", "django-sequences==3.1", "psycopg[binary]>=3.2"]
+PEER_PACKAGES = [
+    "boto3>=1.43,<2",
+    "django>=5.2,<5.3",
+    "django-sequences==3.1",
+    "psycopg[binary]>=3.2",
+    "python-dynamodb-lock==0.9.1",
+]
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 #: PostgreSQL refuses to run as root; Debian's package makes this user.
 POSTGRES_USER = "postgres"
@@ -80,13 +86,25 @@ def _postgres_programs() -> Path:
 
 
 def peer_python() -> str:
-    """A Python with django-sequences in it, apart from the project's; made on first use."""
+    """A Python with the peers in it, apart from the project's; made on first use."""
     folder = ROOT / "var" / "peers"
     python = folder / "bin" / "python"
+    installed = folder / "installed"
     if not python.exists():
         venv.create(folder, with_pip=True)
+    if not installed.exists() or installed.read_text().split("\n") != PEER_PACKAGES:
         _run([str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES])
+        installed.write_text("\n".join(PEER_PACKAGES))
     return str(python)
+
+
+def aws_cli() -> str:
+    """The command `aws`, in the same Python; installed on first use."""
+    python = Path(peer_python())
+    program = python.with_name("aws")
+    if not program.exists():
+        _run([str(python), "-m", "pip", "install", "--quiet", "awscli>=1.40,<2"])
+    return str(program)
 
 
 def _run(command: list[str]) -> None:

@@ -1,22 +1,37 @@
 """The tables as a CloudFormation template, for those who make theirs that way.
 
+An app that needs more than tables says so: the attribute `cloudformation` of its AppConfig is a
+`Part`, sections of the template with what it adds to each.
+
 Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from django.apps import apps
 
 from dynamo.tables import Table
 
+Part = Mapping[str, Mapping[str, Any]]
+"""Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids."""
 
-def template(tables: Iterable[Table]) -> dict[str, Any]:
-    """The template of `tables`, ready for `json.dumps`; costs no request.
+
+def parts_of_apps() -> list[Part]:
+    """What the installed apps add to the template."""
+    parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
+    return [part for part in parts if part]
+
+
+def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, Any]:
+    """The template of `tables` and `parts`, ready for `json.dumps`; costs no request.
 
     A table outlives its stack, and its removal from the template: accounts are in there.
     """
+    sections: dict[str, dict[str, Any]] = {"Parameters": {}, "Conditions": {}}
     resources: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
     for table in tables:
@@ -29,12 +44,14 @@ def template(tables: Iterable[Table]) -> dict[str, Any]:
         }
         outputs[f"{logical_id}Name"] = {"Value": {"Ref": logical_id}}
         outputs[f"{logical_id}Arn"] = {"Value": {"Fn::GetAtt": [logical_id, "Arn"]}}
+    sections |= {"Resources": resources, "Outputs": outputs}
+    for part in parts:
+        for section, entries in part.items():
+            sections[section].update(entries)
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "The DynamoDB tables of the site, printed by manage.py cloudformation",
-        "Resources": resources,
-        "Outputs": outputs,
-    }
+    } | {name: entries for name, entries in sections.items() if entries}
 
 
 def _properties(table: Table) -> dict[str, Any]:

@@ -73,7 +73,9 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
 INSTALLED_APPS = [
     "accounts",
+    "uploads",
     "sequences",
+    "locks",
     "dynamo",
     "django.contrib.auth",
     "django.contrib.contenttypes",

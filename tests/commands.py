@@ -8,6 +8,7 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -62,6 +63,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     `typed` are pairs of a prompt and the line that is typed when it stands there.
     """
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(ours, (24, 100))
     process = subprocess.Popen(
         [sys.executable, "-c", _ON_A_TERMINAL, sys.executable, "manage.py", *arguments],
         stdin=theirs,

@@ -182,7 +182,7 @@ class FaultProxy:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
-        handler = type("Handler", (_Handler,), {"proxy": self})
+        handler = type("Handler", (self._handler(),), {"proxy": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(
@@ -205,6 +205,9 @@ class FaultProxy:
             for connection in self._open:
                 _shut(connection)
 
+    def _handler(self) -> type[Handler]:
+        return Handler
+
     def _fault_for(self, seen: Seen) -> Fault | None:
         with self._lock:
             self.seen.append(seen)
@@ -214,10 +217,12 @@ class FaultProxy:
                     return plan.fault
         return None
 
-    def _forward(self, path: str, headers: dict[str, str], body: bytes) -> _Reply:
+    def _forward(
+        self, path: str, headers: dict[str, str], body: bytes, method: str = "POST"
+    ) -> _Reply:
         connection = http.client.HTTPConnection(self._engine, timeout=60)
         try:
-            connection.request("POST", path, body, headers)
+            connection.request(method, path, body, headers)
             with connection.getresponse() as reply:
                 return _Reply(reply.status, dict(reply.getheaders()), reply.read())
         finally:
@@ -254,7 +259,7 @@ class FaultProxy:
         return forward()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     """One connection of a client; it is kept open between requests, as DynamoDB does."""
 
     protocol_version = "HTTP/1.1"
@@ -321,8 +326,6 @@ def through(endpoint: FaultProxy | str) -> Iterator[None]:
     url = endpoint.url if isinstance(endpoint, FaultProxy) else endpoint
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
-        client.reset()
-        try:
-            yield
-        finally:
-            client.reset()
+        # Another client inside; the one from before comes back, as clients are slow to make.
+        patch.setattr(client, "_client", None)
+        yield

@@ -36,7 +36,8 @@ def test_the_template_passes_cfn_lint(tmp_path: Path) -> None:
 def test_the_template_has_every_table_as_the_models_declare_it() -> None:
     resources = printed()["Resources"].values()
 
-    assert [each["Properties"]["TableName"] for each in resources] == [
+    tables = [each for each in resources if each["Type"] == "AWS::DynamoDB::Table"]
+    assert [each["Properties"]["TableName"] for each in tables] == [
         table.name for table in all_tables()
     ]
 
@@ -87,6 +88,17 @@ def test_a_logical_id_has_letters_and_digits_only() -> None:
     resources = template([Table("app.badge-guards_2", "badge-guards_2", key)])["Resources"]
 
     assert list(resources) == ["BadgeGuards2Table"]
+
+
+def test_an_app_adds_to_the_sections_of_the_template() -> None:
+    part = {"Parameters": {"Wanted": {"Type": "String"}}, "Resources": {"Other": {"Type": "A::B"}}}
+    key = (KeyAttribute("pk", "HASH", "S"),)
+
+    document = template([Table("badges", "badges", key)], [part])
+
+    assert document["Parameters"] == part["Parameters"]
+    assert list(document["Resources"]) == ["BadgesTable", "Other"]
+    assert "Conditions" not in document
 
 
 def test_the_template_needs_no_engine(requests_sent: Requests) -> None:

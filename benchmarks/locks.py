@@ -1,0 +1,50 @@
+"""How fast is a lock taken and given back? `python -m benchmarks.locks [rounds]`
+
+Each thread has a lock of its own, which nobody else wants: it is the way to DynamoDB that is
+measured, twice for each operation.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import peers
+from benchmarks.harness import Command, Contender, Load, compare, print_table
+from benchmarks.invoices import HERE, operations
+
+LOADS = [Load(1, 1), Load(1, 8)]
+
+
+def lock_worker(program: list[str], contender: str) -> Command:
+    """The command of a worker; its locks are there already in all runs but the first."""
+
+    def command(threads: int, share: int) -> list[str]:
+        return [
+            *(*program, contender),
+            *("--threads", str(threads), "--operations", str(share), "--name", "bench"),
+        ]
+
+    return command
+
+
+def main() -> None:
+    """Compare and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    ours = [sys.executable, "-m", "benchmarks.lock_worker"]
+    peers_own = [peers.peer_python(), str(HERE / "lock_worker.py")]
+    with peers.site() as site:
+        contenders = [
+            Contender("Lock", lock_worker(ours, "ours"), site),
+            Contender("bare boto3 put_item + delete_item", lock_worker(ours, "bare_boto3"), site),
+            Contender(
+                "python-dynamodb-lock 0.9.1",
+                lock_worker(peers_own, "python_dynamodb_lock"),
+                site | {"PYTHONPATH": ""},
+            ),
+        ]
+        results = compare(contenders, LOADS, operations, rounds)
+    print_table("A lock taken and given back, one for each thread", contenders, LOADS, results)
+
+
+if __name__ == "__main__":
+    main()

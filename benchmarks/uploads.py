@@ -1,0 +1,153 @@
+"""How fast do files get to S3? `python -m benchmarks.uploads [rounds [small big]]`
+
+5,000 files of 10 KB, and 5 of 200 MB: `uploadfiles` against `aws s3 cp --recursive`, each a process
+of its own, on one ministack in memory and one dynoxide. Every run has a bucket of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from benchmarks import peers
+from tests import engines
+
+MB = 1_000_000
+Command = Callable[[Path, str], list[str]]
+"""The command line that uploads a folder to a destination."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Files of one size."""
+
+    files: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        size = f"{self.size_bytes // 1000:,} KB" if self.size_bytes < MB else f"{self.megabytes} MB"
+        return f"{self.files:,} of {size}"
+
+    @property
+    def megabytes(self) -> int:
+        """Of one file."""
+        return self.size_bytes // MB
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run: its time, the CPU time of the client, and the most memory that it had."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+def main() -> None:
+    """Compare and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    small, big = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (5000, 5)
+    loads = [Load(small, 10_000), Load(big, 200 * MB)]
+    manage = [sys.executable, str(peers.ROOT / "manage.py")]
+    aws = [peers.aws_cli(), "s3", "cp", "--recursive", "--only-show-errors"]
+    contenders: dict[str, Command] = {
+        "uploadfiles": lambda folder, to: [*manage, "uploadfiles", str(folder), to],
+        "aws s3 cp": lambda folder, to: [*aws, str(folder), to],
+    }
+    runs: dict[tuple[Load, str], list[Result]] = {}
+    with tempfile.TemporaryDirectory() as folder, peers.site() as site:
+        for load in loads:
+            files = made(Path(folder), load)
+            for number in range(rounds):
+                turn = number % len(contenders)
+                names = [*contenders][turn:] + [*contenders][:turn]
+                for name in names:
+                    sys.stderr.write(f"round {number + 1}: {load} {name}\n")
+                    result = measure(contenders[name], files, load, site)
+                    runs.setdefault((load, name), []).append(result)
+    print_table(loads, [*contenders], runs)
+
+
+def made(folder: Path, load: Load) -> Path:
+    """A folder with the files of a load, whose contents nobody can compress."""
+    chance = random.Random(0)  # noqa: S311 - contents, no secret
+    files = folder / str(load.size_bytes)
+    files.mkdir()
+    for number in range(load.files):
+        with (files / f"{number:05}").open("wb") as file:
+            for _ in range(0, load.size_bytes, MB):
+                file.write(chance.randbytes(min(MB, load.size_bytes)))
+    return files
+
+
+def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> Result:
+    """One run, on a fresh S3; every file must be there afterwards."""
+    with storage() as (env, s3):
+        s3.create_bucket(Bucket="benchmark")
+        began = time.perf_counter()
+        # In their own process, as peak memory is counted for each from its start.
+        process = subprocess.Popen(
+            command(files, f"s3://benchmark/{time.time_ns()}"),
+            env=site | env,
+            stdout=subprocess.DEVNULL,
+        )
+        _pid, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket="benchmark")
+        stored = [each["Size"] for page in pages for each in page.get("Contents", [])]
+    if process.returncode or stored != [load.size_bytes] * load.files:
+        raise SystemExit(f"{process.args!r}: exit code {process.returncode}, {len(stored)} objects")
+    return Result(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+
+
+@contextmanager
+def storage() -> Iterator[tuple[dict[str, str], Any]]:
+    """A ministack; the environment that leads to it, and a client."""
+    with engines.running("ministack") as url:
+        yield (
+            {"AWS_ENDPOINT_URL_S3": url},
+            boto3.client(
+                "s3",
+                endpoint_url=url,
+                region_name="us-east-1",
+                aws_access_key_id="benchmarks",
+                aws_secret_access_key="benchmarks",  # noqa: S106 - opens nothing
+            ),
+        )
+
+
+def print_table(
+    loads: list[Load], names: list[str], runs: dict[tuple[Load, str], list[Result]]
+) -> None:
+    """Print Markdown: a row a load and contender, medians of the rounds."""
+    print("\n### Files to S3\n")
+    print("| files | contender | seconds | files a second | MB a second | CPU s | peak MB |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    for load in loads:
+        for name in names:
+            results = runs[load, name]
+            seconds = statistics.median(each.seconds for each in results)
+            cpu_seconds = statistics.median(each.cpu_seconds for each in results)
+            peak_mb = max(each.peak_mb for each in results)
+            rate = load.files / seconds
+            print(
+                f"| {load} | {name} | {seconds:.1f} | {rate:,.1f} | "
+                f"{rate * load.size_bytes / MB:,.1f} | {cpu_seconds:.1f} | {peak_mb:,.0f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

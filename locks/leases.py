@@ -1,0 +1,230 @@
+"""A lease: the time for which a lock is ours, renewed by `locks.heartbeats` until it is released.
+
+The holder counts its lease from before it sent the request that began or renewed it; a waiter
+counts the same lease from when it had read the answer that shows it. So ours is over before
+anyone else's begins, as long as two clocks run equally fast: to one part in a thousand, which the
+holder gives away.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from dynamo.deadline import within
+from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
+from dynamo.models import Item
+from locks import heartbeats, records
+from locks.clock import now
+from locks.exceptions import LeaseLost
+from locks.models import LockItem
+
+if TYPE_CHECKING:
+    from dynamo.transaction import Transaction
+
+#: By how much one clock may run faster than another.
+CLOCK_DRIFT = 0.001
+
+#: A lease is renewed when this part of it has passed: every 5 s of 20, as the client for Java.
+RENEWED_AFTER = 0.25
+
+#: The record versions that may be stored while renewals go unanswered. The heartbeat makes fewer
+#: tries in a lease (`heartbeats.MOST_FAILURES`). IN takes 100 operands:
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+MOST_VERSIONS = 100
+
+_LATE = "it was not renewed in time"
+_TAKEN = "another holds the lock, or it was broken"
+
+
+class Lease:
+    """What `Lock.acquire` returns. Safe in threads; of no use in a forked child.
+
+    `name`: the lock's. `owner`: ours. `fence`: the fencing token, higher than that of every lease
+    before. `lease_seconds`: how long it lasts without a renewal. `data`: what was on the lock when
+    we took it, or what we left on it since; None where nothing is.
+    """
+
+    def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
+        """`item` is the lock as our request stored it, sent at `sent_at`, under `version`.
+
+        Raises:
+            DamagedItem: the fencing token is no whole number.
+        """
+        self.name: str = item["key"]["S"]
+        self.owner: str = item["ownerName"]["S"]
+        self.data: bytes | None = item.get("data", {}).get("B")
+        try:
+            self.fence = int(item["fencingToken"]["N"])
+        except ValueError as error:
+            raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
+        #: The lock as it was stored when we took it, on the wire.
+        self.taken = item
+        self.lease_seconds = lease_seconds
+        #: Set when it is noticed that the lease is lost; released is not lost. While renewals go
+        #: unanswered nobody may notice for some seconds: `check` knows at once.
+        self.lost = threading.Event()
+        #: Whether the lock was given back, by an answer that we got.
+        self.released = False
+        self._why = ""
+        self._pid = os.getpid()
+        # One of these is stored. More than one after a renewal that may or may not have arrived.
+        self._versions = [version]
+        # Renewals and the release go one after another: each needs the version of the one before.
+        self._writing = threading.Lock()
+        # From when on the lock may be free, as far as we know.
+        self._given_back = False
+        self._maybe_free = False
+        self._sent_at = sent_at
+
+    def __repr__(self) -> str:
+        state = "lost" if self.lost.is_set() else "released" if self._given_back else "held"
+        return f"<Lease {self.name!r} fence={self.fence} {state}>"
+
+    @property
+    def remaining_seconds(self) -> float:
+        """How long the lease lasts from now if no renewal arrives; 0 when it is over."""
+        if self._given_back or self.lost.is_set() or not self._is_own_process():
+            return 0.0
+        return max(0.0, self._ends_at - now())
+
+    @property
+    def renewal_due_at(self) -> float:
+        """When, on `locks.clock`, the lease should be renewed."""
+        return self._sent_at + self.lease_seconds * RENEWED_AFTER
+
+    @property
+    def _ends_at(self) -> float:
+        return self._sent_at + self.lease_seconds * (1 - CLOCK_DRIFT)
+
+    def _is_own_process(self) -> bool:
+        return os.getpid() == self._pid
+
+    def check(self) -> None:
+        """Return while the lock is certainly ours. Costs no request.
+
+        Raises:
+            LeaseLost: it may be another's by now; and so it stays, whatever arrives later.
+        """
+        if not self._is_own_process():
+            raise LeaseLost(self.name, self.fence, "it belongs to the process that took it")
+        if not self._given_back and now() >= self._ends_at:
+            self._lose(_LATE)
+        self._raise_if_lost()
+        if self._given_back:
+            raise LeaseLost(self.name, self.fence, "it was given back")
+
+    def _lose(self, why: str) -> None:
+        if not self.lost.is_set():
+            self._why = why
+            self.lost.set()
+
+    def _raise_if_lost(self, cause: Exception | None = None) -> None:
+        if self.lost.is_set():
+            raise LeaseLost(self.name, self.fence, self._why) from cause
+
+    def hold_in(self, write: Transaction) -> None:
+        """Make `write` depend on our holding the lock at the instant when it commits.
+
+        One more action of the transaction, 2 write units.
+
+        Raises:
+            LeaseLost: we do not hold it any more; from the commit too.
+        """
+        self.check()
+        held = (
+            (LockItem.owner == self.owner)
+            & (LockItem.fence == self.fence)
+            & LockItem.released.does_not_exist()
+        )
+        lost = LeaseLost(self.name, self.fence, _TAKEN)
+        write.check(LockItem(self.name), held, otherwise=lost)
+
+    def renew(self) -> None:
+        """Let the lease begin anew. Costs 1 request, 1 write unit; the heartbeat does it for you.
+
+        Raises:
+            LeaseLost: it was over, or the lock is another's.
+            Unavailable: no answer; the lease goes on to the end that it had.
+        """
+        self._renew()
+
+    def leave(self, data: bytes) -> None:
+        """Leave `data` on the lock, for its next holders to read; renews the lease as well.
+
+        Costs 1 request, 1 write unit per KB. Raises: as `renew`, and Rejected where it is more
+        than an item holds (400 KB).
+        """
+        self._renew(data)
+        self.data = data
+
+    def _renew(self, data: bytes | None = None) -> None:
+        # Before waiting for the turn as well: a forked child would wait for ever.
+        self.check()
+        with self._writing:
+            self.check()
+            sent_at = now()
+            version = records.new_version()
+            try:
+                # Within the lease: no attempt begins when it is over.
+                with within(self.remaining_seconds):
+                    ours = records.renew(self.name, self.owner, self._versions, version, data)
+            except Unavailable as error:
+                self._note(version, error)
+                raise
+            if ours:
+                self._versions = [version]
+                self._sent_at = sent_at
+            else:
+                self._lose(_TAKEN)
+                self._raise_if_lost()
+
+    def release(self, *, remove: bool = False) -> None:
+        """Give the lock back, so that another can have it at once. Releasing twice does nothing.
+
+        From this call on the lease is over, whatever becomes of the request. `remove` deletes the
+        lock's item: for a lock whose name is not used again, as its fencing token begins anew.
+        Costs 1 request, 1 write unit.
+
+        Raises:
+            LeaseLost: the lease was lost before.
+            Unavailable: no answer; may be called again, else the lock lapses by itself when the
+                lease is over.
+        """
+        if self.released or not self._is_own_process():
+            return
+        if not self._given_back and now() >= self._ends_at:
+            self._lose(_LATE)
+        self._given_back = True
+        heartbeats.drop(self)
+        with self._writing:
+            if not self.released:
+                self._give_back(remove=remove)
+
+    def _give_back(self, *, remove: bool) -> None:
+        if self._why == _TAKEN:
+            self._raise_if_lost()
+        version = records.new_version()
+        try:
+            if remove:
+                ours = records.remove(self.name, self._versions)
+            else:
+                ours = records.release(self.name, self.owner, self._versions, version)
+        except DynamoError as error:
+            if isinstance(error, Unavailable) and error.maybe_written:
+                self._maybe_free = True
+                self._note(version, error)
+            self._raise_if_lost(error)
+            raise
+        # Where an earlier release may have arrived, another may rightly have the lock by now.
+        if not (ours or self._maybe_free):
+            self._lose(_TAKEN)
+        self._raise_if_lost()
+        self.released = True
+
+    def _note(self, version: str, error: Unavailable) -> None:
+        """Keep in mind that `version` may be stored now."""
+        if error.maybe_written:
+            first, *others = self._versions
+            self._versions = [first, *others[2 - MOST_VERSIONS :], version]

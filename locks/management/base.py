@@ -1,0 +1,42 @@
+"""What the commands of this app share: how they end when a lock is refused."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from dynamo.management.base import DynamoCommand
+from locks.exceptions import BadLockName, LockError
+from locks.records import checked_name
+
+
+class LockCommand(DynamoCommand):
+    """Says in one line on stderr what was refused, and exits 1."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command.
+
+        Raises:
+            CommandError: what a lock refused.
+        """
+        try:
+            return super().execute(*args, **options)
+        except LockError as error:
+            raise CommandError(" ".join(str(error).split())) from error
+
+
+def lock_name(text: str) -> str:
+    """The name of a lock; one that none can have is a usage error."""
+    try:
+        return checked_name(text)
+    except BadLockName as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def seconds(text: str) -> float:
+    """A time from 0 on, such as 2 or 0.5; anything else is a usage error."""
+    if not (text.isascii() and text.replace(".", "", 1).isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return float(text)

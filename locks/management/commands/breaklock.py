@@ -1,0 +1,49 @@
+"""`breaklock`: the end of a lease, or of a claim, that its holder does not give back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from locks.exceptions import visible
+from locks.management.base import LockCommand, lock_name
+from locks.management.output import as_row
+from locks.registry import Broken, LockView, State, break_lock, look
+
+_SAID = {
+    Broken.FREED: "is free now",
+    Broken.DELETED: "is no longer claimed",
+    Broken.FREE_BEFORE: "was free already",
+}
+
+
+class Command(LockCommand):
+    """Breaks the lease that it showed, and no later one; asks first."""
+
+    help = "Give a lock free, or delete a claim. A holder that lives learns it at its next renewal."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take NAME, and whether to ask."""
+        parser.add_argument("name", metavar="NAME", type=lock_name, help="the lock")
+        parser.add_argument(
+            "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Ask, then break it."""
+        lock = look(options["name"])
+        asked = options["interactive"] and lock.state is not State.RELEASED
+        if asked and not _confirmed(lock):
+            raise CommandError("Nothing was broken.")
+        broken = break_lock(lock.name, as_seen=lock if asked else None)
+        self.stdout.write(f"The lock {visible(lock.name)} {_SAID[broken]}.")
+
+
+def _confirmed(lock: LockView) -> bool:
+    question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "
+    try:
+        return input(question).strip().lower() == "yes"
+    except EOFError:
+        return False

@@ -1,0 +1,175 @@
+"""A command as a child process, with signals passed on to it, for as long as a lease is ours."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from locks.exceptions import LockError
+from locks.leases import Lease
+
+#: From SIGTERM to SIGKILL, when the lease is lost.
+GRACE_SECONDS = 10.0
+
+#: How soon a refused renewal is noticed. The lease's own clock and the command's end are at once.
+LOOK_SECONDS = 0.25
+
+_TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
+#: A terminal sends these to all of its foreground processes, so the command has them already.
+_FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
+
+_ENVIRONMENT = Path("/proc/self/environ")
+
+
+class CannotRun(LockError):
+    """The command did not start; `exit_code` is what a shell says then."""
+
+    def __init__(self, command: str, reason: str, exit_code: int) -> None:
+        super().__init__(command, reason, exit_code)
+        self.command = command
+        self.reason = reason
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return f"Cannot run {self.command!r}: {self.reason}."
+
+
+class Signals:
+    """What arrives for the command, from `with` on; in the main thread only.
+
+    Until `pass_on` is set, while there is no command yet, they end this process: 128 + N. What
+    was ignored when we started (by nohup) stays so, for the command as well.
+    """
+
+    def __init__(self) -> None:
+        self.pass_on = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        # Python runs handlers when it gets to it; the pipe wakes whoever waits for them.
+        self._reads, self._writes = os.pipe()
+        for end in (self._reads, self._writes):
+            os.set_blocking(end, False)
+        self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
+        for each in (*_TO_ALL, *_TO_ONE, signal.SIGCHLD):
+            if signal.getsignal(each) is not signal.SIG_IGN or each == signal.SIGCHLD:
+                self._before[each] = signal.signal(each, self._arrived)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for each, handler in self._before.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(self._wakeup)
+        os.close(self._reads)
+        os.close(self._writes)
+
+    def _arrived(self, number: int, _frame: FrameType | None) -> None:
+        if not self.pass_on and number != signal.SIGCHLD:
+            raise SystemExit(128 + number)
+
+    def wait(self, seconds: float) -> list[int]:
+        """The numbers of the signals that arrived: as soon as there is one, or after `seconds`."""
+        if not select.select([self._reads], [], [], seconds)[0]:
+            return []
+        return list(os.read(self._reads, 4096))
+
+
+def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_seconds: float) -> int:
+    """Run the command to its end; its exit code, 128 + N where the signal N ended it.
+
+    It has the environment that this process was started with, LOCK_FENCE, and our standard
+    streams. On a terminal it stays among our processes; else it leads a group of its own, all of
+    which is ended with it when the lease is lost.
+
+    Raises:
+        LeaseLost: the lease is over; the command has ended.
+        CannotRun: it did not start.
+    """
+    signals.pass_on = True
+    child = _Child(command, _environment(lease.fence), in_own_group=not os.isatty(0))
+    try:
+        while (code := child.exit_code()) is None:
+            for number in signals.wait(min(LOOK_SECONDS, lease.remaining_seconds)):
+                child.pass_on(number)
+            lease.check()
+    finally:
+        child.end(grace_seconds)
+    return code
+
+
+class _Child:
+    def __init__(self, command: list[str], env: dict[bytes, bytes], *, in_own_group: bool) -> None:
+        self._in_own_group = in_own_group
+        group = 0 if in_own_group else None
+        try:
+            self._process = subprocess.Popen(command, env=env, process_group=group)
+        except FileNotFoundError as error:
+            raise CannotRun(command[0], "it is not there", 127) from error
+        except OSError as error:
+            raise CannotRun(command[0], error.strerror or str(error), 126) from error
+
+    def exit_code(self) -> int | None:
+        """As a shell says it; None while it runs."""
+        code = self._process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal that we got."""
+        if number in _TO_ONE:
+            self._process.send_signal(number)
+        elif number in _TO_ALL and (self._in_own_group or number not in _FROM_TERMINAL):
+            self._send(number)
+
+    def end(self, grace_seconds: float) -> None:
+        """Do nothing where it has ended; else end it, and all of its own group."""
+        if self._process.poll() is not None:
+            return
+        self._send(signal.SIGTERM)
+        # One that is stopped would not see it.
+        self._send(signal.SIGCONT)
+        ends_at = time.monotonic() + grace_seconds
+        while self._is_there() and time.monotonic() < ends_at:
+            time.sleep(0.02)
+        self._send(signal.SIGKILL)
+        self._process.wait()
+
+    def _send(self, number: int) -> None:
+        if not self._in_own_group:
+            self._process.send_signal(number)
+            return
+        # Where the leader has ended, others of its group may be there still.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _is_there(self) -> bool:
+        if self._process.poll() is None:
+            return True
+        if not self._in_own_group:
+            return False
+        try:
+            os.killpg(self._process.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+
+def _environment(fence: int) -> dict[bytes, bytes]:
+    """Ours as it was at our start, where the system tells: without what we and `.env` added."""
+    ours = dict(os.environb)
+    if _ENVIRONMENT.exists():
+        pairs = (each.partition(b"=") for each in _ENVIRONMENT.read_bytes().split(b"\0") if each)
+        ours = {name: value for name, _sign, value in pairs}
+    return ours | {b"LOCK_FENCE": str(fence).encode()}

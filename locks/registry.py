@@ -1,0 +1,175 @@
+"""All locks there are, and the end of one that its holder does not give back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+from dynamo import scan
+from dynamo.exceptions import DamagedItem, Unavailable
+from dynamo.models import Item
+from locks import records
+from locks.exceptions import LockChanged, UnknownLock
+from locks.models import RELEASED, LockItem
+from locks.watching import lease_seconds_of
+
+#: A live holder renews between our look and our write at most now and then.
+BREAK_ATTEMPTS = 5
+
+_SHOWN = [
+    "key",
+    "ownerName",
+    "leaseDuration",
+    "recordVersionNumber",
+    "isReleased",
+    "fencingToken",
+    "renewedAt",
+]
+
+
+class State(Enum):
+    """Who may have a lock. One that is held may be a dead holder's: only watching it tells."""
+
+    HELD = "held"
+    RELEASED = "released"
+    CLAIMED = "claimed"
+
+
+@dataclass(frozen=True)
+class LockView:
+    """A lock as it was stored. What is not there, or not of its type, is None."""
+
+    name: str
+    owner: str | None
+    state: State
+    lease_seconds: float | None
+    fence: int | None
+    renewed_at: datetime | None
+
+    def age_seconds(self, at: datetime) -> float | None:
+        """How long ago the holder renewed, by its clock and the one of `at`."""
+        return None if self.renewed_at is None else (at - self.renewed_at).total_seconds()
+
+    def is_same_holding(self, other: LockView) -> bool:
+        """Whether both show the same holder's same lease."""
+        return (self.owner, self.fence, self.state) == (other.owner, other.fence, other.state)
+
+
+class Broken(Enum):
+    """What became of a lock that was to be broken."""
+
+    FREED = "a lease was given free"
+    DELETED = "a claim was deleted"
+    FREE_BEFORE = "nobody held it"
+
+
+def all_locks() -> Iterator[LockView]:
+    """Every lock, in no order, as it is read: a few pages of 1 MB are in memory at a time.
+
+    Costs 1 request per MB and 1 read unit per 4 KB of all that is stored.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    for page in scan.pages(LockItem.table(), _SHOWN):
+        yield from map(_view, page)
+
+
+def look(name: str) -> LockView:
+    """One lock. Costs 1 request, 1 read unit.
+
+    Raises:
+        BadLockName: no lock can have this name.
+        UnknownLock: there is none of this name.
+    """
+    return _view(_read(records.checked_name(name)))
+
+
+def break_lock(name: str, *, as_seen: LockView | None = None) -> Broken:
+    """Take the lock from its holder, dead or alive, or delete a claim.
+
+    A lease is given free under a new record version: the holder's next renewal is refused, and so
+    is every transaction that its lease is held in. The fencing token stays, so the next holder's
+    is higher. Until the next renewal the holder does not know it: break a live holder's lock only
+    where what it protects looks at fences. With `as_seen`, only that holder's lease is broken.
+    Costs 2 requests, 1 read and 1 write unit; the same again where the holder renewed just then.
+
+    Raises:
+        BadLockName: no lock can have this name.
+        UnknownLock: there is none of this name.
+        LockChanged: another holds it than `as_seen`.
+        Unavailable: no answer.
+    """
+    records.checked_name(name)
+    broken: LockView | None = None
+    for _attempt in range(BREAK_ATTEMPTS):
+        item = _read(name)
+        view = _view(item)
+        if broken is not None and not view.is_same_holding(broken):
+            # Over already: by our request whose reply was lost, or by itself.
+            return Broken.DELETED if broken.state is State.CLAIMED else Broken.FREED
+        if as_seen is not None and not view.is_same_holding(as_seen):
+            raise LockChanged(name)
+        if view.state is State.RELEASED:
+            return Broken.FREE_BEFORE
+        broken = view
+        if view.state is State.CLAIMED and records.delete(name, item):
+            return Broken.DELETED
+        if view.state is State.HELD and records.free(name, item):
+            return Broken.FREED
+    raise Unavailable("UpdateItem", "the lock changed each time")
+
+
+def _read(name: str) -> Item:
+    item = records.read_raw(name)
+    if item is None:
+        raise UnknownLock(name)
+    return item
+
+
+def _view(item: Item) -> LockView:
+    state = State.HELD
+    if _text(item, "isReleased") == RELEASED:
+        state = State.RELEASED
+    elif "leaseDuration" not in item:
+        state = State.CLAIMED
+    return LockView(
+        name=item["key"]["S"],
+        owner=_text(item, "ownerName"),
+        state=state,
+        lease_seconds=_lease_seconds(item),
+        fence=_whole_number(item.get("fencingToken", {}).get("N")),
+        renewed_at=_time(_text(item, "renewedAt")),
+    )
+
+
+def _text(item: Item, attribute: str) -> str | None:
+    return item.get(attribute, {}).get("S")
+
+
+def _lease_seconds(item: Item) -> float | None:
+    text = _text(item, "leaseDuration")
+    if text is None:
+        return None
+    try:
+        return lease_seconds_of(LockItem(item["key"]["S"], lease_milliseconds=text))
+    except DamagedItem:
+        return None
+
+
+def _whole_number(text: Any) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        read = None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read if read is None or read.tzinfo else read.replace(tzinfo=UTC)

@@ -1,0 +1,126 @@
+"""What the lock client for Java sends: its exact conditional writes.
+
+Source: AmazonDynamoDBLockClient and LockItem of
+https://github.com/awslabs/amazon-dynamodb-lock-client (1.2).
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo.client import send
+from dynamo.exceptions import ConditionFailed
+from dynamo.models import Item
+
+_EXISTS = "attribute_exists(#pk)"
+_FREE = f"attribute_not_exists(#pk) OR ({_EXISTS} AND #ir = :ir)"
+_RELEASED = f"{_EXISTS} AND #ir = :ir"
+_UNCHANGED = f"{_EXISTS} AND #rvn = :rvn"
+_OURS = f"{_EXISTS} AND #rvn = :rvn AND #on = :on"
+
+
+@dataclass
+class JavaLease:
+    """A lock that the client holds, as far as it knows."""
+
+    key: str
+    owner: str
+    version: str
+
+    def heartbeat(self, lease_milliseconds: int = 20_000) -> bool:
+        """Whether it still holds it."""
+        fresh = str(uuid.uuid4())
+        done = _sent(
+            "UpdateItem",
+            {
+                "Key": {"key": {"S": self.key}},
+                "UpdateExpression": "SET #ld = :ld, #rvn = :newRvn",
+                "ConditionExpression": _OURS,
+            },
+            {"#pk": "key", "#ld": "leaseDuration", "#rvn": "recordVersionNumber"}
+            | {"#on": "ownerName"},
+            {":ld": str(lease_milliseconds), ":newRvn": fresh, ":rvn": self.version}
+            | {":on": self.owner},
+        )
+        if done:
+            self.version = fresh
+        return done
+
+    def release(self, *, delete: bool = False) -> bool:
+        """Whether it was still its own."""
+        names = {"#pk": "key", "#rvn": "recordVersionNumber", "#on": "ownerName"}
+        values = {":rvn": self.version, ":on": self.owner}
+        request: dict[str, Any] = {
+            "Key": {"key": {"S": self.key}},
+            "ConditionExpression": _OURS,
+        }
+        if delete:
+            return _sent("DeleteItem", request, names, values)
+        request["UpdateExpression"] = "SET #ir = :ir"
+        return _sent("UpdateItem", request, names | {"#ir": "isReleased"}, values | {":ir": "1"})
+
+
+def acquire(
+    key: str, *, owner: str = "java", lease_milliseconds: int = 20_000, data: bytes | None = None
+) -> JavaLease | None:
+    """Take a lock that is absent or released."""
+    return _put(key, owner, lease_milliseconds, data, _FREE, {"#ir": "isReleased"}, {":ir": "1"})
+
+
+def acquire_released(key: str, *, owner: str = "java") -> JavaLease | None:
+    """Take a lock that it has read as released."""
+    return _put(key, owner, 20_000, None, _RELEASED, {"#ir": "isReleased"}, {":ir": "1"})
+
+
+def acquire_expired(
+    key: str, seen_version: str, *, owner: str = "java", lease_milliseconds: int = 20_000
+) -> JavaLease | None:
+    """Take a lock whose version it has seen unchanged for a whole lease."""
+    names = {"#rvn": "recordVersionNumber"}
+    return _put(key, owner, lease_milliseconds, None, _UNCHANGED, names, {":rvn": seen_version})
+
+
+def read(key: str) -> Item:
+    """What it reads."""
+    item: Item = send("GetItem", {"TableName": "locks", "Key": {"key": {"S": key}}})["Item"]
+    return item
+
+
+def _put(
+    key: str,
+    owner: str,
+    lease_milliseconds: int,
+    data: bytes | None,
+    condition: str,
+    names: dict[str, str],
+    values: dict[str, str],
+) -> JavaLease | None:
+    version = str(uuid.uuid4())
+    item: Item = {
+        "key": {"S": key},
+        "ownerName": {"S": owner},
+        "leaseDuration": {"S": str(lease_milliseconds)},
+        "recordVersionNumber": {"S": version},
+    }
+    if data is not None:
+        item["data"] = {"B": data}
+    request = {"Item": item, "ConditionExpression": condition}
+    taken = _sent("PutItem", request, {"#pk": "key"} | names, values)
+    return JavaLease(key, owner, version) if taken else None
+
+
+def _sent(
+    operation: str, request: dict[str, Any], names: dict[str, str], values: dict[str, str]
+) -> bool:
+    request = request | {
+        "TableName": "locks",
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {name: {"S": value} for name, value in values.items()},
+    }
+    try:
+        send(operation, request)
+    except ConditionFailed:
+        return False
+    return True

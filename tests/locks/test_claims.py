@@ -1,0 +1,85 @@
+"""A claim: a lock that nobody releases."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from locks.exceptions import BadLockName, LockTaken
+from locks.lock import Lock, claim_once
+from tests.lock_workers import heard, started
+from tests.locks.items import put, stored, taken
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_the_first_claims_and_nobody_after_it() -> None:
+    assert claim_once("a")
+    assert not claim_once("a")
+    assert claim_once("b")
+
+
+def test_a_claim_names_who_made_it_and_never_lapses() -> None:
+    claim_once("a")
+
+    assert stored("a").keys() == {"key", "ownerName", "recordVersionNumber", "renewedAt"}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_claim_costs_one_request(requests_sent: Requests, first: bool) -> None:
+    if not first:
+        claim_once("a")
+    requests_sent.clear()
+
+    assert claim_once("a") is first
+    assert requests_sent.operations == ["PutItem"]
+    assert requests_sent.units == (1 if first else 0)
+
+
+def test_of_sixteen_threads_one_claims(at_once: Any) -> None:
+    for number in range(5):
+        won = at_once(lambda _thread, number=number: claim_once(f"a{number}"), 16)
+
+        assert Counter(won) == {True: 1, False: 15}
+
+
+def test_of_several_processes_one_claims() -> None:
+    with started("claim", "a", 30, count=2) as workers:
+        won = [name for worker in workers for name in json.loads(heard(worker))]
+
+    assert sorted(won) == sorted(f"a{number}" for number in range(30))
+
+
+def test_a_claimed_lock_cannot_be_outwaited() -> None:
+    claim_once("a")
+    began = time.monotonic()
+
+    with pytest.raises(LockTaken, match="claimed for good") as refused:
+        Lock("a", lease_seconds=0.1, wait_seconds=0.5, poll_seconds=0.1).acquire()
+
+    assert refused.value.for_ever
+    assert time.monotonic() - began >= 0.5
+
+
+def test_the_seeds_plain_item_is_a_claim_too() -> None:
+    put("a")
+
+    assert not claim_once("a")
+    assert Lock("a").try_acquire() is None
+
+
+def test_a_lock_that_was_ever_taken_cannot_be_claimed() -> None:
+    taken("a").release()
+
+    assert not claim_once("a")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 2049, "\udcff"])
+def test_what_cannot_be_a_key_is_no_claim(name: str) -> None:
+    with pytest.raises(BadLockName):
+        claim_once(name)

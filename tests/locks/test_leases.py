@@ -1,0 +1,284 @@
+"""A lease: what its holder knows about it, and what is written under it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo.exceptions import Refused
+from dynamo.transaction import Transaction
+from locks import records
+from locks.clock import now
+from locks.exceptions import LeaseLost, LockError
+from locks.lock import Lock
+from locks.models import LockItem
+from tests.locks.items import abandoned, put, stored, taken
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class NotNew(Exception):
+    """The item is there already."""
+
+
+def write_under(*leases: Any) -> None:
+    """A transaction that depends on leases."""
+    with Transaction() as write:
+        for lease in leases:
+            lease.hold_in(write)
+        item = LockItem("written", owner="nobody")
+        write.put(item, LockItem.name.does_not_exist(), otherwise=NotNew())
+
+
+def is_written() -> bool:
+    return bool(stored("written"))
+
+
+def test_a_check_costs_no_request(requests_sent: Requests) -> None:
+    lease = taken("a")
+    requests_sent.clear()
+
+    lease.check()
+
+    assert requests_sent.operations == []
+
+
+def test_a_lease_lasts_from_before_its_request_and_a_little_less_than_it_says() -> None:
+    before = now()
+    lease = taken("a", lease_seconds=10)
+
+    assert now() + lease.remaining_seconds <= before + 10 * 0.9991 + (now() - before)
+    assert 0 < lease.remaining_seconds < 10 * 0.9991
+
+
+def test_a_lease_that_nobody_renews_is_lost_before_a_waiter_has_it() -> None:
+    mine = abandoned("a", lease_seconds=0.5)
+    seen: list[str] = []
+
+    theirs = Lock("a", lease_seconds=0.5, poll_seconds=0.02, wait_seconds=60).acquire()
+
+    try:
+        mine.check()
+    except LeaseLost as lost:
+        seen.append(lost.reason)
+    assert seen == ["it was not renewed in time"]
+    assert mine.lost.is_set()
+    assert mine.remaining_seconds == 0
+    theirs.check()
+
+
+def test_a_lease_once_lost_stays_so_whatever_arrives() -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    lease._sent_at -= 1
+    with pytest.raises(LeaseLost):
+        lease.check()
+    lease._sent_at += 100
+
+    with pytest.raises(LeaseLost):
+        lease.check()
+    with pytest.raises(LeaseLost):
+        lease.renew()
+
+
+def test_a_lost_lease_writes_nothing(requests_sent: Requests) -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    lease._sent_at -= 1
+    requests_sent.clear()
+    calls: list[Callable[[], None]] = [
+        lease.check,
+        lease.renew,
+        lambda: lease.leave(b""),
+        lambda: write_under(lease),
+    ]
+
+    for call in calls:
+        with pytest.raises(LeaseLost):
+            call()
+    assert requests_sent.operations == []
+
+
+def test_a_renewal_begins_the_lease_anew_under_a_new_version() -> None:
+    lease = taken("a")
+    before = stored("a")
+    lease._sent_at -= 10
+    left = lease.remaining_seconds
+
+    lease.renew()
+
+    after = stored("a")
+    assert lease.remaining_seconds > left + 9
+    assert after["recordVersionNumber"] != before["recordVersionNumber"]
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed <= {"recordVersionNumber", "renewedAt"}
+
+
+def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() -> None:
+    lease = taken("a")
+    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+
+    with pytest.raises(LeaseLost, match="another holds the lock"):
+        lease.renew()
+
+    assert lease.lost.is_set()
+    assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
+    with pytest.raises(LeaseLost):
+        lease.release()
+    assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
+
+
+def test_a_renewal_of_a_deleted_lock_is_refused_and_brings_nothing_back() -> None:
+    lease = taken("a")
+    assert records.remove("a", lease._versions)
+
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    assert stored("a") == {}
+
+
+def test_releasing_twice_does_nothing() -> None:
+    lease = taken("a")
+    lease.release()
+    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+
+    lease.release()
+
+    assert "isReleased" not in stored("a")
+    assert lease.released
+    assert not lease.lost.is_set()
+
+
+def test_a_released_lease_is_over() -> None:
+    lease = taken("a")
+    lease.release()
+
+    assert lease.remaining_seconds == 0
+    for call in (lease.check, lease.renew, lambda: write_under(lease)):
+        with pytest.raises(LeaseLost, match="given back"):
+            call()
+    assert "isReleased" in stored("a")
+
+
+def test_a_release_late_by_our_clock_frees_the_lock_and_says_so() -> None:
+    lease = taken("a")
+    lease._sent_at -= 20
+
+    with pytest.raises(LeaseLost, match="not renewed in time"):
+        lease.release()
+
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_lock_can_be_removed_with_its_release() -> None:
+    lease = taken("a")
+    lease.release(remove=True)
+
+    assert stored("a") == {}
+    assert lease.released
+
+
+def test_only_our_own_item_is_removed() -> None:
+    lease = taken("a")
+    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+
+    with pytest.raises(LeaseLost):
+        lease.release(remove=True)
+    assert stored("a")["ownerName"] == {"S": "another"}
+
+
+def test_a_transaction_under_a_lease_commits() -> None:
+    lease = taken("a")
+    lease.renew()  # its record version is another one by now
+
+    write_under(lease)
+
+    assert is_written()
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_holding_a_lease_in_a_transaction_costs_two_units(requests_sent: Requests) -> None:
+    lease = taken("a")
+    requests_sent.clear()
+
+    write_under(lease)
+
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 4)
+
+
+def test_a_transaction_after_another_took_the_lock_is_refused() -> None:
+    mine = abandoned("a", lease_seconds=0.3)
+    taken("a", poll_seconds=0.02, wait_seconds=60)
+    # The clock of one who was stopped between its check and the commit.
+    mine._sent_at = now()
+    mine.check()
+
+    with pytest.raises(LeaseLost, match="another holds the lock"):
+        write_under(mine)
+    assert not is_written()
+
+
+@pytest.mark.parametrize("end", ["released", "broken", "removed"])
+def test_a_transaction_is_refused_where_the_lock_was_given_up_before_the_commit(end: str) -> None:
+    lease = taken("a")
+    write = Transaction()
+    lease.hold_in(write)
+    if end == "broken":
+        assert records.free("a", stored("a"))
+    else:
+        lease.release(remove=end == "removed")
+
+    with pytest.raises(LeaseLost):
+        write.commit()
+
+
+def test_a_transaction_reports_each_lease_that_is_lost() -> None:
+    leases = [taken("a"), taken("b")]
+    for name in ("a", "b"):
+        assert records.free(name, stored(name))
+
+    with pytest.raises(Refused) as refused:
+        write_under(*leases)
+    assert [str(error)[:16] for error in refused.value.exceptions] == [
+        "The lease on 'a'",
+        "The lease on 'b'",
+    ]
+
+
+def test_a_renewal_by_its_thread_and_a_release_do_not_cross(at_once: Any) -> None:
+    for _round in range(10):
+        lease = taken("a")
+
+        def either(number: int, lease: Any = lease) -> None:
+            if number == 3:
+                lease.release()
+                return
+            try:
+                lease.renew()
+            except LockError:
+                assert lease._given_back
+
+        at_once(either, 6)
+        assert lease.released
+        assert not lease.lost.is_set()
+        assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_the_versions_that_may_be_stored_fit_a_condition() -> None:
+    from dynamo.exceptions import Unavailable
+
+    lease = taken("a")
+    for number in range(300):
+        lease._note(f"lost-{number}", Unavailable("UpdateItem", "", maybe_written=True))
+    assert len(lease._versions) == 100
+
+    lease.renew()
+    lease.release()
+
+
+def test_a_claim_has_no_lease() -> None:
+    from locks.watching import lease_seconds_of
+
+    assert lease_seconds_of(LockItem("a")) == math.inf

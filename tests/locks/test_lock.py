@@ -1,0 +1,343 @@
+"""Taking a lock, waiting for it, and giving it back."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from dynamo.exceptions import DamagedItem, Rejected, TableMissing
+from locks import records
+from locks.clock import now
+from locks.exceptions import BadLockName, LeaseLost, LockTaken
+from locks.lock import Lock
+from tests.locks.items import abandoned, put, stored, taken
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_a_lock_is_held_in_its_block_and_free_afterwards() -> None:
+    with Lock("a", lease_seconds=20) as lease:
+        lease.check()
+        assert Lock("a").try_acquire() is None
+        assert "isReleased" not in stored("a")
+
+    assert stored("a")["isReleased"] == {"S": "1"}
+    assert Lock("a").try_acquire() is not None
+
+
+def test_an_item_has_what_the_client_for_java_writes_and_a_fence() -> None:
+    lease = taken("a", lease_seconds=2.5, owner="we", data=b"x")
+
+    item = stored("a")
+    assert item.keys() == {
+        "key",
+        "ownerName",
+        "leaseDuration",
+        "recordVersionNumber",
+        "data",
+        "fencingToken",
+        "renewedAt",
+    }
+    assert item["ownerName"] == {"S": "we"}
+    assert item["leaseDuration"] == {"S": "2500"}
+    assert item["fencingToken"] == {"N": str(lease.fence)}
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
+def test_acquiring_renewing_and_releasing_cost_one_request_and_one_unit_each(
+    requests_sent: Requests,
+) -> None:
+    for _time in ("absent", "released"):
+        requests_sent.clear()
+        lease = taken("a")
+        assert (requests_sent.operations, requests_sent.units) == (["UpdateItem"], 1)
+
+        requests_sent.clear()
+        lease.renew()
+        assert (requests_sent.operations, requests_sent.units) == (["UpdateItem"], 1)
+
+        requests_sent.clear()
+        lease.release()
+        assert (requests_sent.operations, requests_sent.units) == (["UpdateItem"], 1)
+
+
+def test_a_try_that_fails_costs_one_request(requests_sent: Requests) -> None:
+    taken("a")
+    requests_sent.clear()
+
+    assert Lock("a").try_acquire() is None
+    assert requests_sent.operations == ["UpdateItem"]
+
+
+def test_a_released_lock_is_taken_at_once_and_its_fence_rises() -> None:
+    fences = []
+    for _turn in range(5):
+        with Lock("a", wait_seconds=0) as lease:
+            fences.append(lease.fence)
+
+    assert fences == list(range(fences[0], fences[0] + 5))
+
+
+def test_a_fence_rises_over_an_abandoned_lease_too() -> None:
+    crashed = abandoned("a")
+
+    assert taken("a", lease_seconds=0.3, poll_seconds=0.05).fence == crashed.fence + 1
+
+
+def test_an_abandoned_lock_is_taken_one_of_its_leases_after_the_first_look_and_not_sooner() -> None:
+    abandoned("a", lease_seconds=0.6)
+    began = now()
+
+    lease = taken("a", lease_seconds=20, poll_seconds=0.05, wait_seconds=60)
+
+    assert now() - began >= 0.6
+    lease.check()
+
+
+def test_the_default_patience_outwaits_an_abandoned_lease() -> None:
+    abandoned("a", lease_seconds=0.3)
+
+    Lock("a", lease_seconds=0.3, poll_seconds=0.001).acquire()
+
+
+def test_a_holder_that_renews_is_never_outwaited() -> None:
+    holder = taken("a", lease_seconds=0.3)
+
+    with pytest.raises(LockTaken):
+        Lock("a", lease_seconds=0.3, poll_seconds=0.05, wait_seconds=1.2).acquire()
+    holder.check()
+
+
+def test_an_impatient_waiter_is_told_who_holds_the_lock() -> None:
+    taken("a", owner="the holder")
+
+    with pytest.raises(LockTaken, match="held by the holder") as refused:
+        Lock("a", wait_seconds=0.1, poll_seconds=0.05).acquire()
+
+    assert (refused.value.name, refused.value.owner) == ("a", "the holder")
+    assert not refused.value.for_ever
+
+
+def test_what_is_said_of_a_holder_is_one_line_that_no_terminal_obeys() -> None:
+    put("a", ownerName={"S": "x\x1b[2J\ny"}, leaseDuration={"S": "9999"})
+
+    with pytest.raises(LockTaken) as refused:
+        Lock("a", wait_seconds=0).acquire()
+
+    assert str(refused.value) == "The lock 'a' is held by x\\x1b[2J\\ny."
+
+
+def test_a_waiter_gets_a_lock_that_is_released_meanwhile() -> None:
+    holder = taken("a")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(taken, "a", wait_seconds=60, poll_seconds=0.02)
+        time.sleep(0.1)
+        assert not waiting.done()
+        holder.release()
+        waiting.result().check()
+
+
+def test_every_read_is_consistent(requests_sent: Requests) -> None:
+    abandoned("a", lease_seconds=0.3)
+    taken("a", lease_seconds=0.3, poll_seconds=0.02)
+
+    reads = [
+        request
+        for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
+        if operation == "GetItem"
+    ]
+    assert reads
+    assert all(request["ConsistentRead"] for request in reads)
+
+
+def test_attributes_that_we_do_not_know_are_kept() -> None:
+    put("a", isReleased={"S": "1"}, colour={"S": "blue"}, fencingToken={"N": "7"})
+
+    lease = taken("a")
+    lease.renew()
+    lease.release()
+
+    assert lease.fence == 8
+    assert stored("a")["colour"] == {"S": "blue"}
+
+
+def test_data_is_left_for_the_next_holder() -> None:
+    with Lock("a", data=b"one") as lease:
+        assert lease.data == b"one"
+        lease.leave(b"two")
+        assert lease.data == b"two"
+
+    with Lock("a") as lease:
+        assert lease.data == b"two"
+
+
+def test_data_may_be_empty_and_of_any_bytes() -> None:
+    with Lock("a", data=b"") as lease:
+        lease.leave(bytes(range(256)))
+
+    assert taken("a").data == bytes(range(256))
+
+
+def test_too_much_data_is_refused_and_the_lock_is_kept() -> None:
+    with Lock("a") as lease:
+        with pytest.raises(Rejected):
+            lease.leave(b"x" * 500_000)
+        lease.check()
+        lease.renew()
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "予約", "🔒", "\x00\x1b\n", "#%/'\"", "x" * 2048, "é" * 1024]
+)
+def test_a_name_has_any_characters(name: str) -> None:
+    with Lock(name) as lease:
+        assert lease.name == name
+        assert Lock(name).try_acquire() is None
+
+
+@pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1025, "\ud800"])
+def test_what_cannot_be_a_key_is_no_name(name: str) -> None:
+    with pytest.raises(BadLockName):
+        Lock(name)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"lease_seconds": 0},
+        {"lease_seconds": -1},
+        {"lease_seconds": float("nan")},
+        {"lease_seconds": float("inf")},
+        {"lease_seconds": 0.05},
+        {"poll_seconds": 0},
+        {"poll_seconds": float("inf")},
+        {"wait_seconds": -1},
+        {"wait_seconds": float("nan")},
+    ],
+)
+def test_times_that_make_no_sense_are_refused(times: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"least|above|less"):
+        Lock("a", **times)
+
+
+def test_an_exception_of_the_body_comes_out_and_the_lock_is_free() -> None:
+    with pytest.raises(ZeroDivisionError), Lock("a"):
+        raise ZeroDivisionError
+
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_an_exception_of_the_body_comes_out_though_the_lease_was_lost() -> None:
+    lock = Lock("a")
+
+    def work() -> None:
+        with lock:
+            put("a", ownerName={"S": "another"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as error:
+        work()
+
+    [note] = error.value.__notes__
+    assert note.endswith("is lost: another holds the lock, or it was broken.")
+
+
+def test_a_body_that_ends_after_its_lease_is_told() -> None:
+    with pytest.raises(LeaseLost, match="not renewed in time"), Lock("a", lease_seconds=20) as held:
+        held._sent_at -= 20  # as after a long sleep of the machine
+
+
+def test_one_lock_object_serves_many_threads_each_with_its_own_lease() -> None:
+    lock = Lock("a", poll_seconds=0.005, wait_seconds=60)
+    inside: list[int] = []
+    fences = []
+
+    def work(_number: int) -> None:
+        with lock as lease:
+            inside.append(1)
+            assert len(inside) == 1
+            fences.append(lease.fence)
+            inside.pop()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+
+    assert len(set(fences)) == 40
+    assert fences == sorted(fences)
+
+
+def test_locks_of_other_names_are_others() -> None:
+    with Lock("a"), Lock("b", wait_seconds=0):
+        assert Lock("a").try_acquire() is None
+
+
+def test_who_holds_a_lock_and_asks_again_waits_in_vain() -> None:
+    lock = Lock("a", wait_seconds=0.1, poll_seconds=0.05)
+    with lock, pytest.raises(LockTaken), lock:
+        pass
+
+    assert lock.try_acquire() is not None
+
+
+def test_owners_are_named_after_host_and_process_unlike_any_other() -> None:
+    owner = taken("a").owner
+
+    assert taken("b").owner == owner
+    assert len(owner.split(":")[-1]) == 12
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5", "1e3", "9" * 5000, "٣"])
+def test_a_lease_that_is_no_number_is_damage_and_said_so(text: str) -> None:
+    put("a", ownerName={"S": "x"}, leaseDuration={"S": text}, recordVersionNumber={"S": "v"})
+
+    with pytest.raises(DamagedItem, match="leaseDuration"):
+        Lock("a").try_acquire()
+
+
+def test_an_attribute_of_another_type_is_damage_and_said_so() -> None:
+    put("a", ownerName={"S": "x"}, recordVersionNumber={"N": "1"})
+
+    with pytest.raises(DamagedItem):
+        Lock("a").acquire()
+
+
+def test_a_holder_without_a_record_version_is_outwaited_as_well() -> None:
+    put("a", ownerName={"S": "x"}, leaseDuration={"S": "300"})
+    began = now()
+
+    taken("a", wait_seconds=60, poll_seconds=0.02)
+
+    assert now() - began >= 0.3
+
+
+def test_a_lock_that_is_deleted_while_one_waits_is_taken() -> None:
+    holder = taken("a")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(taken, "a", wait_seconds=60, poll_seconds=0.02)
+        holder.release(remove=True)
+        waiting.result().check()
+
+
+def test_a_missing_table_is_said(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "elsewhere-"
+
+    with pytest.raises(TableMissing):
+        Lock("a").acquire()
+
+
+def test_a_waiter_that_saw_the_holder_renew_does_not_take_the_lock_over_what_it_saw() -> None:
+    holder = abandoned("a", lease_seconds=20)
+    seen = records.read("a")
+    assert seen is not None
+    holder.renew()
+
+    lease, stands = Lock("a")._take(over=seen.stored)
+
+    assert lease is None
+    assert stands is not None
+    assert stands.version != seen.version
+    holder.check()

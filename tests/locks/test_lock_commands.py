@@ -1,0 +1,149 @@
+"""`listlocks` and `breaklock`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from locks.exceptions import LeaseLost
+from locks.lock import Lock, claim_once
+from tests.commands import run, run_on_a_terminal
+from tests.locks.items import put, stored, taken
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_a_lock_is_listed_in_one_line() -> None:
+    lease = taken("予約 1", lease_seconds=2.5, owner="we")
+
+    out, err, code = run("listlocks")
+
+    assert (err, code) == ("", 0)
+    assert out.startswith("予約 1  held  by we  renewed 0")
+    assert out.endswith(f" s ago  lease 2.5 s  fence {lease.fence}\n")
+    assert out.count("\n") == 1
+
+
+def test_locks_are_listed_as_json_one_a_line() -> None:
+    lease = taken("a", lease_seconds=2.5, owner="we")
+    claim_once("b")
+
+    out, err, code = run("listlocks", "--json")
+
+    assert (err, code) == ("", 0)
+    locks = {lock["key"]: lock for lock in map(json.loads, out.splitlines())}
+    assert 0 <= locks["a"].pop("ageSeconds") < 100
+    assert locks["a"].pop("renewedAt") == stored("a")["renewedAt"]["S"]
+    assert locks["a"] == {
+        "key": "a",
+        "ownerName": "we",
+        "state": "held",
+        "leaseSeconds": 2.5,
+        "fencingToken": lease.fence,
+    }
+    assert (locks["b"]["state"], locks["b"]["leaseSeconds"]) == ("claimed", None)
+
+
+@pytest.mark.parametrize("arguments", [["--json"], []])
+def test_names_cannot_give_a_terminal_orders(arguments: list[str]) -> None:
+    name = "\x1b[2J\n\x00\x9b\u202e\U000e0001\\é"
+    put(name, ownerName={"S": name})
+
+    out, _err, _code = run("listlocks", *arguments)
+
+    assert out.count("\n") == 1
+    assert out.rstrip("\n").isprintable()
+    assert "é" in out
+    if arguments:
+        assert json.loads(out)["key"] == name
+
+
+def test_a_damaged_lock_is_listed() -> None:
+    put("a", leaseDuration={"N": "1"}, ownerName={"N": "1"}, renewedAt={"N": "1"})
+
+    out, _err, code = run("listlocks")
+
+    assert code == 0
+    assert out == "a  held  by ?  renewed ? ago  no lease  fence ?\n"
+
+
+def test_no_locks_are_no_lines() -> None:
+    assert run("listlocks") == ("", "", 0)
+
+
+def test_a_lease_is_broken() -> None:
+    lease = taken("a")
+
+    assert run("breaklock", "a", "--no-input") == ("The lock a is free now.\n", "", 0)
+
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    assert Lock("a").try_acquire() is not None
+
+
+def test_a_claim_is_broken() -> None:
+    claim_once("a")
+
+    assert run("breaklock", "--no-input", "a") == ("The lock a is no longer claimed.\n", "", 0)
+    assert claim_once("a")
+
+
+def test_a_free_lock_is_said_to_be_free_without_a_question() -> None:
+    taken("a").release()
+
+    assert run("breaklock", "a") == ("The lock a was free already.\n", "", 0)
+
+
+def test_an_unknown_lock_is_a_failure_of_one_line() -> None:
+    out, err, code = run("breaklock", "a", "--no-input")
+
+    assert (out, err, code) == ("", "CommandError: There is no lock 'a'.\n", 1)
+
+
+def test_without_an_answer_nothing_is_broken() -> None:
+    lease = taken("a")
+
+    _out, err, code = run("breaklock", "a")
+
+    assert (err, code) == ("CommandError: Nothing was broken.\n", 1)
+    lease.renew()
+
+
+def test_a_name_that_no_lock_can_have_is_wrong_usage() -> None:
+    _out, err, code = run("breaklock", "x" * 2049, "--no-input")
+
+    assert code == 2
+    assert "1 to 2,048 bytes" in err
+
+
+def test_breaking_asks_on_a_terminal() -> None:
+    lease = taken("a", owner="we")
+
+    shown, code = run_on_a_terminal("breaklock", "a", typed=[("Type yes", "yes\n")])
+
+    assert code == 0
+    assert "a  held  by we" in shown
+    with pytest.raises(LeaseLost):
+        lease.renew()
+
+
+def test_what_was_not_shown_is_not_broken() -> None:
+    lease = taken("a", owner="one")
+    taken_by: list[object] = []
+
+    # Changes hands while the question stands.
+    import builtins
+
+    def answer(_question: str) -> str:
+        lease.release()
+        taken_by.append(taken("a", owner="two"))
+        return "yes"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtins, "input", answer)
+        _out, err, code = run("breaklock", "a")
+
+    assert code == 1
+    assert "another holder by now" in err
+    assert "isReleased" not in stored("a")

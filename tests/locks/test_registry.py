@@ -1,0 +1,220 @@
+"""All locks, and the breaking of one."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dynamo.exceptions import Unavailable
+from locks.exceptions import BadLockName, LeaseLost, LockChanged, UnknownLock
+from locks.lock import Lock, claim_once
+from locks.registry import Broken, State, all_locks, break_lock, look
+from tests.faults import DropReply, FaultProxy, Meanwhile
+from tests.locks.items import put, stored, taken
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_every_lock_is_listed_as_it_is() -> None:
+    held = taken("held", lease_seconds=2.5, owner="we")
+    taken("released").release()
+    claim_once("claimed")
+
+    locks = {lock.name: lock for lock in all_locks()}
+
+    assert {name: lock.state for name, lock in locks.items()} == {
+        "held": State.HELD,
+        "released": State.RELEASED,
+        "claimed": State.CLAIMED,
+    }
+    lock = locks["held"]
+    assert (lock.owner, lock.lease_seconds, lock.fence) == ("we", 2.5, held.fence)
+    assert (locks["claimed"].lease_seconds, locks["claimed"].fence) == (None, None)
+
+
+def test_the_age_of_a_renewal_is_by_the_time_of_day() -> None:
+    put("a", renewedAt={"S": "2026-11-21T10:00:00.000+00:00"})
+    put("b", renewedAt={"S": "2026-11-21T10:00:00"})
+    at = datetime(2026, 11, 21, 10, 0, 30, tzinfo=UTC)
+
+    assert {lock.age_seconds(at) for lock in all_locks()} == {30}
+    assert all(lock.age_seconds(at - timedelta(days=1)) for lock in all_locks())
+
+
+def test_more_locks_than_a_page_holds_are_listed() -> None:
+    for number in range(30):
+        put(f"a{number}", data={"B": b"x" * 100_000})
+
+    assert len(list(all_locks())) == 30
+
+
+DAMAGE: dict[str, dict[str, Any]] = {
+    "all of another type": {
+        "ownerName": {"N": "1"},
+        "leaseDuration": {"N": "1"},
+        "recordVersionNumber": {"N": "1"},
+        "isReleased": {"N": "1"},
+        "fencingToken": {"S": "x"},
+        "renewedAt": {"L": []},
+    },
+    "texts that say nothing": {
+        "leaseDuration": {"S": "soon"},
+        "renewedAt": {"S": "soon"},
+        "fencingToken": {"N": "1.5"},
+    },
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_lock_is_listed_and_broken_and_then_taken(damage: dict[str, Any]) -> None:
+    put("a", **damage)
+
+    [lock] = all_locks()
+    assert (lock.state, lock.lease_seconds, lock.renewed_at) == (State.HELD, None, None)
+    assert break_lock("a") is Broken.FREED
+
+    with Lock("a", wait_seconds=0) as lease:
+        lease.renew()
+
+
+def test_a_broken_lease_is_free_at_once_and_the_next_fence_is_higher() -> None:
+    lease = taken("a")
+    put("other")
+
+    assert break_lock("a") is Broken.FREED
+
+    assert stored("a")["fencingToken"] == {"N": str(lease.fence)}
+    assert taken("a", wait_seconds=0).fence == lease.fence + 1
+
+
+def test_the_holder_of_a_broken_lock_learns_it_at_its_next_renewal() -> None:
+    lease = taken("a")
+    break_lock("a")
+
+    with pytest.raises(LeaseLost, match="broken"):
+        lease.renew()
+    with pytest.raises(LeaseLost):
+        lease.release()
+
+
+def test_a_broken_claim_can_be_made_again() -> None:
+    claim_once("a")
+
+    assert break_lock("a") is Broken.DELETED
+
+    assert stored("a") == {}
+    assert claim_once("a")
+
+
+def test_a_lock_that_is_free_is_left_as_it_is() -> None:
+    taken("a").release()
+    before = stored("a")
+
+    assert break_lock("a") is Broken.FREE_BEFORE
+    assert stored("a") == before
+
+
+def test_there_must_be_a_lock_to_be_broken() -> None:
+    with pytest.raises(UnknownLock, match="no lock 'a'"):
+        break_lock("a")
+    with pytest.raises(BadLockName):
+        break_lock("")
+    assert stored("a") == {}
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
+def test_breaking_costs_two_requests(requests_sent: Requests) -> None:
+    taken("a")
+    requests_sent.clear()
+
+    break_lock("a")
+
+    assert (requests_sent.operations, requests_sent.units) == (["GetItem", "UpdateItem"], 2)
+
+
+def test_a_lease_that_is_renewed_meanwhile_is_broken_all_the_same(proxy: FaultProxy) -> None:
+    lease = taken("a")
+    proxy.plan("UpdateItem", Meanwhile(lease.renew), when=is_break)
+
+    assert break_lock("a") is Broken.FREED
+    with pytest.raises(LeaseLost):
+        lease.renew()
+
+
+def is_break(body: dict[str, Any]) -> bool:
+    return ":seen" in body["ExpressionAttributeValues"]
+
+
+def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy) -> None:
+    lease = taken("a")
+    after: list[Any] = []
+
+    def change_hands() -> None:
+        lease.release()
+        after.append(taken("a", owner="the next"))
+
+    proxy.plan("UpdateItem", Meanwhile(change_hands), when=is_break)
+
+    break_lock("a")
+
+    after[0].renew()
+
+
+def test_only_the_lease_that_was_shown_is_broken() -> None:
+    first = taken("a")
+    shown = look("a")
+    first.renew()
+    assert look("a").is_same_holding(shown)
+    first.release()
+    second = taken("a")
+
+    with pytest.raises(LockChanged):
+        break_lock("a", as_seen=shown)
+    second.renew()
+
+
+@pytest.mark.parametrize("kind", ["lease", "claim"])
+def test_a_lost_reply_to_breaking_is_recognised(proxy: FaultProxy, kind: str) -> None:
+    if kind == "lease":
+        taken("a")
+    else:
+        claim_once("a")
+    proxy.plan("UpdateItem", DropReply(), when=is_break)
+    proxy.plan("DeleteItem", DropReply())
+
+    assert break_lock("a") is (Broken.FREED if kind == "lease" else Broken.DELETED)
+
+
+def test_a_lost_reply_to_breaking_breaks_nobody_elses_lock(proxy: FaultProxy) -> None:
+    taken("a")
+    after: list[Any] = []
+    proxy.plan("UpdateItem", DropReply(), when=is_break)
+    proxy.plan("UpdateItem", Meanwhile(lambda: after.append(taken("a"))), when=is_break)
+
+    break_lock("a")
+
+    after[0].renew()
+
+
+def test_a_lock_that_changes_at_each_try_is_not_broken(proxy: FaultProxy) -> None:
+    lease = taken("a")
+    for _attempt in range(5):
+        proxy.plan("UpdateItem", Meanwhile(lease.renew), when=is_break)
+
+    with pytest.raises(Unavailable):
+        break_lock("a")
+    lease.check()
+
+
+def test_looking_changes_nothing() -> None:
+    taken("a")
+    before = copy.deepcopy(stored("a"))
+
+    look("a")
+    list(all_locks())
+
+    assert stored("a") == before

@@ -1,0 +1,302 @@
+"""`withlock`: how the command runs, how it ends, and what it is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from locks.lock import Lock, claim_once
+from locks.registry import break_lock
+from tests.commands import ROOT, run, run_on_a_terminal
+from tests.faults import Answer, FaultProxy
+from tests.locks.items import abandoned, stored, taken, wait_until
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+SH = ("sh", "-c")
+
+
+def test_a_command_runs_while_the_lock_is_held_and_is_told_its_fence(tmp_path: Path) -> None:
+    before = taken("nightly report")
+    before.release()
+    told = tmp_path / "told"
+
+    assert run("withlock", "nightly report", "--", *SH, f"echo $LOCK_FENCE > {told}") == (
+        "",
+        "",
+        0,
+    )
+
+    assert told.read_text() == f"{before.fence + 1}\n"
+    assert stored("nightly report")["isReleased"] == {"S": "1"}
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["true"], 0),
+        ([*SH, "exit 3"], 3),
+        ([*SH, "exit 255"], 255),
+        ([*SH, "kill -TERM $$"], 143),
+        ([*SH, "kill -KILL $$"], 137),
+    ],
+)
+def test_it_ends_as_the_command_did(command: list[str], code: int) -> None:
+    assert run("withlock", "a", "--", *command) == ("", "", code)
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("/nowhere/at-all", 127), ("no-such-program", 127), ("/etc/hostname", 126)],
+)
+def test_a_command_that_cannot_run_ends_as_in_a_shell(command: str, code: int) -> None:
+    out, err, ended = run("withlock", "a", "--", command)
+
+    assert (out, ended) == ("", code)
+    assert err.count("\n") == 1
+    assert command in err
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_command_keeps_its_own_options_and_dashes(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    script = 'for each; do echo "$each"; done > "$0"'
+
+    run("withlock", "a", "--", *SH, script, str(told), "--wait", "5", "--", "-x", "")
+
+    assert told.read_text() == "--wait\n5\n--\n-x\n\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["a"],
+        ["a", "--"],
+        ["a", "true"],
+        ["--", "true"],
+        ["", "--", "true"],
+        ["x" * 2049, "--", "true"],
+        ["a", "--wait", "soon", "--", "true"],
+        ["a", "--wait", "-1", "--", "true"],
+        ["a", "--lease", "0", "--", "true"],
+        ["a", "--lease", "9999999999999", "--", "true"],
+        ["a", "--lease", "inf", "--", "true"],
+        ["a", "--conflict-exit-code", "256", "--", "true"],
+        ["a", "--unknown", "--", "true"],
+    ],
+)
+def test_wrong_usage_exits_2_and_takes_no_lock(arguments: list[str]) -> None:
+    out, err, code = run("withlock", *arguments)
+
+    assert (out, code) == ("", 2)
+    assert err
+    assert stored("a") == {}
+
+
+@pytest.mark.parametrize(("told", "code"), [([], 75), (["--conflict-exit-code", "0"], 0)])
+def test_a_taken_lock_is_one_line_and_its_own_exit_code(
+    tmp_path: Path, told: list[str], code: int
+) -> None:
+    taken("a", owner="the other host")
+    made = tmp_path / "made"
+
+    out, err, ended = run(
+        "withlock", "a", "--lease", "0.2", "--wait", "0.2", *told, "--", "touch", str(made)
+    )
+
+    assert (out, ended) == ("", code)
+    assert err == "CommandError: The lock 'a' is held by the other host.\n"
+    assert not made.exists()
+
+
+def test_a_claimed_lock_is_taken_for_good() -> None:
+    claim_once("a")
+
+    _out, err, code = run("withlock", "a", "--lease", "0.2", "--", "true")
+
+    assert code == 75
+    assert "claimed for good" in err
+
+
+def test_a_wait_below_the_lease_is_said_not_to_outwait_a_dead_holder() -> None:
+    _out, err, code = run("withlock", "a", "--wait", "5", "--", "true")
+
+    assert code == 0
+    assert err == ("A wait of 5 s cannot outwait a dead holder, whose lease of 20 s has to pass.\n")
+
+
+def test_by_default_it_outwaits_a_dead_holder() -> None:
+    abandoned("a", lease_seconds=0.5)
+
+    assert run("withlock", "a", "--lease", "0.5", "--", "true") == ("", "", 0)
+
+
+def test_an_engine_that_is_away_is_one_line(proxy: FaultProxy, impatient: float) -> None:
+    proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
+
+    _out, err, code = run("withlock", "a", "--", "true")
+
+    assert code == 1
+    assert err.count("\n") == 1
+
+
+def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
+    ready, term = tmp_path / "ready", tmp_path / "term"
+    # The shell itself says that what it was running was terminated.
+    script = (
+        f"exec 2>&-; trap 'echo > {term}; exit' TERM; echo > {ready}; while :; do sleep 1; done"
+    )
+    command = ["withlock", "a", "--lease", "1", "--", *SH, script]
+    with background(*command) as process:
+        wait_until(ready.exists)
+        break_lock("a")
+
+        assert process.wait(30) == 70
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert term.exists()
+    assert said.count("\n") == 1
+    assert "is lost: another holds the lock, or it was broken. The command has ended." in said
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_command_that_ignores_its_end_is_killed_with_its_whole_group(
+    proxy: FaultProxy, tmp_path: Path
+) -> None:
+    """The loss is noticed by the lease's own clock, while the engine is away."""
+    ready = tmp_path / "ready"
+    alive = tmp_path / "alive"
+    stubborn = f"trap '' TERM; while :; do date +%s%N > {alive}; sleep 0.02; done"
+    script = f"trap '' TERM; sh -c \"{stubborn}\" & echo > {ready}; wait"
+    command = ["withlock", "a", "--lease", "1", "--grace", "0.3", "--", *SH, script]
+    with background(*command) as process:
+        wait_until(lambda: ready.exists() and alive.exists())
+        proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=100_000)
+        proxy.plan("GetItem", Answer(500, "InternalServerError"), times=100_000)
+
+        assert process.wait(30) == 70
+        assert process.stderr is not None
+        assert "not renewed in time" in process.stderr.read()
+    last = alive.read_text()
+    time.sleep(0.3)
+    assert alive.read_text() == last
+
+
+def told(file: Path, line: str) -> bool:
+    return file.exists() and line in file.read_text().splitlines()
+
+
+def test_signals_are_passed_on_and_the_lock_is_free_after_the_command_has_ended(
+    tmp_path: Path,
+) -> None:
+    ready, got, end = tmp_path / "ready", tmp_path / "got", tmp_path / "end"
+    names = ["TERM", "HUP", "INT", "QUIT", "USR1", "USR2"]
+    traps = "; ".join(f"trap 'echo {name} >> {got}' {name}" for name in names)
+    script = f"{traps}; echo > {ready}; until [ -e {end} ]; do sleep 0.02; done; exit 9"
+    with background("withlock", "a", "--", *SH, script) as process:
+        wait_until(ready.exists)
+        for name in names:
+            process.send_signal(signal.Signals[f"SIG{name}"])
+            wait_until(partial(told, got, name))
+        assert Lock("a").try_acquire() is None
+        end.touch()
+
+        assert process.wait(30) == 9
+    assert got.read_text().split() == names
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_signal_while_it_waits_ends_it_and_nothing_runs(tmp_path: Path) -> None:
+    holder = taken("a")
+    made = tmp_path / "made"
+    with background("withlock", "a", "--", "touch", str(made)) as process:
+        wait_until(lambda: _has_handler(process.pid))
+        time.sleep(0.2)
+        process.terminate()
+
+        assert process.wait(30) == 143
+    assert not made.exists()
+    holder.renew()
+
+
+def _has_handler(pid: int) -> bool:
+    """Whether a process catches SIGUSR2, which Python itself does not."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (signal.SIGUSR2 - 1) & 1)
+
+
+def test_on_a_terminal_a_typed_interrupt_comes_once(tmp_path: Path) -> None:
+    counted = tmp_path / "counted"
+    script = (
+        f"trap 'echo x >> {counted}' INT; echo ready; n=0; "
+        "while [ $n -lt 20 ]; do n=$((n+1)); sleep 0.05; done; exit 7"
+    )
+    shown, code = run_on_a_terminal("withlock", "a", "--", *SH, script, typed=[("ready", "\x03")])
+
+    assert code == 7, shown
+    assert counted.read_text() == "x\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="tells no environment")
+def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_before_us() -> None:
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DJANGO", "LOCK_FENCE"))
+    } | {"DJANGO_DEBUG": "on", "DJANGO_SECRET_KEY": "x" * 60, "OTHER": "a=b"}
+    script = "env -0; cat >&2"
+    with background("withlock", "a", "--", *SH, script, env=env) as process:
+        out, err = process.communicate("typed", timeout=30)
+
+    assert err == "typed"
+    told = dict(each.split("=", 1) for each in out.split("\0") if each)
+    # What the shell itself adds.
+    for name in ("PWD", "OLDPWD", "SHLVL", "_"):
+        told.pop(name, None)
+        env.pop(name, None)
+    assert told.pop("LOCK_FENCE") == stored("a")["fencingToken"]["N"]
+    assert told == env
+
+
+def test_of_two_hosts_jobs_at_once_one_runs_after_the_other(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = f"echo begin >> {log}; sleep 0.3; echo end >> {log}"
+    command = ["withlock", "job", "--lease", "5", "--wait", "60", "--", *SH, script]
+    with background(*command) as one, background(*command) as two:
+        assert (one.wait(60), two.wait(60)) == (0, 0)
+
+    assert log.read_text().split() == ["begin", "end", "begin", "end"]
+
+
+@contextmanager
+def background(
+    *arguments: str, env: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """`manage.py` as a process of its own, without a terminal, killed with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=env,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

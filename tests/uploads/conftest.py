@@ -1,0 +1,71 @@
+"""S3 for the tests of uploads: ministack, which honours If-None-Match and checks checksums."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests import engines
+from tests.uploads.s3_proxy import S3Proxy, through
+from uploads import others
+from uploads import s3 as uploads_s3
+
+
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """An S3 of this session's own, which the client of the uploads finds by the environment."""
+    with engines.running("ministack") as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def s3(s3_url: str) -> Any:
+    """A plain client, to look at what is stored."""
+    return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    """The name of an empty bucket of this test's own."""
+    name = f"uploads-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=name)
+    return name
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter, which pytest's own is not."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def _modules_s3_proxy(s3_url: str) -> Iterator[S3Proxy]:
+    # One for a module, as each takes a client of its own, which is slow to make.
+    with pytest.MonkeyPatch.context() as patch, S3Proxy(s3_url) as proxy:
+        patch.setattr(uploads_s3, "ATTEMPTS", 3)
+        with through(proxy.url):
+            yield proxy
+
+
+@pytest.fixture
+def s3_proxy(_modules_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
+    """A proxy before S3, through which all uploads of the module go from its first use on."""
+    _modules_s3_proxy.forget()
+    yield _modules_s3_proxy
+    _modules_s3_proxy.forget()
+
+
+@pytest.fixture(autouse=True)
+def _often_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits a second to see what another process does."""
+    monkeypatch.setattr(others, "POLL_SECONDS", 0.1)

@@ -1,0 +1,48 @@
+"""Files and folders to be uploaded, and the modes that keep us from reading them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOBODY = 65534
+
+#: What a file may be called, and a shell, an URL or XML may trip over.
+NAMES = [
+    "a name with  spaces ",
+    "plus+and=",
+    "100%",
+    "%2F",
+    "#hash?query&amp;",
+    "<xml>'\"",
+    "日本語.txt",
+    "emoji 👩‍👩‍👧‍👦",
+    "new\nline",
+    "tab\t",
+    "-rf",
+    ".hidden",
+    "..two dots",
+    "back\\slash",
+    "decomposed e\u0301",
+]
+
+
+def write(file: Path, text: str = "x") -> Path:
+    """The file, with its folders."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Let file modes bind us: root reads everything."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)

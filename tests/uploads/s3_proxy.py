@@ -1,0 +1,133 @@
+"""A proxy before S3 that fails as it is told to, and keeps a log of what S3 did.
+
+s3_proxy.plan("PutObject", DropReply())
+s3_proxy.plan("UploadPart", Meanwhile(…), when=lambda request: request["partNumber"] == "2")
+assert s3_proxy.stored[key] == 1
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+
+from tests.faults import Answer, FaultProxy, Handler, Seen, _Reply
+from uploads import s3
+
+_OPERATIONS = {
+    ("DELETE", "uploadId"): "AbortMultipartUpload",
+    ("GET", "attributes"): "GetObjectAttributes",
+    ("GET", "uploadId"): "ListParts",
+    ("GET", "uploads"): "ListMultipartUploads",
+    ("POST", "uploadId"): "CompleteMultipartUpload",
+    ("POST", "uploads"): "CreateMultipartUpload",
+    ("PUT", "partNumber"): "UploadPart",
+}
+_PLAIN = {"GET": "GetObject", "HEAD": "HeadObject", "PUT": "PutObject", "DELETE": "DeleteObject"}
+_STORING = {"CompleteMultipartUpload", "PutObject"}
+
+
+@dataclass(frozen=True)
+class S3Answer(Answer):
+    """An error of S3's, such as `S3Answer(503, "SlowDown")`."""
+
+    def body(self) -> bytes:
+        error = f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>"
+        return f'<?xml version="1.0" encoding="UTF-8"?>{error}'.encode()
+
+
+class S3Proxy(FaultProxy):
+    """Knows a request by its method and query; what is `seen` is those, and the key."""
+
+    def __init__(self, engine_url: str) -> None:
+        super().__init__(engine_url)
+        #: How often S3 stored an object under each key.
+        self.stored: Counter[str] = Counter()
+        # S3 answers a repeated Complete as it did the first one; it stores nothing again.
+        self._completed: set[str] = set()
+        self._counting = threading.Lock()
+
+    def _handler(self) -> type[Handler]:
+        return _S3Handler
+
+    def forget(self) -> None:
+        super().forget()
+        self.stored.clear()
+
+    def note(self, seen: Seen, reply: _Reply) -> None:
+        # A Complete that fails may say so in the body of a 200.
+        if seen.operation not in _STORING or reply.status != 200 or b"<Error>" in reply.body:
+            return
+        with self._counting:
+            upload_id = seen.body.get("uploadId")
+            if upload_id not in self._completed:
+                self.stored[seen.body["key"]] += 1
+            if upload_id is not None:
+                self._completed.add(upload_id)
+
+    def keys(self, operation: str) -> list[str]:
+        """The keys of the requests of one operation, in order."""
+        return [seen.body["key"] for seen in self.seen if seen.operation == operation]
+
+
+class _S3Handler(Handler):
+    proxy: S3Proxy
+
+    def _do(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name: value for name, value in self.headers.items() if name != "Expect"}
+        seen = _seen(self.command, self.path)
+
+        def forward() -> _Reply:
+            reply = self.proxy._forward(self.path, headers, body, self.command)
+            self.proxy.note(seen, reply)
+            return reply
+
+        reply = self.proxy._reply_under(self.proxy._fault_for(seen), seen.body, forward)
+        if reply is None:
+            self.close_connection = True
+            return
+        try:
+            self._pass_on(reply)
+        except OSError:
+            # The client gave up waiting, or was killed.
+            self.close_connection = True
+
+    do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _do
+
+    def _pass_on(self, reply: _Reply) -> None:
+        if self.command != "HEAD":
+            super()._pass_on(reply)
+            return
+        # The length is that of the object, which is not sent.
+        self.send_response_only(reply.status)
+        for name, value in reply.headers.items():
+            if name.lower() not in {"connection", "transfer-encoding"}:
+                self.send_header(name, value)
+        self.end_headers()
+
+
+def _seen(method: str, target: str) -> Seen:
+    parts = urlsplit(target)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    _root, _bucket, *key = parts.path.split("/", 2)
+    known = (name for verb, name in _OPERATIONS if verb == method and name in query)
+    operation = next((_OPERATIONS[method, name] for name in known), _PLAIN.get(method, method))
+    return Seen(operation, query | {"key": unquote("".join(key))})
+
+
+@contextmanager
+def through(url: str) -> Iterator[None]:
+    """Let this process, and those that it starts, talk to S3 at `url` for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", url)
+        s3.reset()
+        try:
+            yield
+        finally:
+            s3.reset()

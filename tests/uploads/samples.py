@@ -1,0 +1,141 @@
+"""Files to upload, and what became of them, in the table and in the bucket."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dynamo.client import send
+from locks.models import LockItem
+from uploads.destination import Destination
+from uploads.files import Source, Unusable
+from uploads.models import DONE, UploadItem
+from uploads.running import Result, Summary, upload_files
+from uploads.sizes import MIB
+
+LARGE_BYTES = 16 * MIB + 1000
+"""Three parts, the last of them smaller."""
+
+
+def content(size: int, seed: object = 0) -> bytes:
+    """Bytes that no other seed gives."""
+    # Hashing goes over every byte; making them up need not.
+    block = random.Random(repr(seed)).randbytes(min(size, 4096))
+    return (block * (size // 4096 + 1))[:size]
+
+
+def file_of(folder: Path, name: str, data: bytes) -> Source:
+    """A file in `folder`."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return Source(str(path), name, len(data))
+
+
+def in_folder(folder: Path) -> Iterator[Source]:
+    """Every file below it."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield Source(str(path), str(path.relative_to(folder)), path.stat().st_size)
+
+
+class Uploaded:
+    """One run: its summary, and the results by the names of the files."""
+
+    def __init__(self, sources: Iterable[Source | Unusable], bucket: str, **options: Any) -> None:
+        self.results: list[Result] = []
+        self.bytes = 0
+        self.summary: Summary = upload_files(
+            sources,
+            Destination(bucket, "in"),
+            on_result=self.results.append,
+            on_bytes=self._count,
+            **options,
+        )
+
+    def _count(self, size: int) -> None:
+        self.bytes += size
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [result.outcome for result in self.results]
+
+    @property
+    def result(self) -> Result:
+        (result,) = self.results
+        return result
+
+
+def upload(bucket: str, *sources: Source | Unusable, **options: Any) -> Uploaded:
+    """Upload these files below the prefix `in`."""
+    return Uploaded(sources, bucket, **options)
+
+
+def key_of(source: Source) -> str:
+    return f"in/{source.relative}"
+
+
+def row_of(bucket: str, source: Source) -> dict[str, Any] | None:
+    """The stored row, as plain values."""
+    answer = send(
+        "GetItem",
+        {"TableName": UploadItem.table(), "Key": {"key": {"S": f"s3://{bucket}/{key_of(source)}"}}},
+    )
+    item = answer.get("Item")
+    return {name: next(iter(value.values())) for name, value in item.items()} if item else None
+
+
+def objects_in(s3: Any, bucket: str) -> dict[str, bytes]:
+    """Every object's bytes."""
+    found: dict[str, bytes] = {}
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for each in page.get("Contents", []):
+            found[each["Key"]] = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+    return found
+
+
+def open_uploads(s3: Any, bucket: str) -> list[str]:
+    """The keys of the multipart uploads that are neither completed nor aborted."""
+    return [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])]
+
+
+def all_rows() -> list[dict[str, Any]]:
+    return [
+        {name: next(iter(value.values())) for name, value in item.items()}
+        for item in send("Scan", {"TableName": UploadItem.table()})["Items"]
+    ]
+
+
+def locks() -> list[str]:
+    """The names of the locks that are there."""
+    items = send("Scan", {"TableName": LockItem.table()})["Items"]
+    return [item["key"]["S"] for item in items]
+
+
+def assert_stored(
+    s3: Any, bucket: str, sources: Sequence[Source], *, dead_locks: bool = False
+) -> None:
+    """Every file is in the bucket, whole, once; its row is done; nothing else is left behind.
+
+    But for the locks of processes that died with no file in hand, where there may be some.
+    """
+    wanted = {key_of(source): Path(source.path).read_bytes() for source in sources}
+    found = objects_in(s3, bucket)
+    assert found.keys() == wanted.keys()
+    assert [key for key in wanted if found[key] != wanted[key]] == []
+    rows = [row for row in all_rows() if row["key"].startswith(f"s3://{bucket}/")]
+    assert {row["key"] for row in rows} == {f"s3://{bucket}/{key}" for key in wanted}
+    assert {row["state"] for row in rows} <= {DONE}
+    assert [row for row in rows if row.keys() & {"lease", "fence", "uploadId"}] == []
+    assert open_uploads(s3, bucket) == []
+    assert dead_locks or locks() == []
+
+
+def assert_untouched(s3: Any, bucket: str, source: Source) -> None:
+    """Nothing tells of the file: no object, no row, no part, no lock."""
+    assert key_of(source) not in objects_in(s3, bucket)
+    assert row_of(bucket, source) is None
+    assert open_uploads(s3, bucket) == []
+    assert locks() == []

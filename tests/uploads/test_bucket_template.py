@@ -1,0 +1,47 @@
+"""The bucket for uploads in the CloudFormation template; cfn-lint reads it in tests/dynamo."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+from django.core.management import call_command
+
+
+def printed() -> dict[str, Any]:
+    out = StringIO()
+    call_command("cloudformation", stdout=out)
+    document: dict[str, Any] = json.loads(out.getvalue())
+    return document
+
+
+def test_the_template_makes_no_bucket_unless_it_is_given_a_name() -> None:
+    document = printed()
+
+    condition = document["Resources"]["UploadsBucket"]["Condition"]
+    assert document["Parameters"]["UploadsBucketName"]["Default"] == ""
+    assert document["Outputs"]["UploadsBucketArn"]["Condition"] == condition
+    assert document["Conditions"][condition] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": "UploadsBucketName"}, ""]}]
+    }
+
+
+def test_old_multipart_uploads_are_aborted_after_a_week() -> None:
+    properties = printed()["Resources"]["UploadsBucket"]["Properties"]
+
+    assert properties["LifecycleConfiguration"]["Rules"] == [
+        {
+            "Id": "AbortOldMultipartUploads",
+            "Status": "Enabled",
+            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7},
+        }
+    ]
+
+
+def test_the_bucket_is_encrypted_closed_to_the_public_and_outlives_its_stack() -> None:
+    bucket = printed()["Resources"]["UploadsBucket"]
+
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    assert all(bucket["Properties"]["PublicAccessBlockConfiguration"].values())
+    assert bucket["Properties"]["BucketEncryption"]

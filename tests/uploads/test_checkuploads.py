@@ -1,0 +1,370 @@
+"""`checkuploads`: the table against the bucket."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from tests.commands import run
+from tests.faults import NOWHERE, FaultProxy, Meanwhile, through
+from uploads import checking
+from uploads import s3 as storage
+from uploads.checking import Sizes, check_uploads
+from uploads.checksums import composite_of
+from uploads.destination import Destination
+from uploads.models import DONE, UPLOADING, UploadItem
+from uploads.sizes import PART_BYTES
+
+SOUND: dict[str, list[str]] = {"missing": [], "foreign": [], "different": [], "unfinished": []}
+
+
+def sha256(data: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(data).digest()).decode()
+
+
+@pytest.fixture
+def stored(engine: str, bucket: str, s3: Any) -> Any:
+    """Store an object and its row, as an upload leaves them."""
+
+    def store(key: str, data: bytes = b"contents", **row: Any) -> UploadItem:
+        answer = s3.put_object(Bucket=bucket, Key=key, Body=data, ChecksumSHA256=sha256(data))
+        values = {"etag": answer["ETag"].strip('"'), "size": len(data), "sha256": sha256(data)}
+        return add_row(bucket, key, **values | row)
+
+    return store
+
+
+def add_row(bucket: str, key: str, state: str = DONE, **values: Any) -> UploadItem:
+    row = UploadItem(f"s3://{bucket}/{key}", state=state, **values)
+    row.insert()
+    return row
+
+
+def report(bucket: str, prefix: str = "logs") -> tuple[dict[str, Any], int]:
+    """What is printed as JSON, and the exit code."""
+    out, err, code = run("checkuploads", f"s3://{bucket}/{prefix}", "--json")
+    assert err.count("\n") == (1 if code else 0)
+    document: dict[str, Any] = json.loads(out)
+    return document, code
+
+
+def test_rows_and_objects_that_agree_are_sound(bucket: str, stored: Any) -> None:
+    for key in ("logs/a", "logs/deep/down/b", "logs/empty"):
+        stored(key, b"" if key == "logs/empty" else b"contents")
+
+    assert report(bucket) == ({"rows": 3, "objects": 3, **SOUND}, 0)
+
+
+def test_a_prefix_without_anything_is_sound(engine: str, bucket: str) -> None:
+    assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
+
+
+def test_a_row_without_its_object_is_missing(bucket: str, stored: Any, s3: Any) -> None:
+    stored("logs/a")
+    stored("logs/b")
+
+    s3.delete_object(Bucket=bucket, Key="logs/a")
+
+    assert report(bucket) == ({"rows": 2, "objects": 1, **SOUND, "missing": ["logs/a"]}, 1)
+
+
+def test_an_object_without_a_row_is_foreign(bucket: str, stored: Any, s3: Any) -> None:
+    stored("logs/a")
+
+    s3.put_object(Bucket=bucket, Key="logs/stranger", Body=b"x")
+
+    found = {**SOUND, "foreign": ["logs/stranger"]}
+    assert report(bucket) == ({"rows": 1, "objects": 2, **found}, 1)
+
+
+@pytest.mark.parametrize("data", [b"CONTENTS", b"other contents", b""])
+def test_an_object_that_was_replaced_is_different(
+    bucket: str, stored: Any, s3: Any, data: bytes
+) -> None:
+    stored("logs/a")
+
+    s3.put_object(Bucket=bucket, Key="logs/a", Body=data)
+
+    assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND, "different": ["logs/a"]}, 1)
+
+
+def test_an_object_replaced_by_one_with_a_checksum_of_its_own_is_different_without_a_download(
+    bucket: str, stored: Any, s3: Any
+) -> None:
+    stored("logs/a")
+
+    s3.put_object(Bucket=bucket, Key="logs/a", Body=b"CONTENTS", ChecksumAlgorithm="SHA256")
+
+    assert report(bucket)[0]["different"] == ["logs/a"]
+
+
+def test_another_etag_over_the_same_checksum_is_sound(bucket: str, stored: Any) -> None:
+    stored("logs/a", etag="of-another-encryption")
+
+    assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
+
+
+def test_an_object_copied_over_in_parts_is_sound_where_its_bytes_are_the_same(
+    bucket: str, stored: Any, s3: Any
+) -> None:
+    stored("logs/a", b"contents")
+    stored("logs/b", b"contents")
+
+    put_in_parts(s3, bucket, "logs/a", [b"contents"])
+    put_in_parts(s3, bucket, "logs/b", [b"CONTENTS"])
+
+    assert report(bucket) == ({"rows": 2, "objects": 2, **SOUND, "different": ["logs/b"]}, 1)
+
+
+def test_a_large_file_is_sound_in_its_parts_and_copied_over_as_a_whole(
+    engine: str, bucket: str, s3: Any
+) -> None:
+    parts = [bytes(PART_BYTES), b"the rest"]
+    etag = put_in_parts(s3, bucket, "logs/in parts", parts)
+    s3.put_object(Bucket=bucket, Key="logs/whole", Body=b"".join(parts))
+    s3.put_object(Bucket=bucket, Key="logs/other", Body=b"".join(parts)[:-1] + b"T")
+    checksum = composite_of([sha256(part) for part in parts])
+    for key in ("logs/in parts", "logs/whole", "logs/other"):
+        add_row(bucket, key, etag=etag, size=PART_BYTES + 8, sha256=checksum)
+
+    found = {**SOUND, "different": ["logs/other"]}
+    assert report(bucket) == ({"rows": 3, "objects": 3, **found}, 1)
+
+
+def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes]) -> str:
+    upload = s3.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
+    named = []
+    for number, part in enumerate(parts, 1):
+        answer = s3.upload_part(
+            Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=part
+        )
+        named.append({"PartNumber": number, "ETag": answer["ETag"]})
+    answer = s3.complete_multipart_upload(
+        Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": named}
+    )
+    etag: str = answer["ETag"]
+    return etag.strip('"')
+
+
+@pytest.mark.parametrize("with_object", [False, True])
+def test_a_row_that_is_not_done_is_unfinished(
+    engine: str, bucket: str, s3: Any, with_object: bool
+) -> None:
+    add_row(bucket, "logs/a", UPLOADING, size=1)
+    if with_object:
+        s3.put_object(Bucket=bucket, Key="logs/a", Body=b"x")
+
+    found = {**SOUND, "unfinished": ["logs/a"]}
+    assert report(bucket) == ({"rows": 1, "objects": int(with_object), **found}, 1)
+
+
+def test_a_prefix_is_whole_parts_of_a_path(bucket: str, stored: Any, s3: Any) -> None:
+    stored("logs/a")
+    add_row(bucket, "logs2/missing", size=1, etag="x", sha256="x")
+    add_row(bucket, "logs", size=1, etag="x", sha256="x")
+    s3.put_object(Bucket=bucket, Key="logs2/foreign", Body=b"x")
+    s3.put_object(Bucket=bucket, Key="logs-foreign", Body=b"x")
+
+    assert report(bucket, "logs") == ({"rows": 1, "objects": 1, **SOUND}, 0)
+    assert report(bucket, "logs/") == ({"rows": 1, "objects": 1, **SOUND}, 0)
+
+
+def test_without_a_prefix_the_whole_bucket_is_compared_and_no_other(
+    bucket: str, stored: Any
+) -> None:
+    stored("top")
+    stored("logs/a")
+    add_row(f"{bucket}2", "missing", size=1, etag="x", sha256="x")
+
+    assert report(bucket, "") == ({"rows": 2, "objects": 2, **SOUND}, 0)
+
+
+def test_names_of_every_kind_are_compared(bucket: str, stored: Any, s3: Any) -> None:
+    names = [
+        "a b+c",
+        "100%",
+        "#?&",
+        "日本語",
+        "👩‍👩‍👧",
+        "new\nline",
+        "tab\t",
+        "<xml>",
+        "back\\slash",
+    ]
+    for name in names:
+        stored(f"logs/{name}")
+        s3.put_object(Bucket=bucket, Key=f"logs/foreign {name}", Body=b"x")
+
+    document, code = report(bucket)
+
+    assert code == 1
+    assert sorted(document["foreign"]) == sorted(f"logs/foreign {name}" for name in names)
+    assert not document["missing"]
+
+
+def test_little_at_a_time_gives_the_same(bucket: str, stored: Any, s3: Any) -> None:
+    for number in range(12):
+        stored(f"logs/{number:02}")
+    s3.delete_object(Bucket=bucket, Key="logs/03")
+    s3.put_object(Bucket=bucket, Key="logs/07", Body=b"changed")
+    for number in (20, 21):
+        s3.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"x")
+    sizes = Sizes(
+        segments=2,
+        page_limit=2,
+        objects_limit=3,
+        run_length=4,
+        confirm_threads=2,
+        confirm_ahead=1,
+    )
+
+    found = check_uploads(Destination.parse(f"s3://{bucket}/logs"), sizes=sizes)
+
+    assert (found.rows, found.objects) == (12, 13)
+    assert {kind: each.listed for kind, each in found.findings.items()} == {
+        "missing": ["logs/03"],
+        "foreign": ["logs/20", "logs/21"],
+        "different": ["logs/07"],
+        "unfinished": [],
+    }
+
+
+def test_an_upload_that_comes_between_the_readings_is_no_finding(
+    proxy: FaultProxy, bucket: str, stored: Any
+) -> None:
+    proxy.plan("Scan", Meanwhile(lambda: stored("logs/late")))
+
+    document, code = report(bucket)
+
+    # Its object was not listed any more, its row was read.
+    assert (document, code) == ({"rows": 1, "objects": 0, **SOUND}, 0)
+    assert proxy.count("GetItem") == 1
+
+
+def test_what_is_put_right_before_it_is_confirmed_is_no_finding(
+    proxy: FaultProxy, bucket: str, stored: Any, s3: Any
+) -> None:
+    stored("logs/a")
+    s3.delete_object(Bucket=bucket, Key="logs/a")
+    s3.put_object(Bucket=bucket, Key="logs/b", Body=b"contents")
+    known = {"size": 8, "etag": "x", "sha256": sha256(b"contents")}
+
+    def put_right() -> None:
+        s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
+        add_row(bucket, "logs/b", **known)
+
+    proxy.plan("GetItem", Meanwhile(put_right))
+
+    document, code = report(bucket)
+
+    assert (document, code) == ({"rows": 1, "objects": 1, **SOUND}, 0)
+
+
+def test_an_object_whose_row_is_written_while_it_is_looked_at_is_no_stranger(
+    proxy: FaultProxy, bucket: str, s3: Any
+) -> None:
+    s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
+    row = {"size": 8, "etag": "x", "sha256": sha256(b"contents")}
+    # The first look at the row finds none, the second, after the object's, does.
+    seen: list[str] = []
+
+    def before_the_second() -> None:
+        if seen:
+            add_row(bucket, "logs/a", **row)
+        seen.append("a look")
+
+    proxy.plan("GetItem", Meanwhile(before_the_second), times=2)
+
+    assert report(bucket) == ({"rows": 0, "objects": 1, **SOUND}, 0)
+
+
+def test_long_lists_are_cut_and_the_rest_is_counted(
+    bucket: str, stored: Any, s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "LISTED", 2)
+    for number in range(5):
+        s3.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"x")
+        add_row(bucket, f"logs/begun {number}", UPLOADING)
+
+    document, code = report(bucket)
+
+    assert code == 1
+    assert document["foreign"] == ["logs/0", "logs/1"]
+    assert document["unfinished"] == ["logs/begun 0", "logs/begun 1"]
+    assert document["more"] == {"foreign": 3, "unfinished": 3}
+
+
+def test_the_text_for_people_names_each_finding_on_one_line(
+    bucket: str, stored: Any, s3: Any
+) -> None:
+    stored("logs/a")
+    s3.put_object(Bucket=bucket, Key="logs/two\nlines\x1b", Body=b"x")
+
+    out, err, code = run("checkuploads", f"s3://{bucket}/logs")
+
+    assert code == 1
+    assert out.splitlines() == [
+        f"foreign     s3://{bucket}/logs/two\\nlines\\x1b",
+        "Rows 1, objects 2: missing 0, foreign 1, different 0, unfinished 0.",
+    ]
+    counted = "missing 0, foreign 1, different 0, unfinished 0"
+    assert err == f"CommandError: Table and bucket differ: {counted}.\n"
+
+
+def test_a_sound_bucket_is_one_line_for_people(bucket: str, stored: Any) -> None:
+    stored("logs/a")
+
+    assert run("checkuploads", f"s3://{bucket}/logs") == (
+        "Rows 1, objects 1: missing 0, foreign 0, different 0, unfinished 0.\n",
+        "",
+        0,
+    )
+
+
+def test_a_bucket_that_is_not_there_is_one_line_and_exit_code_1(engine: str, s3_url: str) -> None:
+    out, err, code = run("checkuploads", "s3://no-such-bucket/logs", "--json")
+
+    assert (out, code) == ("", 1)
+    assert err.count("\n") == 1
+    assert "NoSuchBucket" in err
+
+
+def test_an_unreachable_dynamodb_is_one_line_and_exit_code_1(
+    engine: str, bucket: str, impatient: float
+) -> None:
+    with through(NOWHERE):
+        out, err, code = run("checkuploads", f"s3://{bucket}/logs")
+
+    assert (out, code) == ("", 1)
+    assert err.count("\n") == 1
+    assert "Scan" in err
+
+
+def test_an_unreachable_s3_is_one_line_and_exit_code_1(
+    engine: str, s3_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", NOWHERE)
+    monkeypatch.setattr(storage, "ATTEMPTS", 1)
+    storage.reset()
+    try:
+        out, err, code = run("checkuploads", "s3://bucket/logs")
+    finally:
+        storage.reset()
+
+    assert (out, code) == ("", 1)
+    assert err.count("\n") == 1
+    assert NOWHERE in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["bucket/logs"], ["s3://"], ["s3://B/x"], ["s3://one/a", "s3://two/b"]]
+)
+def test_wrong_usage_exits_2(arguments: list[str]) -> None:
+    out, err, code = run("checkuploads", *arguments)
+
+    assert (out, code) == ("", 2)
+    assert "usage" in err

@@ -1,0 +1,255 @@
+"""A process is killed between any two requests: the next run completes what it began."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults import FaultProxy, Meanwhile
+from tests.uploads import worker
+from tests.uploads.s3_proxy import S3Proxy
+from tests.uploads.samples import (
+    LARGE_BYTES,
+    assert_stored,
+    content,
+    file_of,
+    open_uploads,
+    row_of,
+    upload,
+)
+from uploads.sizes import MIB
+
+LEASE_SECONDS = 1.0
+
+SMALL_BYTES = 1000
+
+
+def _values(request: dict[str, Any]) -> dict[str, Any]:
+    """What an update sets in a row of `uploads`."""
+    values: dict[str, Any] = request["ExpressionAttributeValues"]
+    return values if request["TableName"] == "uploads" else {}
+
+
+def _is_claim(request: dict[str, Any]) -> bool:
+    return _values(request).get(":state") == {"S": "uploading"}
+
+
+def _is_done(request: dict[str, Any]) -> bool:
+    return _values(request).get(":state") == {"S": "done"}
+
+
+def _is_note(request: dict[str, Any]) -> bool:
+    return ":uploadId" in _values(request)
+
+
+def _is_part(number: int) -> Any:
+    return lambda request: request["partNumber"] == str(number)
+
+
+def _any(_request: dict[str, Any]) -> bool:
+    return True
+
+
+#: After which request the process is killed, what stands in the table then, and how many parts
+#: the next run sends.
+CRASHES = [
+    pytest.param(SMALL_BYTES, "UpdateItem", _is_claim, "uploading", 0, id="claim | PUT"),
+    pytest.param(SMALL_BYTES, "PutObject", _any, "uploading", 0, id="PUT | done"),
+    pytest.param(SMALL_BYTES, "UpdateItem", _is_done, "done", 0, id="done | end"),
+    pytest.param(LARGE_BYTES, "UpdateItem", _is_claim, "uploading", 3, id="claim | Create"),
+    pytest.param(LARGE_BYTES, "CreateMultipartUpload", _any, "uploading", 3, id="Create | note"),
+    pytest.param(LARGE_BYTES, "UpdateItem", _is_note, "uploading", 3, id="note | parts"),
+    pytest.param(LARGE_BYTES, "UploadPart", _is_part(2), "uploading", 1, id="amid the parts"),
+    pytest.param(LARGE_BYTES, "UploadPart", _is_part(3), "uploading", 0, id="parts | Complete"),
+    pytest.param(
+        LARGE_BYTES, "CompleteMultipartUpload", _any, "uploading", 0, id="Complete | done"
+    ),
+    pytest.param(LARGE_BYTES, "UpdateItem", _is_done, "done", 0, id="large: done | end"),
+]
+
+
+@pytest.mark.parametrize(("size", "operation", "when", "state", "parts"), CRASHES)
+def test_a_process_killed_after_any_request_is_followed_by_one_that_completes_its_work(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    size: int,
+    operation: str,
+    when: Any,
+    state: str,
+    parts: int,
+) -> None:
+    file = file_of(tmp_path, "a", content(size))
+    started: list[subprocess.Popen[str]] = []
+    killed = threading.Event()
+
+    def kill() -> None:
+        started[0].kill()
+        killed.set()
+
+    through = proxy if operation == "UpdateItem" else s3_proxy
+    through.plan(operation, Meanwhile(kill), when=when)
+    with worker.started(tmp_path, bucket, lease_seconds=LEASE_SECONDS) as process:
+        started.append(process)
+        assert killed.wait(30)
+        process.communicate()
+    row = row_of(bucket, file)
+    while row is None or row["state"] != state or (when is _is_note and "uploadId" not in row):
+        row = row_of(bucket, file)  # its last request is under way
+    before = s3_proxy.count("UploadPart")
+
+    uploaded = upload(bucket, file)
+
+    assert uploaded.summary.uploaded + uploaded.summary.skipped == 1
+    assert s3_proxy.count("UploadPart") - before == parts
+    assert s3_proxy.stored == {"in/a": 1}
+    # Of one who died when all was done nobody takes notice.
+    assert_stored(s3, bucket, [file], dead_locks=state == "done")
+
+
+def test_an_upload_of_a_longer_key_is_none_of_ours(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    for key in ("in/a", "in/a.1", "in/a", "in/b"):
+        s3.create_multipart_upload(Bucket=bucket, Key=key)
+    _leave_free(bucket, file.relative)
+
+    upload(bucket, file)
+
+    assert open_uploads(s3, bucket) == ["in/a.1", "in/b"]
+
+
+def _leave_free(bucket: str, name: str, **values: Any) -> None:
+    """A row as an interrupted run leaves it."""
+    from uploads.models import UPLOADING, UploadItem
+
+    UploadItem(f"s3://{bucket}/in/{name}", state=UPLOADING, size=1, **values).insert()
+
+
+def test_a_file_that_is_small_by_now_leaves_no_part_of_the_large_one(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key="in/a")["UploadId"]
+    s3.upload_part(Bucket=bucket, Key="in/a", UploadId=upload_id, PartNumber=1, Body=b"part")
+    _leave_free(bucket, "a", upload_id=upload_id)
+
+    upload(bucket, file)
+
+    assert_stored(s3, bucket, [file])
+
+
+def test_parts_that_are_not_those_of_the_file_are_sent_again(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    data = content(LARGE_BYTES)
+    file = file_of(tmp_path, "a", data)
+    upload_id = s3.create_multipart_upload(
+        Bucket=bucket, Key="in/a", ChecksumAlgorithm="SHA256", ChecksumType="COMPOSITE"
+    )["UploadId"]
+    there = {1: data[: 8 * MIB], 2: content(8 * MIB, "other"), 3: b"short", 7: b"of a larger file"}
+    for number, part in there.items():
+        s3.upload_part(
+            Bucket=bucket,
+            Key="in/a",
+            UploadId=upload_id,
+            PartNumber=number,
+            Body=part,
+            ChecksumAlgorithm="SHA256",
+        )
+    _leave_free(bucket, "a", upload_id=upload_id)
+
+    upload(bucket, file)
+
+    sent = [seen.body["partNumber"] for seen in s3_proxy.seen if seen.operation == "UploadPart"]
+    assert sorted(sent) == ["2", "3"]
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_row_whose_upload_is_gone_begins_another(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key="in/a")["UploadId"]
+    s3.abort_multipart_upload(Bucket=bucket, Key="in/a", UploadId=upload_id)
+    _leave_free(bucket, "a", upload_id=upload_id)
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
+    file = file_of(tmp_path, "a", old)
+    on_its_way, arrives, arrived = threading.Event(), threading.Event(), threading.Event()
+    started: list[subprocess.Popen[str]] = []
+
+    def held_up() -> None:
+        # The request has left the process; it arrives when another has sent all parts.
+        started[0].send_signal(signal.SIGSTOP)
+        on_its_way.set()
+        arrives.wait(60)
+        threading.Timer(0.3, arrived.set).start()
+
+    def the_late_part_arrives() -> None:
+        arrives.set()
+        arrived.wait(60)
+
+    s3_proxy.plan("UploadPart", Meanwhile(held_up), when=_is_part(2))
+    s3_proxy.plan("CompleteMultipartUpload", Meanwhile(the_late_part_arrives))
+    with worker.started(tmp_path, bucket, lease_seconds=LEASE_SECONDS) as frozen:
+        started.append(frozen)
+        assert on_its_way.wait(30)
+        Path(file.path).write_bytes(new)
+
+        uploaded = upload(bucket, file)
+
+        assert uploaded.outcomes == ["uploaded"]
+        assert s3_proxy.count("CompleteMultipartUpload") == 2
+        frozen.send_signal(signal.SIGCONT)
+        said, _err = frozen.communicate(timeout=30)
+
+    # It lost its lease, looked again, and found the file done.
+    assert said == "skipped a it was stored before\n"
+    assert frozen.returncode == 0
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_holder_thawed_after_its_put_arrived_finds_its_work_done(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    frozen_now = threading.Event()
+    started: list[subprocess.Popen[str]] = []
+
+    def freeze() -> None:
+        os.kill(started[0].pid, signal.SIGSTOP)
+        frozen_now.set()
+
+    s3_proxy.plan("PutObject", Meanwhile(freeze))
+    with worker.started(tmp_path, bucket, lease_seconds=LEASE_SECONDS) as frozen:
+        started.append(frozen)
+        assert frozen_now.wait(30)
+
+        uploaded = upload(bucket, file)
+
+        assert uploaded.outcomes == ["skipped"]
+        frozen.send_signal(signal.SIGCONT)
+        said, _err = frozen.communicate(timeout=30)
+
+    assert said == "skipped a it was stored before\n"
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])

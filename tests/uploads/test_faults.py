@@ -1,0 +1,293 @@
+"""S3 and DynamoDB fail on the way: success, or a named failure without an open claim."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults import CloseBefore, DropReply, Fault, FaultProxy, Meanwhile
+from tests.uploads.s3_proxy import S3Answer, S3Proxy
+from tests.uploads.samples import (
+    LARGE_BYTES,
+    assert_stored,
+    assert_untouched,
+    content,
+    file_of,
+    locks,
+    objects_in,
+    open_uploads,
+    row_of,
+    upload,
+)
+
+SMALL_BYTES = 1000
+
+BUSY = S3Answer(409, "ConditionalRequestConflict")
+SLOW_DOWN = S3Answer(503, "SlowDown")
+
+PASSING: dict[str, Fault] = {
+    "SlowDown": SLOW_DOWN,
+    "InternalError after it was done": S3Answer(500, "InternalError", carried_out=True),
+    "reset": CloseBefore(),
+    "reply lost": DropReply(),
+    "busy": BUSY,
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+@pytest.mark.parametrize("operation", ["PutObject", "CompleteMultipartUpload"])
+def test_a_passing_failure_of_the_write_that_counts_ends_in_one_object(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    operation: str,
+    fault: Fault,
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES if operation == "PutObject" else LARGE_BYTES))
+    s3_proxy.plan(operation, fault)
+
+    uploaded = upload(bucket, file)
+
+    assert uploaded.outcomes == ["uploaded"]
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+def test_an_upload_gone_after_a_lost_reply_to_complete_is_our_own_work(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan(
+        "CompleteMultipartUpload", S3Answer(404, "NoSuchUpload", carried_out=True), times=9
+    )
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.count("UploadPart") == 3
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_precondition_that_our_own_lost_reply_made_false_is_our_own_work(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan("CompleteMultipartUpload", S3Answer(412, "PreconditionFailed", carried_out=True))
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize("operation", ["CreateMultipartUpload", "UploadPart", "HeadObject"])
+@pytest.mark.parametrize("fault", [SLOW_DOWN, DropReply()], ids=["SlowDown", "reply lost"])
+def test_a_passing_failure_of_any_other_request_is_not_noticed(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    operation: str,
+    fault: Fault,
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan(operation, fault)
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.stored == {"in/a": 1}
+    if (operation, fault) != ("CreateMultipartUpload", DropReply()):  # the lifecycle rule's task
+        assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (SLOW_DOWN, "S3 did not do PutObject: SlowDown: planned by a test"),
+        (BUSY, "S3 did not do PutObject: ConditionalRequestConflict: planned by a test"),
+        (S3Answer(403, "AccessDenied"), "S3 did not do PutObject: AccessDenied: planned by a test"),
+        (CloseBefore(), "S3 did not do PutObject: ConnectionClosedError: Connection was closed"),
+    ],
+    ids=["SlowDown", "busy", "AccessDenied", "reset"],
+)
+def test_a_lasting_failure_is_named_and_leaves_no_claim_and_the_rest_is_stored(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    fault: Fault,
+    reason: str,
+) -> None:
+    bad, fine = (file_of(tmp_path, name, name.encode()) for name in ("bad", "fine"))
+    s3_proxy.plan("PutObject", fault, times=99, when=lambda seen: seen["key"] == "in/bad")
+
+    uploaded = upload(bucket, bad, fine)
+
+    by_name = {Path(each.name).name: each for each in uploaded.results}
+    assert by_name["bad"].outcome == "failed"
+    assert by_name["bad"].reason.startswith(reason)
+    assert by_name["fine"].outcome == "uploaded"
+    assert row_of(bucket, bad) is None
+    assert_stored(s3, bucket, [fine])
+
+
+def test_a_failure_amid_the_parts_keeps_them_for_the_next_run(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan(
+        "UploadPart", S3Answer(403, "AccessDenied"), when=lambda seen: seen["partNumber"] == "3"
+    )
+
+    failed = upload(bucket, file, workers=1)
+
+    assert failed.result.reason == "S3 did not do UploadPart: AccessDenied: planned by a test"
+    row = row_of(bucket, file)
+    assert row is not None
+    assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
+    assert locks() == []
+    s3_proxy.forget()
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.count("UploadPart") == 1
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_part_overwritten_before_complete_is_sent_again(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+
+    def overwrite() -> None:
+        (upload_id,) = [
+            each["UploadId"] for each in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+        ]
+        s3.upload_part(
+            Bucket=bucket,
+            Key="in/a",
+            UploadId=upload_id,
+            PartNumber=1,
+            Body=content(8 * 1024 * 1024, "late"),
+            ChecksumAlgorithm="SHA256",
+        )
+
+    s3_proxy.plan("CompleteMultipartUpload", Meanwhile(overwrite))
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.count("UploadPart") == 4
+    assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
+@pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
+def test_an_object_that_appears_meanwhile_is_adopted_or_a_conflict(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    same: bool,
+    size: int,
+) -> None:
+    file = file_of(tmp_path, "a", content(size))
+    theirs = content(size, 0 if same else "theirs")
+    last = "PutObject" if size == SMALL_BYTES else "CompleteMultipartUpload"
+    s3_proxy.plan(last, Meanwhile(lambda: s3.put_object(Bucket=bucket, Key="in/a", Body=theirs)))
+
+    uploaded = upload(bucket, file)
+
+    assert uploaded.summary.conflicts == int(not same)
+    assert s3_proxy.stored == {}
+    assert objects_in(s3, bucket) == {"in/a": theirs}
+    assert (row_of(bucket, file) is not None) == same
+    assert open_uploads(s3, bucket) == []
+    assert locks() == []
+
+
+def test_an_upload_aborted_by_somebody_is_begun_again(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+
+    def abort() -> None:
+        (found,) = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+        s3.abort_multipart_upload(Bucket=bucket, Key="in/a", UploadId=found["UploadId"])
+
+    s3_proxy.plan("UploadPart", Meanwhile(abort), when=lambda seen: seen["partNumber"] == "2")
+
+    assert upload(bucket, file, workers=1).outcomes == ["uploaded"]
+
+    assert s3_proxy.count("CreateMultipartUpload") == 2
+    assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
+def test_lost_replies_of_the_table_are_recognised_as_our_own_work(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path, size: int
+) -> None:
+    file = file_of(tmp_path, "a", content(size))
+    proxy.plan("*", DropReply(), times=2, when=lambda body: body["TableName"] == "uploads")
+    every_second = iter([False, True] * 50)
+    proxy.plan(
+        "*",
+        DropReply(),
+        times=50,
+        when=lambda body: body["TableName"] == "uploads" and next(every_second),
+    )
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_table_that_is_away_is_a_named_failure_and_the_object_is_adopted_later(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    impatient: float,
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    away = threading.Event()
+    s3_proxy.plan("PutObject", Meanwhile(away.set))
+    proxy.plan(
+        "*",
+        CloseBefore(),
+        times=10**6,
+        when=lambda body: body["TableName"] == "uploads" and away.is_set(),
+    )
+
+    failed = upload(bucket, file)
+
+    assert failed.outcomes == ["failed"]
+    assert failed.result.reason.startswith("DynamoDB gave no answer to UpdateItem in time")
+    assert locks() == []
+    away.clear()
+
+    assert upload(bucket, file).outcomes == ["skipped"]
+
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
+def test_a_wrong_checksum_is_refused_by_s3(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    s3_proxy.plan("PutObject", S3Answer(400, "BadDigest"), times=9)
+
+    failed = upload(bucket, file)
+
+    assert failed.result.reason == "S3 did not do PutObject: BadDigest: planned by a test"
+    assert_untouched(s3, bucket, file)

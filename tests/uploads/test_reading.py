@@ -1,0 +1,88 @@
+"""A file that is written to between our first look and the end of reading is found out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from uploads.checksums import sha256_of
+from uploads.exceptions import FileChanged, Unreadable
+from uploads.reading import Span, opened
+
+
+def _grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"!")
+
+
+def _touch(path: Path) -> None:
+    found = path.stat()
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "grows": _grow,
+    "shrinks": lambda path: os.truncate(path, 3),
+    "is emptied": lambda path: os.truncate(path, 0),
+    "is written over": _touch,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_that_changes_while_it_is_read_is_found_out(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"content")
+    with opened(str(path)) as file:
+        change(path)
+
+        with pytest.raises(FileChanged) as changed:
+            file.read_whole()
+
+    assert changed.value.path == str(path)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    (tmp_path / "new").write_bytes(b"new")
+    with opened(str(path)) as file:
+        (tmp_path / "new").replace(path)
+
+        assert file.read_whole() == b"old"
+
+
+def test_a_span_is_read_again_from_where_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    with opened(str(path)) as file:
+        span = Span(file, 2, 5)
+
+        assert (span.read(), span.read(), len(span), span.tell()) == (b"23456", b"", 5, 5)
+        assert span.sha256 == sha256_of([b"23456"])
+        span.seek(-2, os.SEEK_END)
+        assert span.read() == b"56"
+        span.seek(0)
+        assert span.read() == b"23456"
+
+
+def test_a_span_that_is_not_there_any_more_is_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    with opened(str(path)) as file:
+        os.truncate(path, 2)
+
+        with pytest.raises(FileChanged):
+            Span(file, 2, 5).read()
+
+
+@pytest.mark.parametrize("name", ["gone", "a\0b"])
+def test_a_file_that_cannot_be_opened_says_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unreadable) as refused, opened(f"{tmp_path}/{name}"):
+        pytest.fail("it was opened")
+
+    assert refused.value.reason

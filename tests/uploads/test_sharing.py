@@ -1,0 +1,293 @@
+"""Several processes have the same files: each file is one's, and a dead one's are another's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from locks import heartbeats
+from locks.leases import Lease
+from locks.lock import Lock
+from tests.faults import Meanwhile
+from tests.requests import Requests
+from tests.uploads.s3_proxy import S3Proxy
+from tests.uploads.samples import (
+    LARGE_BYTES,
+    Uploaded,
+    all_rows,
+    assert_stored,
+    content,
+    file_of,
+    key_of,
+    locks,
+    open_uploads,
+    row_of,
+    upload,
+)
+from uploads import checksums, claims, others, s3
+from uploads.claims import Claim
+from uploads.files import Source
+from uploads.running import Result
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+OTHERS_LOCK = "uploads#other"
+
+
+@contextmanager
+def other_process(bucket: str, *files: Source, lease_seconds: float = 20) -> Iterator[list[Claim]]:
+    """One that is alive and has these files in hand; what it claimed."""
+    lease = Lock(OTHERS_LOCK, lease_seconds=lease_seconds).acquire()
+    try:
+        yield [_claimed(bucket, file, lease) for file in files]
+    finally:
+        lease.release(remove=True)
+
+
+def _claimed(bucket: str, file: Source, lease: Lease) -> Claim:
+    claim = claims.take(f"s3://{bucket}/{key_of(file)}", file.size, lease)
+    assert isinstance(claim, Claim)
+    return claim
+
+
+def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> None:
+    """One that claimed these files, and died: its lock is held and never renewed again."""
+    lease = Lock(OTHERS_LOCK, lease_seconds=lease_seconds).acquire()
+    heartbeats.drop(lease)
+    for file in files:
+        _claimed(bucket, file, lease)
+
+
+@contextmanager
+def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
+    """A run in a thread; what became of it, once the block has ended."""
+    ended: list[Uploaded] = []
+    thread = threading.Thread(target=lambda: ended.append(upload(bucket, *files)))
+    thread.start()
+    try:
+        yield ended
+    finally:
+        thread.join()
+
+
+def test_a_file_that_another_has_in_hand_is_waited_for_and_the_rest_is_done_meanwhile(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    theirs, ours = (file_of(tmp_path, name, name.encode()) for name in ("theirs", "ours"))
+    with other_process(bucket, theirs) as (claim,), in_background(bucket, theirs, ours) as ended:
+        while (row_of(bucket, ours) or {}).get("state") != "done":
+            time.sleep(0.01)
+        assert not ended
+        etag = s3.put_object(Bucket=bucket, Key="in/theirs", Body=b"theirs")["ETag"]
+        claims.finish(claim, 6, checksums.sha256_of([b"theirs"]), etag)
+
+    by_name = {Path(each.name).name: each for each in ended[0].results}
+    assert by_name["ours"].outcome == "uploaded"
+    assert (by_name["theirs"].outcome, by_name["theirs"].reason) == (
+        "skipped",
+        "it was stored before",
+    )
+    assert s3_proxy.stored == {"in/ours": 1}
+    assert_stored(s3, bucket, [theirs, ours])
+
+
+def test_waiting_costs_two_requests_a_look_however_many_files_wait(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    tmp_path: Path,
+    requests_sent: Requests,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = [file_of(tmp_path, str(number), b"x") for number in range(40)]
+    looks = 10
+    monkeypatch.setattr(others, "POLL_SECONDS", 0.05)
+    with other_process(bucket, *files) as held, in_background(bucket, *files) as ended:
+        while requests_sent.operations.count("GetItem") < looks:
+            time.sleep(0.01)
+        # One claim of each row was refused; since then, one of them at each look.
+        tried = len(requests_sent.operations) - requests_sent.operations.count("GetItem")
+        assert tried <= 2 + 2 * len(files) + looks + 5
+        for claim in held:
+            claims.give_up(claim)
+
+    assert ended[0].summary.uploaded == len(files)
+    assert_stored(s3, bucket, files)
+
+
+def _absent() -> None:
+    send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": OTHERS_LOCK}}})
+
+
+def _set(expression: str, value: dict[str, str]) -> None:
+    send(
+        "UpdateItem",
+        {
+            "TableName": "locks",
+            "Key": {"key": {"S": OTHERS_LOCK}},
+            "UpdateExpression": f"SET {expression} = :value",
+            "ExpressionAttributeValues": {":value": value},
+        },
+    )
+
+
+GONE = {
+    "its lock is not there": _absent,
+    "its lock is released": lambda: _set("isReleased", {"S": "1"}),
+    "its lock has another fence": lambda: _set("fencingToken", {"N": "17"}),
+}
+
+
+@pytest.mark.parametrize("gone", GONE.values(), ids=GONE)
+def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, gone: Any
+) -> None:
+    files = [file_of(tmp_path, name, name.encode()) for name in "abc"]
+    _dead(bucket, *files, lease_seconds=3600)
+    gone()
+
+    assert upload(bucket, *files).outcomes == ["uploaded"] * 3
+
+    _absent()
+    assert_stored(s3, bucket, files)
+
+
+def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, str(number), b"x") for number in range(12)]
+    began = time.monotonic()
+    _dead(bucket, *files, lease_seconds=0.6)
+
+    uploaded = upload(bucket, *files)
+
+    assert uploaded.outcomes == ["uploaded"] * 12
+    assert 0.6 <= time.monotonic() - began < 3
+    # Its lock is removed, so that the next process need not watch.
+    assert_stored(s3, bucket, files)
+
+
+def test_a_living_process_keeps_its_files_for_longer_than_its_lease(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", b"x")
+    with (
+        other_process(bucket, file, lease_seconds=0.5) as (claim,),
+        in_background(bucket, file) as ended,
+    ):
+        began = time.monotonic()
+        while time.monotonic() - began < 1.5:
+            assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
+            time.sleep(0.05)
+        assert not ended
+        claims.let_go(claim)
+
+    assert ended[0].outcomes == ["uploaded"]
+    assert_stored(s3, bucket, [file])
+
+
+def test_what_a_dead_process_began_and_did_not_note_is_aborted(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", b"small")
+    _dead(bucket, file)
+    s3.create_multipart_upload(Bucket=bucket, Key="in/a")
+    assert open_uploads(s3, bucket) == ["in/a"]
+
+    upload(bucket, file)
+
+    assert_stored(s3, bucket, [file])
+
+
+def test_two_runs_on_one_folder_share_the_work(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, f"{number:02}", content(100, number)) for number in range(30)]
+    files.append(file_of(tmp_path, "big", content(LARGE_BYTES)))
+
+    with in_background(bucket, *files) as first, in_background(bucket, *files) as second:
+        pass
+
+    summaries = [first[0].summary, second[0].summary]
+    assert sum(summary.uploaded for summary in summaries) == len(files)
+    assert sum(summary.skipped for summary in summaries) == len(files)
+    assert all(count == 1 for count in s3_proxy.stored.values())
+    assert_stored(s3, bucket, files)
+
+
+def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, name, content(LARGE_BYTES, name)) for name in "ab"]
+
+    def break_its_lock() -> None:
+        (name,) = locks()
+        send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": name}}})
+        while locks() == []:  # until its heartbeat finds out, and it takes another
+            time.sleep(0.02)
+
+    s3_proxy.plan("UploadPart", Meanwhile(break_its_lock))
+
+    uploaded = upload(bucket, *files, workers=2, lease_seconds=0.8)
+
+    assert uploaded.outcomes == ["uploaded"] * 2
+    assert_stored(s3, bucket, files)
+
+
+def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    large = file_of(tmp_path, "large", content(2 * LARGE_BYTES))
+    stop = threading.Event()
+    results: list[Result] = []
+
+    def stop_now() -> None:
+        stop.set()
+        time.sleep(0.5)  # longer than the tick in which it is noticed
+
+    s3_proxy.plan("UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2")
+    stopped = upload(bucket, large, stop=stop, workers=1)
+
+    assert stopped.results == results == []
+    assert stopped.summary.uploaded == stopped.summary.failed == 0
+    (row,) = all_rows()
+    assert row["state"] == "uploading"
+    assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
+    assert locks() == []
+    sent = s3_proxy.count("UploadPart")
+    assert 2 <= sent < 5
+
+    assert upload(bucket, large).outcomes == ["uploaded"]
+
+    assert s3_proxy.count("UploadPart") == 5
+    assert_stored(s3, bucket, [large])
+
+
+def test_a_run_that_waits_for_another_can_be_stopped(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", b"x")
+    stop = threading.Event()
+    with other_process(bucket, file):
+        threading.Timer(0.3, stop.set).start()
+
+        stopped = upload(bucket, file, stop=stop)
+
+        assert stopped.results == []
+        assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
+        assert locks() == [OTHERS_LOCK]
+
+
+def test_the_client_is_made_again_after_a_fork(s3_proxy: S3Proxy) -> None:
+    before = s3.client()
+
+    s3.reset()
+
+    assert s3.client() is not before

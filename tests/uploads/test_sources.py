@@ -1,0 +1,329 @@
+"""From paths to the files that are to be uploaded."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import tracemalloc
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.uploads.folders import NAMES, without_privileges, write
+from uploads.destination import Destination
+from uploads.files import Source, Unusable
+from uploads.sources import Selection, sources, walk
+
+DESTINATION = Destination.parse("s3://bucket/prefix")
+BAD_KEY = "S3 has no key like this one:"
+
+
+def found(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, int]:
+    """The files found, with their sizes; nothing may be unusable."""
+    files = {}
+    for each in sources(map(str, paths), DESTINATION, Selection(**options)):
+        assert isinstance(each, Source), each
+        assert each.relative not in files
+        files[each.relative] = each.size
+    return files
+
+
+def unusable(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, str]:
+    """What cannot be uploaded, by name, with the reasons."""
+    everything = sources(map(str, paths), DESTINATION, Selection(**options))
+    return {each.name: each.reason for each in everything if isinstance(each, Unusable)}
+
+
+def test_a_folders_files_keep_their_path_below_it(tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "a.log", "12345")
+    write(tmp_path / "logs" / "2026" / "11" / "b.log", "")
+
+    assert found(tmp_path / "logs") == {"a.log": 5, "2026/11/b.log": 0}
+
+
+def test_a_file_that_is_named_itself_keeps_its_name(tmp_path: Path) -> None:
+    file = write(tmp_path / "deep" / "down" / "a.log")
+
+    assert found(file) == {"a.log": 1}
+
+
+def test_several_paths_are_taken_one_after_another(tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a")
+    write(tmp_path / "two" / "b")
+    file = write(tmp_path / "c")
+
+    assert found(tmp_path / "one", f"{tmp_path}/two/", file).keys() == {"a", "b", "c"}
+
+
+def test_the_folder_one_is_in_is_a_path_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "sub" / "a")
+    monkeypatch.chdir(tmp_path)
+
+    assert found(".") == {"sub/a": 1}
+
+
+def test_an_empty_folder_has_no_files(tmp_path: Path) -> None:
+    assert found(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", [*NAMES, "escape\x1b"])
+def test_whatever_a_file_is_called_it_keeps_its_name(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "dir" / name / name)
+
+    assert found(tmp_path / "dir") == {f"{name}/{name}": 1}
+
+
+def test_a_name_that_is_no_utf_8_is_named_with_its_bytes(tmp_path: Path) -> None:
+    os.close(os.open(os.fsencode(tmp_path) + b"/caf\xe9", os.O_CREAT | os.O_WRONLY))
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/d\xff"))
+    write(folder / "below")
+    write(tmp_path / "fine")
+
+    assert unusable(tmp_path) == {
+        f"{tmp_path}/caf\\udce9": f"{BAD_KEY} it is no UTF-8",
+        f"{tmp_path}/d\\udcff": f"{BAD_KEY} it is no UTF-8",
+    }
+    assert {each.relative for each in walk([str(tmp_path)], DESTINATION) if _ok(each)} == {"fine"}
+    # As a path itself the folder's own name is in no key.
+    assert found(folder) == {"below": 1}
+
+
+def _ok(each: Source | Unusable) -> bool:
+    return isinstance(each, Source)
+
+
+def test_a_name_is_shown_on_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "two\nlines\x1b[2J")
+
+    assert unusable(tmp_path) == {f"{tmp_path}/two\\nlines\\x1b[2J": "It is a FIFO"}
+
+
+def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "a", "123")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").symlink_to(tmp_path / "elsewhere" / "a")
+    (folder / "dir").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "link").symlink_to(folder)
+
+    assert found(tmp_path / "link") == {"file": 3, "dir/a": 3}
+
+
+def test_two_links_to_one_folder_are_no_loop(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "a")
+    write(tmp_path / "folder" / "own")
+    for name in ("one", "two"):
+        (tmp_path / "folder" / name).symlink_to(tmp_path / "elsewhere")
+
+    assert found(tmp_path / "folder").keys() == {"own", "one/a", "two/a"}
+
+
+def test_a_loop_of_links_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b" / "file")
+    (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
+    (tmp_path / "a" / "self").symlink_to("self")
+
+    assert unusable(tmp_path) == {
+        f"{tmp_path}/a/b/up": "It is a symbolic link to a folder that it is in",
+        f"{tmp_path}/a/self": os.strerror(errno.ELOOP),
+    }
+    assert sum(map(_ok, walk([str(tmp_path)], DESTINATION))) == 1
+
+
+def test_a_broken_link_is_named(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    write(tmp_path / "fine")
+
+    assert unusable(tmp_path) == {f"{tmp_path}/link": "It is a broken symbolic link"}
+
+
+def test_a_path_that_is_not_there_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    file = write(tmp_path / "a")
+    gone = str(tmp_path / "gone")
+
+    everything = list(sources([gone, str(file)], DESTINATION))
+
+    assert {type(each) for each in everything} == {Source, Unusable}
+    assert unusable(gone) == {gone: os.strerror(errno.ENOENT)}
+
+
+def test_what_is_no_file_is_named_with_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    # The name of a socket is short, the path of a test may be long.
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+    (tmp_path / "device").symlink_to("/dev/null")
+
+    assert unusable(tmp_path) == {
+        f"{tmp_path}/fifo": "It is a FIFO",
+        f"{tmp_path}/socket": "It is a socket",
+        f"{tmp_path}/device": "It is a device",
+    }
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_rest_goes_on(open_folder: Path) -> None:
+    write(open_folder / "closed" / "a").parent.chmod(0)
+    write(open_folder / "unlisted" / "b").parent.chmod(0o444)
+    write(open_folder / "fine")
+
+    with without_privileges():
+        everything = list(sources([str(open_folder)], DESTINATION))
+
+    denied = os.strerror(errno.EACCES)
+    assert {each.name: each.reason for each in everything if isinstance(each, Unusable)} == {
+        f"{open_folder}/closed": denied,
+        f"{open_folder}/unlisted/b": denied,
+    }
+    assert [each.relative for each in everything if isinstance(each, Source)] == ["fine"]
+
+
+def test_a_file_that_vanishes_while_its_folder_is_read_is_named(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / str(number))
+    walking = walk([str(tmp_path)], DESTINATION)
+
+    first = next(walking)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    rest = list(walking)
+
+    assert isinstance(first, Source)
+    # The system has read the folder's names ahead.
+    assert [type(each) for each in rest] == [Unusable, Unusable]
+    assert {each.reason for each in rest if isinstance(each, Unusable)} == {
+        os.strerror(errno.ENOENT)
+    }
+
+
+def test_a_folder_that_vanishes_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / name / "file")
+    walking = walk([str(tmp_path), str(write(tmp_path / "last"))], DESTINATION)
+
+    next(walking)
+    for name in ("one", "two"):
+        (tmp_path / name / "file").unlink()
+        (tmp_path / name).rmdir()
+    rest = list(walking)
+
+    assert any(isinstance(each, Unusable) for each in rest)
+    assert isinstance(rest[-1], Source)
+
+
+def test_a_key_may_have_1024_bytes_and_no_more(tmp_path: Path) -> None:
+    # `prefix/` has 7 bytes, and each of the five folders 200 and a slash: ä is two bytes.
+    folder = tmp_path.joinpath(*["ä" * 100] * 5)
+    exact, over = write(folder / ("y" * 12)), write(folder / ("y" * 13))
+
+    everything = list(sources([str(tmp_path)], DESTINATION))
+
+    assert {each.path for each in everything if isinstance(each, Source)} == {str(exact)}
+    assert unusable(tmp_path) == {str(over): f"{BAD_KEY} it has 1,025 bytes, 1,024 at most"}
+
+
+def test_a_folder_too_deep_for_any_key_is_named_once(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["x" * 200] * 5)
+    write(folder / "a")
+    for number in range(3):
+        write(folder / ("y" * 200) / str(number))
+
+    assert unusable(tmp_path) == {
+        f"{folder}/{'y' * 200}": f"{BAD_KEY} it has 1,214 bytes, 1,024 at most"
+    }
+
+
+def test_no_pattern_takes_everything_and_an_include_only_what_matches(tmp_path: Path) -> None:
+    for name in ("a.log", "b.txt", "sub/c.log", "sub/d.gz"):
+        write(tmp_path / name)
+
+    assert found(tmp_path, include=("*.log",)).keys() == {"a.log", "sub/c.log"}
+    assert found(tmp_path, include=("*.log", "*.gz")).keys() == {"a.log", "sub/c.log", "sub/d.gz"}
+    assert found(tmp_path, include=("sub/*",)).keys() == {"sub/c.log", "sub/d.gz"}
+
+
+def test_an_exclude_wins_over_an_include(tmp_path: Path) -> None:
+    for name in ("a.log", "sub/b.log", "sub/c.txt"):
+        write(tmp_path / name)
+
+    assert found(tmp_path, include=("*.log",), exclude=("sub/*",)).keys() == {"a.log"}
+    assert found(tmp_path, exclude=("*.log", "nothing")).keys() == {"sub/c.txt"}
+
+
+def test_patterns_tell_upper_from_lower_case_and_know_classes(tmp_path: Path) -> None:
+    for name in ("A.LOG", "a.log", "b1.log"):
+        write(tmp_path / name)
+
+    assert found(tmp_path, include=("*.log",)).keys() == {"a.log", "b1.log"}
+    assert found(tmp_path, include=("?[0-9].log",)).keys() == {"b1.log"}
+
+
+def test_patterns_choose_among_files_that_are_named_themselves(tmp_path: Path) -> None:
+    files = [write(tmp_path / name) for name in ("a.log", "a.txt")]
+
+    assert found(*files, exclude=("*.txt",)).keys() == {"a.log"}
+
+
+def test_what_is_excluded_is_no_failure(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("nowhere")
+    write(tmp_path / "a.log")
+
+    assert unusable(tmp_path, exclude=("fifo", "link")) == {}
+    assert unusable(tmp_path, include=("*.log",)) == {}
+
+
+def test_a_folder_that_is_excluded_as_a_whole_is_not_read(open_folder: Path) -> None:
+    write(open_folder / "lost+found" / "a").parent.chmod(0)
+    write(open_folder / "fine")
+
+    with without_privileges():
+        assert unusable(open_folder, exclude=("lost+found/*",)) == {}
+        # This one leaves files of the folder, so it has to be read.
+        assert len(unusable(open_folder, exclude=("lost+found/*.log",))) == 1
+
+
+def test_files_come_as_their_folder_is_read_and_few_are_in_memory(tmp_path: Path) -> None:
+    for number in range(1500):
+        (tmp_path / f"{number:04}").touch()
+    tracemalloc.start()
+
+    walking = walk([str(tmp_path)], DESTINATION)
+    first = list(islice(walking, 10))
+    little = tracemalloc.get_traced_memory()[1]
+    rest = sum(1 for _ in walking)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert len(first) + rest == 1500
+    assert peak < little + 50_000
+
+
+def test_each_run_takes_the_files_in_another_order_and_each_file_once(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number:04}").touch()
+
+    runs = [
+        [each.relative for each in sources([str(tmp_path)], DESTINATION, window=100) if _ok(each)]
+        for _ in range(2)
+    ]
+
+    assert runs[0] != runs[1]
+    assert sorted(runs[0]) == sorted(runs[1]) == [f"{number:04}" for number in range(300)]
+
+
+def test_a_walk_that_is_given_up_leaves_no_folder_open(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b" / "c")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    walking = walk([str(tmp_path)], DESTINATION)
+    next(walking)
+    walking.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

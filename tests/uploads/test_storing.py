@@ -1,0 +1,364 @@
+"""Each file is in S3 once, whole, or is reported as what it is."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from locks.exceptions import LeaseLost
+from tests.faults import Meanwhile
+from tests.requests import Requests
+from tests.uploads.s3_proxy import S3Proxy
+from tests.uploads.samples import (
+    LARGE_BYTES,
+    Uploaded,
+    all_rows,
+    assert_stored,
+    assert_untouched,
+    content,
+    file_of,
+    locks,
+    objects_in,
+    row_of,
+    upload,
+)
+from uploads import checksums
+from uploads.exceptions import BucketMissing
+from uploads.files import Source, Unusable
+from uploads.sizes import PART_BYTES
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, requests_sent: Requests
+) -> None:
+    file = file_of(tmp_path, "a.log", content(10_000))
+
+    uploaded = upload(bucket, file)
+
+    of_the_run = ["UpdateItem", "DeleteItem"]  # its lock is taken and removed
+    assert sorted(requests_sent.operations) == sorted([*of_the_run, "UpdateItem", "UpdateItem"])
+    assert requests_sent.units == 2 + 2
+    assert [seen.operation for seen in s3_proxy.seen] == ["PutObject"]
+    assert uploaded.outcomes == ["uploaded"]
+    assert uploaded.bytes == uploaded.summary.bytes == 10_000
+    assert_stored(s3, bucket, [file])
+
+
+def test_the_row_says_what_was_read_and_what_s3_answered(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a.log", b"hello")
+
+    upload(bucket, file)
+
+    head = s3.head_object(Bucket=bucket, Key="in/a.log", ChecksumMode="ENABLED")
+    row = row_of(bucket, file)
+    assert row is not None
+    assert row.pop("updatedAt").endswith("+00:00")
+    assert row == {
+        "key": f"s3://{bucket}/in/a.log",
+        "state": "done",
+        "size": "5",
+        "sha256": checksums.sha256_of([b"hello"]),
+        "etag": head["ETag"].strip('"'),
+    }
+    assert head["ChecksumSHA256"] == row["sha256"]
+
+
+def test_a_large_file_goes_up_in_parts_and_its_row_has_their_checksum(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "big", content(LARGE_BYTES))
+
+    uploaded = upload(bucket, file)
+
+    assert s3_proxy.count("UploadPart") == 3
+    assert s3_proxy.stored == {"in/big": 1}
+    assert uploaded.outcomes == ["uploaded"]
+    assert uploaded.bytes == uploaded.summary.bytes == LARGE_BYTES
+    row = row_of(bucket, file)
+    head = s3.head_object(Bucket=bucket, Key="in/big", ChecksumMode="ENABLED")
+    assert row is not None
+    assert row["sha256"] == head["ChecksumSHA256"]
+    assert row["sha256"].endswith("-3")
+    assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1])
+def test_a_file_of_any_size_arrives_whole_and_a_second_run_leaves_s3_alone(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, size: int
+) -> None:
+    file = file_of(tmp_path, "a", content(size))
+    upload(bucket, file)
+    s3_proxy.forget()
+
+    again = upload(bucket, file)
+
+    assert again.outcomes == ["skipped"]
+    assert again.result.reason == "it was stored before"
+    assert s3_proxy.count() == 0
+    assert_stored(s3, bucket, [file])
+
+
+@pytest.mark.parametrize("size", [100, PART_BYTES + 1])
+def test_another_file_under_a_key_that_is_done_is_a_conflict_and_changes_nothing(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, size: int
+) -> None:
+    first = file_of(tmp_path / "one", "a", content(size, "first"))
+    other = file_of(tmp_path / "two", "a", content(size, "other"))
+    upload(bucket, first)
+    row = row_of(bucket, first)
+    s3_proxy.forget()
+
+    uploaded = upload(bucket, other)
+
+    assert uploaded.outcomes == ["conflict"]
+    assert uploaded.result.reason == "another file was stored under this key"
+    assert s3_proxy.count() == 0
+    assert row_of(bucket, first) == row
+    assert_stored(s3, bucket, [first])
+
+
+def _put(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
+    s3.put_object(Bucket=bucket, Key="in/a", Body=data, **options)
+
+
+def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
+    # Not cut as we cut files.
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key="in/a", **options)["UploadId"]
+    middle = 5 * 1024 * 1024
+    named = []
+    for number, part in enumerate((data[:middle], data[middle:]), 1):
+        sent = s3.upload_part(
+            Bucket=bucket, Key="in/a", UploadId=upload_id, PartNumber=number, Body=part, **options
+        )
+        named.append(
+            {
+                "PartNumber": number,
+                **{name: sent[name] for name in ("ETag", "ChecksumSHA256") if name in sent},
+            }
+        )
+    s3.complete_multipart_upload(
+        Bucket=bucket, Key="in/a", UploadId=upload_id, MultipartUpload={"Parts": named}
+    )
+
+
+@pytest.mark.parametrize("size", [6 * 1024 * 1024, PART_BYTES + 1])
+@pytest.mark.parametrize(
+    ("by", "options"),
+    [
+        (_put, {"ChecksumAlgorithm": "SHA256"}),
+        (_put, {"ChecksumAlgorithm": "SHA1"}),
+        (_put, {"ChecksumAlgorithm": "CRC32"}),
+        (_put_in_parts, {"ChecksumAlgorithm": "SHA256"}),
+        (_put_in_parts, {}),
+    ],
+    ids=["SHA-256", "SHA-1", "CRC-32", "SHA-256 over parts", "none"],
+)
+def test_an_equal_object_that_the_table_does_not_know_is_adopted_a_different_one_left_alone(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    tmp_path: Path,
+    size: int,
+    by: Any,
+    options: dict[str, str],
+) -> None:
+    equal = file_of(tmp_path / "equal", "a", content(size))
+    other = file_of(tmp_path / "other", "a", content(size, "other"))
+    by(s3, bucket, content(size), **options)
+
+    refused = upload(bucket, other)
+
+    assert refused.outcomes == ["conflict"]
+    assert refused.result.reason == "another object has this key"
+    assert row_of(bucket, other) is None
+
+    adopted = upload(bucket, equal)
+
+    assert adopted.outcomes == ["skipped"]
+    assert adopted.result.reason == "the bucket had it already"
+    assert s3_proxy.count("UploadPart") == 0
+    downloads = s3_proxy.count("GetObject")
+    assert downloads == (0 if options else 2)
+    assert s3_proxy.stored == {}
+    assert_stored(s3, bucket, [equal])
+
+
+def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", b"longer")
+    _put(s3, bucket, b"short")
+
+    assert upload(bucket, file).outcomes == ["conflict"]
+
+    assert s3_proxy.count("GetObject") == 0
+    assert objects_in(s3, bucket) == {"in/a": b"short"}
+    assert all_rows() == []
+
+
+NAMES = [
+    "with space and  two",
+    "50%25.log",
+    "a#b?c=d&e+f",
+    "日本語/ファイル.txt",
+    "🦆 emoji.bin",
+    "'quotes' \"double\" \\back",
+    "tab\tand\nnewline",
+    "e\u0301 and \u00e9",
+    "~tilde-_.!*()",
+]
+
+
+def test_names_of_all_kinds_arrive_as_they_are(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, name, name.encode()) for name in NAMES]
+
+    uploaded = upload(bucket, *files)
+
+    assert uploaded.outcomes == ["uploaded"] * len(files)
+    assert_stored(s3, bucket, files)
+    assert upload(bucket, *files).outcomes == ["skipped"] * len(files)
+
+
+def test_what_cannot_be_stored_is_a_named_failure_and_the_rest_is_stored(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    fine = [file_of(tmp_path, name, b"fine") for name in ("first", "last")]
+    no_utf8 = tmp_path / os.fsdecode(b"caf\xe9")
+    no_utf8.write_bytes(b"latin")
+    os.mkfifo(tmp_path / "pipe")
+    bad = [
+        Source(str(no_utf8), no_utf8.name, 5),
+        Source(str(tmp_path / "gone"), "gone", 5),
+        Source(str(tmp_path / "pipe"), "pipe", 0),
+        Source(str(tmp_path), "folder", 0),
+        Source(str(tmp_path / "long"), "x" * 1025, 4),
+        Unusable("loop", "Too many levels of symbolic links"),
+    ]
+
+    uploaded = upload(bucket, fine[0], *bad, fine[1])
+
+    reasons = {Path(each.name).name: each.reason for each in uploaded.results}
+    assert reasons == {
+        "first": "",
+        "long": "S3 has no key like this one: it has 1,028 bytes, 1,024 at most",
+        "last": "",
+        "caf\\udce9": "S3 has no key like this one: it is no UTF-8",
+        "gone": "The file cannot be read: No such file or directory",
+        "pipe": "The file cannot be read: it is no regular file",
+        tmp_path.name: "The file cannot be read: it is no regular file",
+        "loop": "Too many levels of symbolic links",
+    }
+    assert uploaded.summary.failed == 6
+    assert uploaded.summary.uploaded == 2
+    assert_stored(s3, bucket, fine)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_is_not_ours_to_read_is_a_named_failure(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "secret", b"secret")
+    Path(file.path).chmod(0)
+
+    assert upload(bucket, file).result.reason == "The file cannot be read: Permission denied"
+
+    assert_untouched(s3, bucket, file)
+
+
+def _append(path: str) -> None:
+    with Path(path).open("ab") as file:
+        file.write(b"!")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_append, lambda path: os.truncate(path, 100), lambda path: Path(path).write_bytes(b"new")],
+    ids=["grows", "shrinks", "is written anew"],
+)
+def test_a_large_file_that_changes_while_it_is_read_is_reported_and_its_parts_are_aborted(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, change: Any
+) -> None:
+    file = file_of(tmp_path, "big", content(LARGE_BYTES))
+    s3_proxy.plan("UploadPart", Meanwhile(lambda: change(file.path)))
+
+    uploaded = upload(bucket, file, workers=1)
+
+    assert uploaded.outcomes == ["failed"]
+    assert uploaded.result.reason == "The file changed while it was read"
+    assert s3_proxy.stored == {}
+    assert_untouched(s3, bucket, file)
+
+
+def test_two_sources_of_one_key_are_stored_once_and_the_other_is_judged_by_it(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    one = file_of(tmp_path / "one", "a", content(LARGE_BYTES))
+    same = file_of(tmp_path / "same", "a", content(LARGE_BYTES))
+    other = file_of(tmp_path / "other", "a", content(LARGE_BYTES, "other"))
+
+    uploaded = upload(bucket, one, same, other)
+
+    outcomes = {Path(each.name).parent.name: each.outcome for each in uploaded.results}
+    assert outcomes == {"one": "uploaded", "same": "skipped", "other": "conflict"}
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [one])
+
+
+def test_a_bucket_that_is_missing_ends_the_run(s3: Any, s3_proxy: S3Proxy, tmp_path: Path) -> None:
+    files = [file_of(tmp_path, str(number), b"x") for number in range(50)]
+
+    with pytest.raises(BucketMissing):
+        upload("no-such-bucket-of-ours", *files)
+
+    assert s3_proxy.count() < 50
+    assert all_rows() == []
+    assert locks() == []
+
+
+def test_sources_are_drawn_as_workers_get_free(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    drawn = 0
+
+    def endless() -> Iterator[Source]:
+        nonlocal drawn
+        while True:
+            drawn += 1
+            yield file_of(tmp_path, str(drawn), b"x")
+
+    stop = threading.Event()
+    s3_proxy.plan("PutObject", Meanwhile(stop.set), when=lambda seen: seen["key"] == "in/20")
+
+    uploaded = Uploaded(endless(), bucket, workers=4, stop=stop)
+
+    assert drawn < 60
+    assert 15 < uploaded.summary.uploaded <= drawn
+    assert {row["state"] for row in all_rows()} == {"done"}
+    assert locks() == []
+
+
+def test_an_error_of_the_caller_ends_the_threads_and_leaves_no_claim(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    def failing() -> Iterator[Source]:
+        yield file_of(tmp_path, "a", b"x")
+        yield file_of(tmp_path, "b", content(LARGE_BYTES))
+        raise LeaseLost("of", 1, "a test")
+
+    with pytest.raises(LeaseLost):
+        Uploaded(failing(), bucket)
+
+    assert [thread.name for thread in threading.enumerate() if "uploads" in thread.name] == []
+    assert {row.get("lease") for row in all_rows()} <= {None}
+    assert locks() == []

@@ -1,0 +1,442 @@
+"""`uploadfiles`, in this process: what it stores, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from dynamo.scan import pages
+from locks.models import LockItem
+from tests.commands import run
+from tests.faults import NOWHERE, through
+from tests.requests import Requests
+from tests.uploads.folders import NAMES, without_privileges, write
+from uploads import s3 as storage
+from uploads.models import DONE, UPLOADING, UploadItem
+
+
+def objects(s3: Any, bucket: str) -> dict[str, bytes]:
+    listed = s3.list_objects_v2(Bucket=bucket).get("Contents", [])
+    return {
+        each["Key"]: s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read() for each in listed
+    }
+
+
+def rows() -> dict[str, str]:
+    """The state of every row, by its key without the bucket."""
+    names = ["key", "state"]
+    return {
+        row["key"]["S"].split("/", 3)[3]: row["state"]["S"]
+        for page in pages(UploadItem.table(), names)
+        for row in page
+    }
+
+
+def uploaded_as_json(*arguments: object) -> tuple[dict[str, Any], str, int]:
+    """The JSON document (nothing else may be on stdout), stderr, the exit code."""
+    out, err, code = run("uploadfiles", *map(str, arguments), "--json")
+    assert out.count("\n") == 1
+    document: dict[str, Any] = json.loads(out)
+    assert document.pop("seconds") >= 0
+    return document, err, code
+
+
+def counts(**nonzero: int) -> dict[str, int]:
+    return {"uploaded": 0, "skipped": 0, "conflicts": 0, "failed": 0, "bytes": 0} | nonzero
+
+
+def test_a_folder_is_uploaded_and_the_summary_is_one_json_document(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "a.log", "12345")
+    write(tmp_path / "sub" / "b.log", "678")
+    write(tmp_path / "empty", "")
+
+    answer = uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+
+    assert answer == (counts(uploaded=3, bytes=8), "", 0)
+    stored = {"logs/a.log": b"12345", "logs/sub/b.log": b"678", "logs/empty": b""}
+    assert objects(s3, bucket) == stored
+    assert rows() == dict.fromkeys(stored, DONE)
+    assert run("checkuploads", f"s3://{bucket}/logs")[2] == 0
+
+
+def test_what_was_uploaded_is_skipped_the_next_time(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "a")
+    uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+    write(tmp_path / "b")
+
+    assert uploaded_as_json(tmp_path, f"s3://{bucket}/logs") == (
+        counts(uploaded=1, skipped=1, bytes=1),
+        "",
+        0,
+    )
+
+
+def test_several_paths_go_below_one_prefix(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "one" / "a")
+    write(tmp_path / "two" / "sub" / "b")
+    file = write(tmp_path / "three" / "c")
+
+    uploaded_as_json(tmp_path / "one", tmp_path / "two", file, f"s3://{bucket}/deep/down/")
+
+    assert objects(s3, bucket).keys() == {"deep/down/a", "deep/down/sub/b", "deep/down/c"}
+
+
+def test_without_a_prefix_files_go_to_the_top_of_the_bucket(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "a")
+
+    uploaded_as_json(tmp_path, f"s3://{bucket}")
+
+    assert objects(s3, bucket).keys() == {"a"}
+
+
+def test_files_of_every_name_arrive_with_their_bytes(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    for name in NAMES:
+        write(tmp_path / f"{name} dir" / name, name)
+
+    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/日本 語%")
+
+    assert (err, code, document["uploaded"]) == ("", 0, len(NAMES))
+    assert objects(s3, bucket) == {f"日本 語%/{name} dir/{name}": name.encode() for name in NAMES}
+    assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
+
+
+def test_links_are_followed(engine: str, bucket: str, s3: Any, tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere" / "a", "contents")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link").symlink_to(tmp_path / "elsewhere")
+
+    uploaded_as_json(tmp_path / "folder", f"s3://{bucket}/logs")
+
+    assert objects(s3, bucket) == {"logs/link/a": b"contents"}
+
+
+def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "dir" / "fine")
+    (tmp_path / "dir" / "broken").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "dir" / "two\nlines")
+    os.close(os.open(os.fsencode(tmp_path) + b"/dir/caf\xe9", os.O_CREAT | os.O_WRONLY))
+    gone = tmp_path / "gone"
+
+    document, err, code = uploaded_as_json(gone, tmp_path / "dir", f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(uploaded=1, failed=4, bytes=1), 1)
+    assert sorted(err.splitlines()) == [
+        "CommandError: 4 failures.",
+        f"failed: {tmp_path}/dir/broken: It is a broken symbolic link.",
+        f"failed: {tmp_path}/dir/caf\\udce9: S3 has no key like this one: it is no UTF-8.",
+        f"failed: {tmp_path}/dir/two\\nlines: It is a FIFO.",
+        f"failed: {gone}: No such file or directory.",
+    ]
+    assert objects(s3, bucket) == {"logs/fine": b"x"}
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_done(
+    engine: str, bucket: str, s3: Any, open_folder: Path
+) -> None:
+    write(open_folder / "fine")
+    write(open_folder / "secret").chmod(0)
+    write(open_folder / "closed" / "a").parent.chmod(0)
+
+    with without_privileges():
+        document, err, code = uploaded_as_json(open_folder, f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(uploaded=1, failed=2, bytes=1), 1)
+    assert re.search(rf"(?m)^failed: {open_folder}/secret: .*Permission denied\.$", err)
+    assert f"failed: {open_folder}/closed: Permission denied.\n" in err
+    assert objects(s3, bucket).keys() == {"logs/fine"}
+    assert rows() == {"logs/fine": DONE}
+
+
+def test_another_object_under_the_name_is_a_conflict_and_left_alone(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", "ours")
+    s3.put_object(Bucket=bucket, Key="logs/a", Body=b"theirs")
+
+    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(conflicts=1), 1)
+    assert err.splitlines() == [
+        f"conflict: {tmp_path}/a: another object has this key.",
+        "CommandError: 1 conflict.",
+    ]
+    assert objects(s3, bucket) == {"logs/a": b"theirs"}
+    assert rows() == {}
+
+
+def test_a_file_that_changed_since_it_was_uploaded_is_a_conflict(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "a", "one")
+    uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+
+    file.write_text("two")
+    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(conflicts=1), 1)
+    assert f"conflict: {tmp_path}/a: another file was stored under this key.\n" in err
+    assert objects(s3, bucket) == {"logs/a": b"one"}
+
+
+def test_two_files_for_one_key_are_one_upload_and_one_conflict(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
+    one, two = write(tmp_path / "one" / "a", "1"), write(tmp_path / "two" / "a", "2")
+
+    document, _err, code = uploaded_as_json(one, two, f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(uploaded=1, conflicts=1, bytes=1), 1)
+
+
+def test_an_equal_object_that_the_table_does_not_know_is_adopted(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "a", "same")
+    s3.put_object(Bucket=bucket, Key="logs/a", Body=b"same")
+
+    assert uploaded_as_json(tmp_path, f"s3://{bucket}/logs") == (counts(skipped=1), "", 0)
+    assert rows() == {"logs/a": DONE}
+
+
+def test_the_summary_for_people_is_one_line(engine: str, bucket: str, tmp_path: Path) -> None:
+    write(tmp_path / "a", "x" * 12_345)
+    write(tmp_path / "b", "y")
+
+    out, err, code = run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
+
+    assert (err, code) == ("", 0)
+    line = r"Uploaded 2, skipped 0, conflicts 0, failed 0; 12\.3 KB in \d+\.\d s\.\n"
+    assert re.fullmatch(line, out)
+
+
+@pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbosity=3"]])
+def test_verbose_is_one_line_a_file(
+    engine: str, bucket: str, tmp_path: Path, flags: list[str]
+) -> None:
+    write(tmp_path / "done")
+    run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
+    write(tmp_path / "two\nlines")
+
+    out, err, code = run("uploadfiles", *flags, str(tmp_path), f"s3://{bucket}/logs")
+
+    *lines, _summary = out.splitlines()
+    assert (err, code) == ("", 0)
+    assert sorted(lines) == [
+        f"skipped: {tmp_path}/done (it was stored before)",
+        f"uploaded: {tmp_path}/two\\nlines",
+    ]
+
+
+def test_verbose_json_keeps_its_lines_from_stdout(engine: str, bucket: str, tmp_path: Path) -> None:
+    write(tmp_path / "a")
+
+    document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/logs", "--verbose")
+
+    assert (document, code) == (counts(uploaded=1, bytes=1), 0)
+    assert err == f"uploaded: {tmp_path}/a\n"
+
+
+def test_include_and_exclude_choose_files(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    for name in ("a.log", "b.txt", "c.gz", "old/d.log", "new/e.log"):
+        write(tmp_path / name)
+    choice = ["--include", "*.log", "--include=*.gz", "--exclude", "old/*", "--exclude=none"]
+
+    document, _err, _code = uploaded_as_json(*choice, tmp_path, f"s3://{bucket}/logs")
+
+    assert document["uploaded"] == 3
+    assert objects(s3, bucket).keys() == {"logs/a.log", "logs/c.gz", "logs/new/e.log"}
+
+
+@pytest.fixture
+def one_of_each(engine: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
+    """A folder with something new, done, adoptable, conflicting (twice), interrupted, unusable."""
+    folder = tmp_path / "folder"
+    write(folder / "done", "done")
+    changed = write(folder / "changed", "before")
+    run("uploadfiles", str(folder), f"s3://{bucket}/logs")
+    changed.write_text("after!")
+    for name in ("new", "adoptable", "foreign", "begun"):
+        write(folder / name, name)
+    s3.put_object(Bucket=bucket, Key="logs/adoptable", Body=b"adoptable")
+    s3.put_object(Bucket=bucket, Key="logs/foreign", Body=b"another")
+    UploadItem(f"s3://{bucket}/logs/begun", state=UPLOADING, size=5).insert()
+    os.mkfifo(folder / "fifo")
+    return folder
+
+
+def test_a_dry_run_says_what_would_be_done(one_of_each: Path, bucket: str) -> None:
+    out, err, code = run("uploadfiles", "--dry-run", str(one_of_each), f"s3://{bucket}/logs")
+
+    *lines, summary = out.splitlines()
+    assert code == 1
+    assert sorted(lines) == [
+        f"would be skipped: {one_of_each}/adoptable (the bucket had it already)",
+        f"would be skipped: {one_of_each}/done (it was stored before)",
+        f"would be uploaded: {one_of_each}/begun",
+        f"would be uploaded: {one_of_each}/new",
+    ]
+    assert sorted(err.splitlines()) == [
+        "CommandError: 2 conflicts and 1 failure.",
+        f"conflict: {one_of_each}/changed: another file was stored under this key.",
+        f"conflict: {one_of_each}/foreign: another object has this key.",
+        f"failed: {one_of_each}/fifo: It is a FIFO.",
+    ]
+    expected = r"Would be: uploaded 2, skipped 2, conflicts 2, failed 1; 8 B in \d+\.\d s\."
+    assert re.fullmatch(expected, summary)
+
+
+def test_a_dry_run_writes_nothing(
+    one_of_each: Path, bucket: str, s3: Any, requests_sent: Requests
+) -> None:
+    before = objects(s3, bucket), rows()
+    requests_sent.clear()
+
+    document, _err, code = uploaded_as_json("--dry-run", one_of_each, f"s3://{bucket}/logs")
+
+    assert (document, code) == (
+        counts(uploaded=2, skipped=2, conflicts=2, failed=1, bytes=8),
+        1,
+    )
+    assert set(requests_sent.operations) == {"BatchGetItem"}
+    assert (objects(s3, bucket), rows()) == before
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
+def test_a_dry_run_foretells_what_the_run_does(one_of_each: Path, bucket: str) -> None:
+    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", one_of_each, f"s3://{bucket}/logs")
+
+    done, err, code = uploaded_as_json(one_of_each, f"s3://{bucket}/logs")
+
+    assert (done, sorted(err.splitlines()), code) == (
+        foretold,
+        sorted(dry_err.splitlines()),
+        dry_code,
+    )
+
+
+def test_a_dry_run_reads_many_rows_in_few_requests(
+    engine: str, bucket: str, tmp_path: Path, requests_sent: Requests
+) -> None:
+    for number in range(101):
+        write(tmp_path / str(number))
+
+    document, err, code = uploaded_as_json("--dry-run", tmp_path, f"s3://{bucket}/logs")
+
+    assert (document, err, code) == (counts(uploaded=101, bytes=101), "", 0)
+    assert requests_sent.operations == ["BatchGetItem"] * 2
+
+
+def test_no_claim_and_no_lock_is_left(engine: str, bucket: str, tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path / str(number))
+
+    uploaded_as_json(tmp_path, f"s3://{bucket}/logs")
+
+    assert send("Scan", {"TableName": LockItem.table()})["Items"] == []
+    assert set(rows().values()) == {DONE}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["s3://bucket/logs"],
+        ["folder"],
+        ["folder", "bucket/logs"],
+        ["s3://bucket/logs", "folder"],
+        ["folder", "s3://NOT_A_BUCKET/logs"],
+        ["--workers", "0", "folder", "s3://bucket/logs"],
+        ["--workers", "33", "folder", "s3://bucket/logs"],
+        ["--workers", "many", "folder", "s3://bucket/logs"],
+        ["--no-such-flag", "folder", "s3://bucket/logs"],
+    ],
+)
+def test_wrong_usage_exits_2(arguments: list[str]) -> None:
+    out, err, code = run("uploadfiles", *arguments)
+
+    assert (out, code) == ("", 2)
+    assert "usage" in err
+
+
+def assert_one_line(answer: tuple[str, str, int], *, about: str) -> None:
+    out, err, code = answer
+    assert (out, code) == ("", 1)
+    assert err.count("\n") == 1
+    assert about in err
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"], ["--json"]])
+def test_a_bucket_that_is_not_there_is_one_line_and_exit_code_1(
+    engine: str, s3_url: str, tmp_path: Path, flags: list[str]
+) -> None:
+    for number in range(3):
+        write(tmp_path / str(number))
+
+    answer = run("uploadfiles", *flags, str(tmp_path), "s3://no-such-bucket/logs")
+
+    assert_one_line(answer, about="NoSuchBucket")
+    assert rows() == {}
+
+
+def test_an_unreachable_s3_is_one_line_and_exit_code_1(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", NOWHERE)
+    monkeypatch.setattr(storage, "ATTEMPTS", 1)
+    storage.reset()
+    try:
+        answer = run("uploadfiles", str(tmp_path), "s3://bucket/logs")
+    finally:
+        storage.reset()
+
+    assert_one_line(answer, about=NOWHERE)
+
+
+def test_missing_credentials_are_one_line_and_exit_code_1(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a")
+    # Signing needs them before anything is sent to this host, which does not exist.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://s3.invalid")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    storage.reset()
+    try:
+        answer = run("uploadfiles", str(tmp_path), "s3://bucket/logs")
+    finally:
+        storage.reset()
+
+    assert_one_line(answer, about="Unable to locate credentials")
+
+
+@pytest.mark.parametrize("flags", [[], ["--dry-run"]])
+def test_an_unreachable_dynamodb_is_one_line_and_exit_code_1(
+    engine: str, bucket: str, tmp_path: Path, impatient: float, flags: list[str]
+) -> None:
+    write(tmp_path / "a")
+
+    with through(NOWHERE):
+        answer = run("uploadfiles", *flags, str(tmp_path), f"s3://{bucket}/logs")
+
+    assert_one_line(answer, about="DynamoDB gave no answer")

@@ -1,0 +1,224 @@
+"""`uploadfiles` as a process: signals, terminals, pipes and encodings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from locks.models import LockItem
+from tests.commands import ROOT, run, run_for_real, run_on_a_terminal
+from tests.uploads.folders import write
+from uploads.models import UploadItem
+
+MANY = 1000
+
+
+def started(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "uploadfiles", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def rest_of(process: subprocess.Popen[str]) -> tuple[str, str, int]:
+    """What it still prints, and its exit code; `communicate` would lose lines read ahead."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        return process.stdout.read(), process.stderr.read(), process.wait(timeout=30)
+
+
+def open_claims() -> list[dict[str, Any]]:
+    """Rows that name a holder, and locks."""
+    rows, locks = (
+        send("Scan", {"TableName": table})["Items"]
+        for table in (UploadItem.table(), LockItem.table())
+    )
+    return [*(row for row in rows if "lease" in row), *locks]
+
+
+@pytest.fixture
+def many_files(tmp_path: Path) -> Path:
+    for number in range(MANY):
+        (tmp_path / f"{number:04}").write_text(str(number))
+    return tmp_path
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
+    engine: str, bucket: str, many_files: Path, sent: signal.Signals
+) -> None:
+    process = started("--verbose", many_files, f"s3://{bucket}/logs")
+    assert process.stdout is not None
+    first = process.stdout.readline()
+
+    process.send_signal(sent)
+    out, err, code = rest_of(process)
+
+    assert (code, err) == (130, "Interrupted: run it again to go on.\n")
+    *lines, summary = [first.strip(), *out.splitlines()]
+    assert summary.startswith(f"Uploaded {len(lines):,}, skipped 0, conflicts 0, failed 0; ")
+    assert 0 < len(lines) < MANY
+    assert open_claims() == []
+    assert run("checkuploads", f"s3://{bucket}/logs")[2] == 0
+
+
+@contextmanager
+def storage_that_hangs() -> Iterator[tuple[str, threading.Event]]:
+    """An S3 that lists an empty bucket and answers no PUT; its URL, and when one has come."""
+    put, ended = threading.Event(), threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_PUT(self) -> None:
+            put.set()
+            ended.wait()
+
+        def log_message(self, *_args: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", put
+        finally:
+            ended.set()
+            server.shutdown()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+
+
+def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal. Source: proc(5), SigCgt."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", status)
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+
+
+def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
+    write(tmp_path / "a")
+    with storage_that_hangs() as (url, put):
+        process = started(tmp_path, "s3://bucket/logs", AWS_ENDPOINT_URL_S3=url)
+        assert put.wait(20)
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: not catches(process, signal.SIGINT))
+
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=5)
+
+    assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
+
+
+def test_a_terminal_shows_a_bar_of_files_and_bytes(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
+    for number in range(300):
+        write(tmp_path / str(number), "x" * 1000)
+
+    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/logs", typed=[])
+
+    assert code == 0
+    frames = re.split(r"[\r\n]+", shown)
+    # Once everything is counted: files, share, bytes, time gone and left, rate.
+    bar = r"\d+/300 files +\d+%\|.*\| [\d.]+k?B/300kB \[\d\d:\d\d<\d\d:\d\d, .*B/s\]"
+    assert any(re.search(bar, frame) for frame in frames)
+    assert any(frame.startswith("300/300 files 100%|") for frame in frames)
+    assert "Uploaded 300, skipped 0, conflicts 0, failed 0; 300.0 KB in " in shown
+
+
+def test_a_failure_does_not_tear_the_bar(engine: str, bucket: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+
+    shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/a", typed=[])
+
+    assert code == 1
+    assert f"failed: {tmp_path}/fifo: It is a FIFO.\r\n" in shown
+
+
+def test_a_reader_that_leaves_ends_it_and_no_claim_is_left(
+    engine: str, bucket: str, many_files: Path
+) -> None:
+    process = started("--verbose", many_files, f"s3://{bucket}/logs")
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(timeout=30), err) == (141, "")
+    assert open_claims() == []
+
+
+def test_names_are_bytes_whatever_the_locale(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    write(tmp_path / "日本 🎌", "contents")
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+    out, err, code = run_for_real(
+        "uploadfiles",
+        "--verbose",
+        str(tmp_path),
+        f"s3://{bucket}/logs",
+        env=os.environ | plain,
+    )
+
+    assert (err, code) == ("", 0)
+    assert out.isascii()
+    assert "uploaded: " in out
+    assert s3.get_object(Bucket=bucket, Key="logs/日本 🎌")["Body"].read() == b"contents"
+
+
+def test_a_path_that_is_no_utf_8_is_taken_as_the_shell_gives_it(
+    engine: str, bucket: str, s3: Any, tmp_path: Path
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    write(Path(os.fsdecode(folder)) / "inside")
+    file = os.fsencode(tmp_path) + b"/\xff"
+    os.close(os.open(file, os.O_CREAT | os.O_WRONLY))
+
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "uploadfiles", "--json", folder, file, f"s3://{bucket}/a"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    document = json.loads(ended.stdout)
+    assert (document["uploaded"], document["failed"]) == (1, 1)
+    assert ended.stderr.decode().splitlines()[0] == (
+        f"failed: {tmp_path}/\\udcff: S3 has no key like this one: it is no UTF-8."
+    )
+    assert "Contents" in s3.list_objects_v2(Bucket=bucket, Prefix="a/inside")

@@ -1,0 +1,69 @@
+"""The bucket for uploads in the CloudFormation template, made only where it is given a name.
+
+Its lifecycle rule ends what an interrupted upload leaves: parts of a multipart upload that nobody
+completes are stored, and billed, until they are aborted.
+
+Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: An upload that was interrupted is resumed within so many days, else begun anew.
+ABORT_AFTER_DAYS = 7
+
+_CONDITION = "HasUploadsBucket"
+_NAME = {"Ref": "UploadsBucketName"}
+
+CLOUDFORMATION: dict[str, dict[str, Any]] = {
+    "Parameters": {
+        "UploadsBucketName": {
+            "Type": "String",
+            "Default": "",
+            "AllowedPattern": "^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
+            "Description": "Name of the bucket to make for uploads; empty: none is made",
+        }
+    },
+    "Conditions": {_CONDITION: {"Fn::Not": [{"Fn::Equals": [_NAME, ""]}]}},
+    "Resources": {
+        "UploadsBucket": {
+            "Type": "AWS::S3::Bucket",
+            "Condition": _CONDITION,
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": {
+                "BucketName": _NAME,
+                "BucketEncryption": {
+                    "ServerSideEncryptionConfiguration": [
+                        {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+                    ]
+                },
+                "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+                "PublicAccessBlockConfiguration": {
+                    "BlockPublicAcls": True,
+                    "BlockPublicPolicy": True,
+                    "IgnorePublicAcls": True,
+                    "RestrictPublicBuckets": True,
+                },
+                "LifecycleConfiguration": {
+                    "Rules": [
+                        {
+                            "Id": "AbortOldMultipartUploads",
+                            "Status": "Enabled",
+                            "AbortIncompleteMultipartUpload": {
+                                "DaysAfterInitiation": ABORT_AFTER_DAYS
+                            },
+                        }
+                    ]
+                },
+            },
+        }
+    },
+    "Outputs": {
+        "UploadsBucketArn": {
+            "Condition": _CONDITION,
+            "Value": {"Fn::GetAtt": ["UploadsBucket", "Arn"]},
+        }
+    },
+}

@@ -1,0 +1,82 @@
+"""`checkuploads`: whether the table and the bucket tell the same."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
+
+from uploads.checking import KINDS, Progress, Report, check_uploads
+from uploads.destination import Destination
+from uploads.exceptions import printable
+from uploads.management.base import UploadCommand, destination
+
+
+class Command(UploadCommand):
+    """Checks, safe while files are uploaded. Costs: `check_uploads`."""
+
+    help = (
+        "Compare the table with the objects below the prefix. missing: done in the table, not in "
+        "the bucket; foreign: in the bucket, unknown to the table; different: not what was "
+        "uploaded; unfinished: begun and not done. Exit code 1 on any."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take what to compare, and the form of the answer."""
+        parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare, print, and end with exit code 1 where something is wrong."""
+        with _bars() as progress:
+            report = check_uploads(options["destination"], progress=progress)
+        if options["json"]:
+            self.stdout.write(_as_json(report))
+        else:
+            self._print_text(options["destination"], report)
+        if not report.is_sound:
+            raise CommandError(f"Table and bucket differ: {_counted(report)}.")
+
+    def _print_text(self, compared: Destination, report: Report) -> None:
+        for kind, found in report.findings.items():
+            for key in found.listed:
+                self.stdout.write(f"{kind:<10}  {printable(compared.url_for(key))}")
+            if found.more:
+                self.stdout.write(f"{kind:<10}  and {found.more:,} more, not confirmed")
+        self.stdout.write(f"Rows {report.rows:,}, objects {report.objects:,}: {_counted(report)}.")
+
+
+def _as_json(report: Report) -> str:
+    """Keys as they are; how many more there are only where there are more."""
+    more = {kind: found.more for kind, found in report.findings.items() if found.more}
+    shown: dict[str, Any] = {"rows": report.rows, "objects": report.objects}
+    shown |= {kind: found.listed for kind, found in report.findings.items()}
+    # In ASCII, which any terminal's encoding can write.
+    return json.dumps(shown | ({"more": more} if more else {}))
+
+
+def _counted(report: Report) -> str:
+    counts = {
+        kind: len(report.findings[kind].listed) + report.findings[kind].more for kind in KINDS
+    }
+    return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    """On a terminal, one bar for each thing that is read; how many there are, nobody knows."""
+    with ExitStack() as open_bars:
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(what: str, count: int) -> None:
+            if what not in bars:
+                shown = sys.stderr.isatty()
+                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
+            bars[what].update(count)
+
+        yield progress

@@ -1,0 +1,167 @@
+"""`uploadfiles`: files and folders to S3, each file exactly once, however often it is run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from uploads import listing
+from uploads.destination import Destination
+from uploads.files import Source, Unusable
+from uploads.management.base import UploadCommand, destination
+from uploads.management.progress import Progress, beside_the_bar, progress_bar
+from uploads.management.stopping import stop_on_signals
+from uploads.preview import preview_files
+from uploads.running import Result, Summary, upload_files
+from uploads.sources import Selection, sources, walk
+
+#: Each may send a file and a part at once; there are 64 connections.
+MAX_WORKERS = 32
+
+
+class Command(UploadCommand):
+    """Uploads, and says what became of the files.
+
+    Ctrl-C, and TERM, end it with 130 and the summary, when the files under way have let go of
+    their rows; a second one ends it at once. Whatever ended it, running it again goes on.
+    """
+
+    help = (
+        "Upload files and folders to S3, each file once. A folder's files keep their paths below "
+        "the folder, a file its name. Run it again, or on several machines at once, as you like: "
+        "what is there is skipped; another object of the same name is a conflict and left alone. "
+        "Exit code 1 on a conflict or failure."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take what to upload, where to, and how."""
+        parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or a folder")
+        parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
+        parser.add_argument(
+            "--workers", metavar="N", type=_workers, default=8, help="files at once, default 8"
+        )
+        parser.add_argument(
+            "--include",
+            metavar="P",
+            action="append",
+            default=[],
+            help="take only files whose path below the folder matches P (*, ?, [a-z]; * matches / "
+            "too); may be repeated: one match is enough",
+        )
+        parser.add_argument(
+            "--exclude",
+            metavar="P",
+            action="append",
+            default=[],
+            help="leave out files whose path below the folder matches P, whatever --include says; "
+            "may be repeated",
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="write nothing, say what would be done"
+        )
+        parser.add_argument("--verbose", action="store_true", help="one line a file; as -v 2")
+        parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Upload or preview, print the summary, and complain of what was not done."""
+        self.as_json: bool = options["json"]
+        self.dry_run: bool = options["dry_run"]
+        self.verbose = options["verbose"] or options["verbosity"] > 1
+        paths, to = options["paths"], options["destination"]
+        selection = Selection(options["include"], options["exclude"])
+        # Before anything else: what stops all of it is told once, and not of every file.
+        listing.look_into(to)
+        with (
+            stop_on_signals() as stop,
+            progress_bar(lambda: walk(paths, to, selection), stop) as progress,
+        ):
+            self.progress: Progress = progress
+            summary = self._run(sources(paths, to, selection), to, options["workers"], stop)
+        self._print(summary)
+        if stop.is_set():
+            self.stderr.write("Interrupted: run it again to go on.")
+            raise KeyboardInterrupt
+        if summary.conflicts or summary.failed:
+            raise CommandError(_complaint(summary))
+
+    def _run(
+        self,
+        found: Iterable[Source | Unusable],
+        to: Destination,
+        workers: int,
+        stop: threading.Event,
+    ) -> Summary:
+        if self.dry_run:
+            return preview_files(found, to, workers=workers, on_result=self._note, stop=stop)
+        return upload_files(
+            found,
+            to,
+            workers=workers,
+            on_result=self._note,
+            on_bytes=self.progress.add_bytes,
+            stop=stop,
+        )
+
+    def _note(self, result: Result) -> None:
+        """Say what became of a file, where that is wanted or it went wrong."""
+        self.progress.add_result(result)
+        if result.outcome in {"conflict", "failed"}:
+            with beside_the_bar():
+                self.stderr.write(f"{result.outcome}: {result.name}: {result.reason}.")
+        elif self.verbose or (self.dry_run and not self.as_json):
+            would = "would be " if self.dry_run else ""
+            why = f" ({result.reason})" if result.reason else ""
+            with beside_the_bar():
+                # Standard output is kept for the JSON document.
+                stream = self.stderr if self.as_json else self.stdout
+                stream.write(f"{would}{result.outcome}: {result.name}{why}", _plain)
+                # At once, also into a pipe.
+                stream.flush()
+
+    def _print(self, summary: Summary) -> None:
+        if self.as_json:
+            self.stdout.write(json.dumps(asdict(summary) | {"seconds": round(summary.seconds, 3)}))
+            return
+        counts = (
+            f"uploaded {summary.uploaded:,}, skipped {summary.skipped:,}, "
+            f"conflicts {summary.conflicts:,}, failed {summary.failed:,}"
+        )
+        size = f"{_readable(summary.bytes)} in {summary.seconds:.1f} s"
+        counts = f"Would be: {counts}" if self.dry_run else counts.capitalize()
+        self.stdout.write(f"{counts}; {size}.")
+
+
+def _plain(text: str) -> str:
+    """Not in red, which lines on stderr are else: nothing is wrong."""
+    return text
+
+
+def _complaint(summary: Summary) -> str:
+    parts = [
+        f"{count:,} {noun}{'' if count == 1 else 's'}"
+        for count, noun in ((summary.conflicts, "conflict"), (summary.failed, "failure"))
+        if count
+    ]
+    return f"{' and '.join(parts)}."
+
+
+def _readable(size_bytes: float) -> str:
+    if size_bytes < 1000:
+        return f"{size_bytes:.0f} B"
+    for unit in ("KB", "MB", "GB"):
+        size_bytes /= 1000
+        if size_bytes < 1000:
+            return f"{size_bytes:.1f} {unit}"
+    return f"{size_bytes / 1000:,.1f} TB"
+
+
+def _workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MAX_WORKERS):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MAX_WORKERS}")
+    return int(text)

@@ -1,0 +1,108 @@
+"""Other processes whose claims we met: who of them is gone, and which of our files wait for them.
+
+Each is looked at about once a second, however many files wait for it: its lock, and one of the
+rows. A process that is gone is found out once, and all its rows may be taken over.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from dynamo.exceptions import Unavailable
+from locks import records
+from locks.clock import now
+from locks.watching import Watch, is_free
+from uploads.claims import Holder
+
+#: The mean pause between two looks at one process.
+POLL_SECONDS = 1.0
+
+Job = TypeVar("Job")
+
+
+@dataclass
+class _Other(Generic[Job]):
+    waiting: deque[Job] = field(default_factory=deque)
+    watch: Watch = field(default_factory=Watch)
+    look_at: float = -math.inf
+    is_tried: bool = False
+
+
+class Others(Generic[Job]):
+    """Used by one thread; `gone` may be read by all."""
+
+    def __init__(self) -> None:
+        self._others: dict[Holder, _Other[Job]] = {}
+        #: Who will write no more: rows that name them may be taken over.
+        self.gone: set[Holder] = set()
+
+    def __len__(self) -> int:
+        return sum(len(other.waiting) for other in self._others.values())
+
+    def put_aside(self, job: Job, holder: Holder) -> None:
+        """Let the job wait for `holder`, behind others that do."""
+        self._others.setdefault(holder, _Other()).waiting.append(job)
+
+    @property
+    def next_look_at(self) -> float:
+        """When, on `locks.clock`, somebody is to be looked at next; infinity where nobody waits."""
+        looks = (other.look_at for other in self._others.values() if not other.is_tried)
+        return min(looks, default=math.inf)
+
+    def look(self) -> list[tuple[Holder, Job]]:
+        """Look at everybody whose turn it is; the jobs that are worth another try now.
+
+        Costs 1 request and 1 read unit for each; 1 write unit once, where its lock is removed.
+        """
+        worth_a_try: list[tuple[Holder, Job]] = []
+        for holder, other in list(self._others.items()):
+            if other.is_tried or other.look_at > now():
+                continue
+            if holder in self.gone or self._is_gone(holder, other):
+                self.gone.add(holder)
+                del self._others[holder]
+                worth_a_try += [(holder, job) for job in other.waiting]
+            elif other.waiting:
+                other.is_tried = True
+                worth_a_try.append((holder, other.waiting.popleft()))
+            else:
+                del self._others[holder]
+        return worth_a_try
+
+    def _is_gone(self, holder: Holder, other: _Other[Job]) -> bool:
+        pause = POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
+        other.look_at = now() + pause
+        try:
+            lock = records.read(holder.lease)
+            seen_at = now()
+            if lock is None or is_free(lock) or lock.fence != holder.fence:
+                return True
+            other.watch.look_at(lock, seen_at)
+            if other.watch.is_over(seen_at):
+                # Unless it renews in this moment; once its lock is removed, it cannot any more.
+                return records.delete(holder.lease, lock.stored)
+        except Unavailable:
+            return False  # the job that is tried now says so
+        other.look_at = min(other.look_at, other.watch.ends_at)
+        return False
+
+    def settled(self, holder: Holder) -> Job | None:
+        """The job that was tried for `holder` has an end; the next one, which may have one too."""
+        other = self._others.get(holder)
+        if other is None:
+            return None
+        if other.waiting:
+            return other.waiting.popleft()
+        del self._others[holder]
+        return None
+
+    def still_held(self, holder: Holder, job: Job) -> None:
+        """The job that was tried for `holder` waits on, behind the others."""
+        other = self._others.get(holder)
+        if other is not None:
+            other.is_tried = False
+        self.put_aside(job, holder)
