@@ -82,6 +82,7 @@ def test_a_released_lock_is_taken_at_once_and_its_fence_rises() -> None:
     assert fences == list(range(fences[0], fences[0] + 5))
 
 
+@pytest.mark.fault_of("moto", "carries out part of an update that it refuses")
 def test_a_fence_rises_over_an_abandoned_lease_too() -> None:
     crashed = abandoned("a")
 
@@ -182,6 +183,7 @@ def test_data_may_be_empty_and_of_any_bytes() -> None:
     assert taken("a").data == bytes(range(256))
 
 
+@pytest.mark.fault_of("moto", "carries out part of an update that it refuses")
 def test_too_much_data_is_refused_and_the_lock_is_kept() -> None:
     with Lock("a") as lease:
         with pytest.raises(Rejected):
@@ -251,6 +253,7 @@ def test_a_body_that_ends_after_its_lease_is_told() -> None:
         held._sent_at -= 20  # as after a long sleep of the machine
 
 
+@pytest.mark.fault_of("moto", "loses updates that meet")
 def test_one_lock_object_serves_many_threads_each_with_its_own_lease() -> None:
     lock = Lock("a", poll_seconds=0.005, wait_seconds=60)
     inside: list[int] = []

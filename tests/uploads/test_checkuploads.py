@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -236,7 +237,16 @@ def test_little_at_a_time_gives_the_same(bucket: str, stored: Any, s3: Any) -> N
 def test_an_upload_that_comes_between_the_readings_is_no_finding(
     proxy: FaultProxy, bucket: str, stored: Any
 ) -> None:
-    proxy.plan("Scan", Meanwhile(lambda: stored("logs/late")))
+    storing = threading.Lock()
+    late: list[Any] = []
+
+    def store_late() -> None:
+        # Before each segment is read, whichever is the first.
+        with storing:
+            if not late:
+                late.append(stored("logs/late"))
+
+    proxy.plan("Scan", Meanwhile(store_late), times=100)
 
     document, code = report(bucket)
 
