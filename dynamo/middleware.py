@@ -67,11 +67,19 @@ def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> Http
 
     It is rendered without the request, so that no context processor asks DynamoDB for the user.
     """
-    response = HttpResponse(
-        render_to_string("503.html"),
-        status=503,
-        headers={"Retry-After": str(RETRY_AFTER_SECONDS), "Cache-Control": "no-store"},
-    )
+    return as_unavailable(request, HttpResponse(render_to_string("503.html")), error)
+
+
+def as_unavailable(
+    request: HttpRequest, response: HttpResponse, error: Unavailable | TableMissing
+) -> HttpResponse:
+    """Let a view's own `response` be a 503 that says when to try again; logs `error` in one line.
+
+    For a page that has more to say than the one of this site, such as a form to be sent again.
+    """
+    response.status_code = 503
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    response["Cache-Control"] = "no-store"
     # A missing table does not pass by itself. Marked as logged, or Django logs a second line.
     log_response(
         "%s %s: %s",

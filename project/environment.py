@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 
@@ -127,6 +128,15 @@ def is_region(value: str) -> str:
     return (
         "" if re.fullmatch(r"[a-z0-9-]+", value) else f"is no region such as eu-west-1: {value!r}"
     )
+
+
+def is_time_zone(value: str) -> str:
+    """What is wrong with a time zone's name; which there are, the machine's zone files know."""
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return f"is no time zone such as Europe/London: {value!r}"
+    return ""
 
 
 def is_url(value: str) -> str:

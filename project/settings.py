@@ -9,7 +9,15 @@ import botocore.session
 import phonenumbers
 from botocore.exceptions import BotoCoreError
 
-from project.environment import Environment, is_host, is_origin, is_region, is_url, read_file
+from project.environment import (
+    Environment,
+    is_host,
+    is_origin,
+    is_region,
+    is_time_zone,
+    is_url,
+    read_file,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -153,7 +161,8 @@ ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
-TIME_ZONE = "UTC"
+# Says which day an invoice is issued on, and so which year's numbers it takes.
+TIME_ZONE = env.text("DJANGO_TIME_ZONE", check=is_time_zone) or "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"

@@ -9,7 +9,7 @@ SequenceError
     ├── RequestIdReused   the request id issued an invoice of other contents
     ├── DateTooEarly      the issue date is before the last one of its series
     ├── InvoiceTooLarge   it does not fit into an item of DynamoDB
-    ├── AlreadyVoided     an invoice is voided once
+    ├── AlreadyVoided     an invoice is voided once, for one reason
     └── DamagedSeries     counter and invoices of a series contradict each other
 """
 
@@ -111,7 +111,7 @@ class InvoiceTooLarge(InvoiceError):
 
 
 class AlreadyVoided(InvoiceError):
-    """The invoice was voided before; `reason` is why."""
+    """The invoice was voided before, for another reason; `reason` is that."""
 
     def __init__(self, number: str, reason: str) -> None:
         super().__init__(number, reason)

@@ -12,6 +12,7 @@ reportlab cannot print, even where a font has the letters.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import unicodedata
@@ -129,6 +130,15 @@ def typeface(weight: Weight) -> Typeface:
 
 _typefaces: dict[Weight, Typeface] = {}
 _loading = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """In a forked child, whose parent's other threads are gone: one may have held the lock."""
+    global _loading
+    _loading = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _load() -> None:

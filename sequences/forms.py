@@ -176,7 +176,12 @@ class InvoiceForm(RequestIdForm):
         rules.check_seller(self.seller)
         if not self.lines.is_valid():
             about_all = self.lines.non_form_errors()
-            raise ValidationError(about_all.as_data() or _("Look through the lines below."))
+            where = (
+                _("Look through the marked fields, and the lines below them.")
+                if self.errors
+                else _("Look through the lines below.")
+            )
+            raise ValidationError(about_all.as_data() or where)
         if "currency" in self.cleaned_data:
             rules.clean_lines(self.lines.lines(), self.cleaned_data["currency"])
         return self.cleaned_data

@@ -16,13 +16,21 @@ from sequences.models import InvoiceItem
 
 PAGE_SIZE = 50
 
+#: A list asks so often, and then the person: for 1,000 invoices in a search, or for 5 MB.
+MAX_REQUESTS = 5
+SEARCH_PAGE_SIZE = 200
+
 
 @dataclass(frozen=True)
 class Page:
-    """Some invoices, newest first; `before` is where the next page begins, None at the end."""
+    """Some invoices, newest first; `before` is where the next page begins, None at the end.
+
+    `searched` counts those that were looked at.
+    """
 
     invoices: list[Invoice]
     before: int | None
+    searched: int
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -41,14 +49,17 @@ def void(account: str, label: str, reason: str) -> Invoice:
     """Take the step from *issued* to *voided*, and say why; the invoice as it is then.
 
     It keeps its number and all that it says. Costs 1 request and 1 write unit per KB of the
-    invoice; 1 read more where it is refused.
+    invoice; 1 read more where it is refused. A reply that is lost is settled within the call; who
+    got no answer in the end and asks again is told that it is voided, and for what reason.
 
     Raises:
         ValueError: the reason is empty.
         UnknownInvoice: the account has no such invoice.
         AlreadyVoided: it was voided before.
+        Unavailable: no answer in time; it may be voided.
     """
-    if not reason.strip():
+    reason = reason.strip()
+    if not reason:
         raise ValueError("An invoice is voided for a reason.")
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
@@ -57,7 +68,7 @@ def void(account: str, label: str, reason: str) -> Invoice:
         "ExpressionAttributeValues": {
             ":issued": {"S": "issued"},
             ":voided": {"S": "voided"},
-            ":reason": {"S": reason.strip()},
+            ":reason": {"S": reason},
             ":now": {"S": datetime.now(UTC).isoformat()},
         },
         "ReturnValues": "ALL_NEW",
@@ -83,17 +94,25 @@ def list_invoices(
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, from below the number `before`.
 
-    With `customer` only those whose customer's name contains it, in any case. Costs 1 request and
-    1 read unit per 4 KB of what is listed; a search reads the year until the page is full.
+    With `customer` only those whose customer's name contains it, in any case; then a page may have
+    few or none, and others may follow all the same. Costs 1 request and 1 read unit per 4 KB of
+    what is listed, a search up to `MAX_REQUESTS` of `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Invoice] = []
     wanted = customer.casefold()
-    for invoice in all_invoices(account, year, before=before, page_size=limit + 1):
-        if wanted in invoice.customer.name.casefold():
-            if len(found) == limit:
-                return Page(found, found[-1].number)
-            found.append(invoice)
-    return Page(found, None)
+    searched = 0
+    page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
+    answers = _answers(account, year, before=before, page_size=page_size)
+    for requests, (invoices, goes_on) in enumerate(answers, 1):
+        for invoice in invoices:
+            if wanted in invoice.customer.name.casefold():
+                if len(found) == limit:
+                    return Page(found, found[-1].number, searched)
+                found.append(invoice)
+            searched += 1
+        if goes_on and requests == MAX_REQUESTS:
+            return Page(found, invoices[-1].number, searched)
+    return Page(found, None, searched)
 
 
 def all_invoices(
@@ -102,12 +121,24 @@ def all_invoices(
     *,
     before: int | None = None,
     oldest_first: bool = False,
-    page_size: int | None = None,
 ) -> Iterator[Invoice]:
     """Every invoice of the account's year, as they are read; memory holds one page.
 
-    Costs 1 request per MB (or per `page_size` invoices) and 1 read unit per 4 KB.
+    Costs 1 request per MB and 1 read unit per 4 KB.
     """
+    for invoices, _goes_on in _answers(account, year, before=before, oldest_first=oldest_first):
+        yield from invoices
+
+
+def _answers(
+    account: str,
+    year: int,
+    *,
+    before: int | None = None,
+    oldest_first: bool = False,
+    page_size: int | None = None,
+) -> Iterator[tuple[list[Invoice], bool]]:
+    """The answers to the queries for a year, each with whether there may be another."""
     request: dict[str, Any] = {
         "TableName": InvoiceItem.table(),
         "KeyConditionExpression": "series = :series",
@@ -122,8 +153,9 @@ def all_invoices(
         request["Limit"] = page_size
     while True:
         answer = send("Query", request)
-        yield from map(from_item, answer["Items"])
-        if not answer.get("LastEvaluatedKey"):
+        goes_on = bool(answer.get("LastEvaluatedKey"))
+        yield [from_item(item) for item in answer["Items"]], goes_on
+        if not goes_on:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 

@@ -44,6 +44,9 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
 _DECIMAL_MAX_LENGTH = 40
 _EXACT = Context(prec=2 * _DECIMAL_MAX_LENGTH)
 
+# `date.fromisoformat` also takes 20261121 and 2026-W48-1.
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
@@ -118,6 +121,8 @@ def clean_currency(code: str) -> str:
 def clean_issue_date(text: str) -> date:
     """A date as 2026-11-21, in one of the years that `sequences.years` names."""
     try:
+        if not _DATE.fullmatch(text.strip()):
+            raise ValueError(text)
         day = date.fromisoformat(text.strip())
     except ValueError as error:
         raise ValidationError(_("Enter a date such as 2026-11-21."), code="invalid") from error

@@ -7,6 +7,7 @@ Lengths are points; the origin is the lower left corner of an A4 page.
 from __future__ import annotations
 
 import io
+import os
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -155,6 +156,15 @@ def paint(
 
 
 _painting = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """In a forked child, whose parent's other threads are gone: one may have held the lock."""
+    global _painting
+    _painting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _paint_mark(canvas: Canvas, mark: Text | Rule) -> None:

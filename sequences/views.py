@@ -28,7 +28,9 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from dynamo.exceptions import Unavailable
 from dynamo.focus import FocusFirstErrorMixin
+from dynamo.middleware import as_unavailable
 from sequences.exceptions import (
     AlreadyVoided,
     DamagedSeries,
@@ -102,7 +104,8 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             customer=asked["customer"],
             is_first_page=asked["before"] is None,
             earlier_year=year - 1 if year > FIRST_YEAR else None,
-            later_year=year + 1 if year < this_year else None,
+            # Invoices may be dated ahead, and next year's are not looked for before they are shown.
+            later_year=year + 1 if year <= this_year else None,
             **kwargs,
         )
 
@@ -247,6 +250,16 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
             if isinstance(error, RequestIdReused):
                 form.renew_request_id()
             return self.form_invalid(form)
+        except Unavailable as error:
+            # A page with a new request id would lead to a second invoice; this one keeps its own.
+            form.add_error(
+                None,
+                _(
+                    "The database did not answer in time, so the invoice may be issued all the "
+                    "same. Send this form once more: it is issued only once."
+                ),
+            )
+            return as_unavailable(self.request, self.form_invalid(form), error)
         messages.success(
             self.request, _("Invoice %(number)s is issued.") % {"number": invoice.label}
         )

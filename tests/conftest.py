@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader, Loader
 
 from dynamo import client, deadline, tables
-from dynamo.batches import write_batches
 from dynamo.signals import request_sent
 from tests import engines
+from tests.emptying import empty_all
 from tests.faults import FaultProxy, through
 from tests.requests import Requests
 
@@ -44,6 +46,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = talking
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _descriptions_read_once() -> Iterator[None]:
+    """Let botocore keep what it reads: the suite makes a thousand clients, a site only one."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in ((JSONFileLoader, "load_file"), (Loader, "list_available_services")):
+            patch.setattr(owner, name, _kept(getattr(owner, name)))
+        yield
+
+
+def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a loader whose answers are the same for every loader."""
+    answers: dict[tuple[Any, ...], Any] = {}
+
+    @functools.wraps(method)
+    def kept(loader: Any, *arguments: Any, **named: Any) -> Any:
+        where = tuple(getattr(loader, "search_paths", ()))
+        question = (where, arguments, tuple(named.items()))
+        if question not in answers:
+            answers[question] = method(loader, *arguments, **named)
+        return answers[question]
+
+    return kept
+
+
 @pytest.fixture(scope="session")
 def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
     with engines.running(request.config.getoption("--engine")) as url:
@@ -60,8 +86,10 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def engine(engine_url: str) -> str:
     """A real engine with empty tables; its URL."""
-    for table in tables.all_tables():
-        empty(table.name, [part.name for part in table.key])
+    empty_all(
+        engine_url,
+        {table.name: [part.name for part in table.key] for table in tables.all_tables()},
+    )
     return engine_url
 
 
@@ -95,22 +123,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     client.client()  # made now, as that takes its time
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     return deadline.OPERATION_SECONDS
-
-
-def empty(table: str, key: list[str] | None = None) -> None:
-    """Delete every item of a table, which has the key `pk` unless told otherwise."""
-    key = key or ["pk"]
-    request = {
-        "TableName": table,
-        "ProjectionExpression": ", ".join(f"#{number}" for number, _name in enumerate(key)),
-        "ExpressionAttributeNames": {f"#{number}": name for number, name in enumerate(key)},
-    }
-    while True:
-        page = client.send("Scan", request)
-        write_batches(table, [{"DeleteRequest": {"Key": item}} for item in page["Items"]])
-        if not page.get("LastEvaluatedKey"):
-            return
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,22 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 
+# moto's own program, but it keeps connections open as all the others do, lists its services once
+# instead of for each request, and writes no log: a fifth less time, and half the waiting.
+_MOTO = """
+import sys
+import moto.backends
+from moto.server import main
+from werkzeug.serving import WSGIRequestHandler
+
+WSGIRequestHandler.protocol_version = "HTTP/1.1"
+WSGIRequestHandler.disable_nagle_algorithm = True
+WSGIRequestHandler.log = lambda *_arguments: None
+services = list(moto.backends.list_of_moto_modules())
+moto.backends.list_of_moto_modules = lambda: services
+main(sys.argv[1:])
+"""
+
 
 @contextmanager
 def running(name: str, folder: Path | None = None) -> Iterator[str]:
@@ -84,7 +100,7 @@ def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict
             "SERVICES": "dynamodb,s3",
         }
     if name == "moto":
-        return [str(BIN / "moto_server"), "-H", "127.0.0.1", "-p", str(port)], {}
+        return [sys.executable, "-c", _MOTO, "-H", "127.0.0.1", "-p", str(port)], {}
     raise ValueError(f"no engine is called {name}")
 
 

@@ -28,10 +28,13 @@ class SequenceCommand(DynamoCommand):
 
 
 def counter_name(text: str) -> str:
-    """The name of a counter. One that none can have is a usage error, a series' a refusal."""
+    """The name of a counter. One that none can have is a usage error.
+
+    A series' name passes here: it is refused when the command runs, which is no wrong usage.
+    """
     try:
         return checked_name(text)
-    except ReservedName as error:
-        raise CommandError(str(error)) from error
+    except ReservedName:
+        return text
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error

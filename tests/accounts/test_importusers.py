@@ -141,6 +141,7 @@ def test_a_row_becomes_an_account_with_what_it_says(file: Path) -> None:
     assert_guards_match_users()
 
 
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
 def test_a_row_costs_one_request_and_six_units(file: Path, requests_sent: Requests) -> None:
     write_csv(file, [row("ann", "ann@example.org"), row("bob", "bob@example.org")])
 
@@ -490,6 +491,7 @@ def test_a_hash_that_no_sign_in_could_check_is_rejected(
 # The earlier line wins
 
 
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_the_earlier_of_two_rivals_wins_however_many_workers_there_are(
     file: Path, rejected: Path
 ) -> None:
@@ -561,6 +563,7 @@ def sample(singles: int, duplicates: int) -> Sample:
     return Sample(rows, reasons)
 
 
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 @pytest.mark.parametrize(
     ("singles", "duplicates"),
     [(380, 20), pytest.param(9_500, 500, marks=pytest.mark.slow)],
@@ -754,6 +757,7 @@ def wait_for(requests: int, proxy: FaultProxy, process: subprocess.Popen[str]) -
         time.sleep(0.01)
 
 
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_killed_in_the_middle_and_run_again_it_ends_complete(
     file: Path, rejected: Path, slow_engine: FaultProxy
 ) -> None:
@@ -794,6 +798,7 @@ def test_ctrl_c_ends_the_rows_under_way_and_says_what_was_done(
     assert_guards_match_users()
 
 
+@pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
 @pytest.mark.usefixtures("little_patience")
 def test_where_dynamodb_stops_answering_it_says_at_which_line_and_goes_on_next_time(
     file: Path, engine: str
@@ -825,6 +830,7 @@ def test_an_unreachable_dynamodb_is_one_line(file: Path) -> None:
     assert foreseen.complaint.startswith("DynamoDB gave no answer to BatchGetItem")
 
 
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
 def test_two_imports_of_one_file_at_once_make_each_account_once(file: Path) -> None:
     write_csv(file, [row(f"user{n}", f"user{n}@example.org") for n in range(100)])
     copies = [file, file.with_name("copy.csv")]

@@ -14,7 +14,7 @@ from dynamo import tables
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled
 from tests import engines
-from tests.conftest import empty
+from tests.emptying import empty
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,

@@ -23,7 +23,7 @@ from accounts.services import (
 )
 from accounts.values import comparable_email, comparable_username
 from dynamo.exceptions import Refused
-from tests.conftest import empty
+from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
 
 # Few values in several spellings, so that rivals meet often.

@@ -505,6 +505,7 @@ def test_signing_in_with_an_old_cookie_reads_one_session_at_most(
     assert sorted(requests_sent.operations) == ["GetItem"] * 3 + ["PutItem", "UpdateItem"]
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 @pytest.mark.parametrize("page", ["/", *PAGES])
 def test_a_page_for_who_is_signed_in_costs_two_requests_and_two_units(
     client: Client, ann: User, requests_sent: Requests, page: str

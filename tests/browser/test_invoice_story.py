@@ -228,6 +228,31 @@ def test_the_same_form_works_without_a_script(plain_page: Page, ann: User) -> No
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_price_is_seen_whole_and_an_error_of_its_line_in_full_width(
+    page: Page, ann: User, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    write(page, [("Design", "1,5", "123456789.50", "19")])
+    send(page)
+
+    price = page.get_by_label("Unit price")
+    assert price.evaluate("field => field.scrollWidth <= field.clientWidth")
+    error = page.get_by_text("Enter a number such as 12.50.")
+    assert error.bounding_box()["height"] < 40  # type: ignore[index]  # it is seen: one row of text
+
+
+def test_wide_numbers_leave_the_description_room(page: Page, ann: User) -> None:
+    page.set_viewport_size({"width": 1280, "height": 844})
+    write(page, [("Design of the archive", "999.123456", "999999999.123456", "8.125")])
+    send(page)
+    expect(page).to_have_url(FIRST)
+
+    cell = page.get_by_role("cell", name="Design of the archive").bounding_box()
+    assert cell is not None
+    assert cell["width"] >= 200
+
+
+@pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_of_an_invoice_scrolls_sideways(page: Page, ann: User, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     write(page, [("x" * 1000, "999", "99999999.123456", "19")] * 2)

@@ -518,6 +518,7 @@ def bytes_that_pickle_to(size_bytes: int) -> bytes:
     return bytes(size_bytes - overhead)
 
 
+@pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
 def test_the_largest_value_fits() -> None:
     value = bytes_that_pickle_to(VALUE_MAX_BYTES)
 
@@ -589,6 +590,7 @@ def test_an_operation_costs_the_requests_that_it_states(
     assert requests_sent.operations == operations
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
 def test_a_write_and_a_read_cost_one_unit_each(requests_sent: Requests) -> None:
     cache.add("key", 1)
     cache.incr("key")

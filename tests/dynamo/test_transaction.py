@@ -13,7 +13,7 @@ from dynamo.client import send
 from dynamo.exceptions import Refused, Rejected, TransactionCancelled, Unavailable
 from dynamo.models import Model
 from dynamo.transaction import Refusal, Transaction, read_together
-from tests.conftest import empty
+from tests.emptying import empty
 from tests.factories import stored_items
 from tests.faults import Answer, DropReply, FaultProxy, Meanwhile
 from tests.requests import Requests

@@ -20,6 +20,7 @@ from sequences.counters import last_value, next_value
 from sequences.management import tasks
 from sequences.management.tasks import Draw
 from sequences.models import Counter as CounterItem
+from tests import commands
 from tests.faults import NOWHERE, DropReply, FaultProxy, through
 
 LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
@@ -56,9 +57,18 @@ def test_nextvalue_prints_the_numbers_one_a_line(strategy: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_nextvalue_refuses_a_series() -> None:
-    with pytest.raises(CommandError, match="belongs to an invoice series"):
-        run("nextvalue", "invoices#a#2026")
+@pytest.mark.parametrize(
+    "words", [["nextvalue", "invoices#x"], ["countertest", "--keys", "invoices#x", "K"]]
+)
+def test_the_name_of_a_series_is_refused_in_one_line(words: list[str]) -> None:
+    out, err, code = commands.run(*words)
+
+    assert (out, code) == ("", 1)
+    assert err == (
+        "CommandError: The name 'invoices#x' belongs to an invoice series, which counts by "
+        "itself.\n"
+    )
+    assert counters_left() == []
 
 
 @pytest.mark.usefixtures("engine")
@@ -70,6 +80,7 @@ def test_nextvalue_says_what_is_no_counter() -> None:
         run("nextvalue", "a")
 
 
+@pytest.mark.fault_of("moto", "stores numbers of 39 digits and answers 500 to the next Scan")
 @pytest.mark.usefixtures("engine")
 @pytest.mark.fault_of("ministack", "rounds to 28 digits")
 def test_nextvalue_says_where_numbers_end() -> None:
@@ -77,8 +88,6 @@ def test_nextvalue_says_where_numbers_end() -> None:
 
     with pytest.raises(CommandError, match="38 digits"):
         run("nextvalue", "a")
-    with pytest.raises(CommandError, match="38 digits"):
-        run("nextvalue", "b", "--count", str(10**38))
 
 
 @pytest.mark.parametrize(
@@ -89,6 +98,8 @@ def test_nextvalue_says_where_numbers_end() -> None:
         ["nextvalue", "x" * 2049],
         ["nextvalue", "a\udcff"],
         ["nextvalue", "a", "--count", "0"],
+        ["nextvalue", "a", "--count", "1000001"],
+        ["nextvalue", "a", "--count", "1" + "0" * 38],
         ["nextvalue", "a", "--strategy", "lucky"],
         ["countertest", "--tasks", "0"],
         ["countertest", "--rounds", "-1"],

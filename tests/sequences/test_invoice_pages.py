@@ -18,6 +18,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client import send
+from sequences import records
 from sequences.amounts import Line
 from sequences.forms import InvoiceForm
 from sequences.heads import counter_key
@@ -281,6 +282,26 @@ def test_what_an_invoice_cannot_hold_is_refused_at_its_field(
     assert page.value("lines-0-description") == "Work"
 
 
+def test_what_is_wrong_above_the_lines_is_not_left_out_of_the_heading(
+    client: Client, ann: User
+) -> None:
+    lines_alone = refused(client, ann, typed(LINE | {"quantity": "x"}))
+    both = refused(client, ann, typed(LINE | {"quantity": "x"}, customer_name=""))
+
+    assert lines_alone.errors[""] == ["Look through the lines below."]
+    assert both.errors[""] == ["Look through the marked fields, and the lines below them."]
+
+
+def test_an_error_of_a_line_names_its_field_and_stands_below_the_whole_row(
+    client: Client, ann: User
+) -> None:
+    page = client.post(NEW, typed(LINE | {"quantity": "x"})).content.decode()
+
+    row, below = page.index('class="form-row"'), page.index('id="id_lines-0-quantity_error"')
+    assert row < page.index('name="lines-0-vat_rate"') < below
+    assert re.search(r'<div class="line-error">\s*<span>Quantity</span>\s*<ul', page)
+
+
 def test_a_total_beyond_all_bounds_is_refused(client: Client, ann: User) -> None:
     huge = LINE | {"quantity": "999999999", "unit_price": "999999999999"}
 
@@ -447,6 +468,38 @@ def test_a_form_whose_reply_was_lost_leads_to_its_invoice(
 
     assert (response.status_code, response["Location"]) == (302, page_of(1))
     assert the_invoice(ann).number == 1
+
+
+def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_invoice(
+    proxy: FaultProxy, client: Client, ann: User, impatient: float
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+    form = typed(LINE)
+
+    response = client.post(NEW, form)
+
+    proxy.forget()
+    assert response.status_code == 503
+    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "no-store")
+    page = Page(response)
+    (advice,) = page.errors[""]
+    assert "may be issued all the same" in advice
+    shown = {name: page.value(name) for name in form if name != "currency"}
+    assert shown["request_id"] == form["request_id"]
+    again = client.post(NEW, shown | {"currency": "EUR"})
+    assert (again.status_code, again["Location"]) == (302, page_of(1))
+    assert the_invoice(ann).number == 1
+
+
+def test_a_form_that_gets_no_answer_is_logged_in_one_line(
+    client: Client, ann: User, proxy: FaultProxy, impatient: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+
+    client.post(NEW, typed(LINE))
+
+    (record,) = [record for record in caplog.records if "POST /invoices/new/" in record.message]
+    assert "no answer to TransactWriteItems" in record.message
 
 
 def test_the_same_form_with_other_contents_is_refused_and_then_another_invoice(
@@ -692,6 +745,20 @@ def test_a_voiding_whose_reply_was_lost_is_a_success(
     assert the_invoice(ann).is_voided
 
 
+def test_a_voiding_whose_reply_stays_lost_says_so_when_the_form_is_sent_again(
+    proxy: FaultProxy, client: Client, ann: User, impatient: float
+) -> None:
+    issued(ann)
+    proxy.plan("UpdateItem", DropReply(), times=1_000)
+    assert client.post(f"{page_of(1)}void/", {"reason": "wrong"}).status_code == 503
+    proxy.forget()
+
+    again = Page(client.post(f"{page_of(1)}void/", {"reason": "wrong"}))
+
+    assert again.errors == {"reason": ["The invoice is voided already: wrong"]}
+    assert the_invoice(ann).void_reason == "wrong"
+
+
 # The list ---------------------------------------------------------------------------------------
 
 
@@ -731,7 +798,14 @@ def test_another_year_is_a_link_away(client: Client, ann: User) -> None:
     assert f'href="?year={YEAR - 1}"' in client.get(LIST).content.decode()
     assert numbers(client, f"?year={YEAR - 1}") == [1]
     assert f'href="?year={YEAR}"' in client.get(f"{LIST}?year={YEAR - 1}").content.decode()
-    assert f"year={YEAR + 1}" not in client.get(LIST).content.decode()
+
+
+def test_the_next_year_is_a_link_away_and_none_after_it(client: Client, ann: User) -> None:
+    issued(ann, issued_on=timezone.localdate().replace(year=YEAR + 1, day=1))
+
+    assert f'rel="next" href="?year={YEAR + 1}"' in client.get(LIST).content.decode()
+    assert numbers(client, f"?year={YEAR + 1}") == [1]
+    assert f"year={YEAR + 2}" not in client.get(f"{LIST}?year={YEAR + 1}").content.decode()
 
 
 def test_invoices_are_found_by_their_customer_in_any_case(client: Client, ann: User) -> None:
@@ -744,6 +818,21 @@ def test_invoices_are_found_by_their_customer_in_any_case(client: Client, ann: U
     assert numbers(client, "?customer=%20bob+%26%20") == [1]
     assert numbers(client, "?customer=nobody") == []
     assert "nobody" in Page(client.get(f"{LIST}?customer=nobody")).text
+
+
+def test_a_search_without_hits_goes_on_where_it_stopped(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 2)
+    monkeypatch.setattr(records, "MAX_REQUESTS", 2)
+    for customer in ("Zoe", *"abcde"):
+        issued(ann, customer)
+
+    first = client.get(f"{LIST}?customer=zoe").content.decode()
+
+    assert "None of the last 4 invoices" in " ".join(first.split())
+    (older,) = re.findall(r'rel="next" href="([^"]*before[^"]*)">Search older ones<', first)
+    assert numbers(client, older.replace("&amp;", "&")) == [1]
 
 
 def test_the_list_says_which_are_voided(client: Client, ann: User) -> None:

@@ -481,6 +481,7 @@ def test_forty_nine_waiting_invoices_of_100_kb_are_split(
             remove_invoice(series(account), number)
 
 
+@pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
 def test_the_largest_invoice_can_be_issued_and_voided(account: str) -> None:
     invoice = issued(account, **of_size(ITEM_MAX_BYTES - VOIDING_BYTES - 100))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from sequences.fonts import REPLACEMENT, missing_characters, printable
 from sequences.invoices import Invoice, Party
 from sequences.pdf import render
 from sequences.typesetting import BOTTOM, PAGE_HEIGHT, Flow, Style
+from tests.commands import ROOT
 from tests.sequences.samples import TEXTS, a_line, a_voided_invoice, an_invoice, unhurried
 
 BODY = Style(9, 13)
@@ -238,3 +241,30 @@ def test_no_line_is_written_below_the_page() -> None:
 
     assert len(flow.pages) > 1
     assert all(BOTTOM <= mark.y <= PAGE_HEIGHT for page in flow.pages for mark in page)
+
+
+FORKING_UNDER_LOCK = """
+import os, signal, sys
+from sequences import fonts, typesetting
+
+with {lock}:  # as where another thread holds it at that moment
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        try:
+            pages = [[typesetting.Text(100, 100, "Work", typesetting.Style(9, 13))]]
+            pdf = typesetting.paint(pages, title="", author="")
+        finally:
+            os._exit(0 if pdf.startswith(b"%PDF-") else 3)
+    _pid, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.parametrize("lock", ["typesetting._painting", "fonts._loading"])
+def test_a_fork_while_a_thread_paints_does_not_block_the_child(lock: str) -> None:
+    script = FORKING_UNDER_LOCK.format(lock=lock)
+
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, timeout=60)
+
+    assert ended.returncode == 0

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
 from dynamo.management.arguments import positive
-from sequences.counters import delete
+from sequences.counters import checked_name, delete
 from sequences.draws import Strategy
 from sequences.management.base import SequenceCommand, counter_name
 from sequences.management.tasks import Draw, Task, draws
@@ -59,6 +59,8 @@ class Command(SequenceCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the experiment, then judge it."""
+        for key in options["keys"]:
+            checked_name(key)
         run = uuid.uuid4()
         counters = {
             key: f"countertest#{run}#{number}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
@@ -10,6 +11,9 @@ from dynamo.management.arguments import positive
 from sequences.counters import next_values
 from sequences.draws import Strategy
 from sequences.management.base import SequenceCommand, counter_name
+
+#: Printed one a line; whoever wants more draws a range with `sequences.counters.next_values`.
+MAX_COUNT = 1_000_000
 
 
 class Command(SequenceCommand):
@@ -21,7 +25,11 @@ class Command(SequenceCommand):
         """Take the counter, and how to draw."""
         parser.add_argument("name", metavar="NAME", type=counter_name, help="the counter")
         parser.add_argument(
-            "--count", metavar="N", type=positive, default=1, help="how many, default 1"
+            "--count",
+            metavar="N",
+            type=_count,
+            default=1,
+            help=f"how many, at most {MAX_COUNT:,}; default 1",
         )
         parser.add_argument(
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
@@ -36,3 +44,10 @@ class Command(SequenceCommand):
             raise CommandError(str(error)) from error
         for number in numbers:
             self.stdout.write(str(number))
+
+
+def _count(text: str) -> int:
+    count = positive(text)
+    if count > MAX_COUNT:
+        raise argparse.ArgumentTypeError(f"{text} is more than {MAX_COUNT:,}")
+    return count

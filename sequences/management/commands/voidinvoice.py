@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from sequences import rules
-from sequences.management.invoicing import InvoiceCommand, find_user, said_plainly
+from sequences.management.invoicing import InvoiceCommand, find_account, said_plainly
 from sequences.management.output import as_json, as_row
 from sequences.records import void
 
@@ -15,7 +15,10 @@ from sequences.records import void
 class Command(InvoiceCommand):
     """Voids an invoice, with a reason; it keeps its number."""
 
-    help = "Void an invoice: it keeps its number and says why."
+    help = (
+        "Void an invoice: it keeps its number and says why. WHO may also be the primary key of a "
+        "deleted account."
+    )
     takes_number = True
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,5 +31,5 @@ class Command(InvoiceCommand):
         """Void it and print it."""
         with said_plainly("Reason"):
             reason = rules.clean_reason(options["reason"])
-        invoice = void(find_user(options["user"]).pk, options["number"], reason)
+        invoice = void(find_account(options["user"]), options["number"], reason)
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))

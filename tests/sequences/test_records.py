@@ -1,0 +1,95 @@
+"""Stored invoices: voiding one twice, and listing and searching many with bounded effort."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo.exceptions import Unavailable
+from sequences import records
+from sequences.exceptions import AlreadyVoided
+from sequences.records import find_invoice, list_invoices, void
+from tests.faults import DropReply, FaultProxy
+from tests.invoice_factories import DAY, issued, new_account
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def account() -> str:
+    return new_account()
+
+
+def test_who_asks_again_after_a_lasting_lost_reply_learns_that_it_is_voided_and_why(
+    account: str, proxy: FaultProxy, impatient: float
+) -> None:
+    invoice = issued(account)
+    proxy.plan("UpdateItem", DropReply(), times=1_000)
+    with pytest.raises(Unavailable) as unavailable:
+        void(account, invoice.label, "typo")
+    assert unavailable.value.maybe_written
+    proxy.forget()
+
+    with pytest.raises(AlreadyVoided) as refused:
+        void(account, invoice.label, "typo")
+
+    assert refused.value.reason == "typo"
+    assert find_invoice(account, invoice.label).is_voided
+
+
+@pytest.fixture
+def short_of_breath(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that reads at most 2 times 3 invoices."""
+    monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 3)
+    monkeypatch.setattr(records, "MAX_REQUESTS", 2)
+
+
+@pytest.mark.usefixtures("short_of_breath")
+def test_a_search_reads_so_many_and_says_where_it_stopped(
+    account: str, requests_sent: Requests
+) -> None:
+    for customer in ("Zoe", *"abcdefg"):
+        issued(account, customer=customer)
+    requests_sent.clear()
+
+    page = list_invoices(account, DAY.year, customer="zoe")
+
+    assert requests_sent.operations == ["Query"] * 2
+    assert (page.invoices, page.before, page.searched) == ([], 3, 6)
+    rest = list_invoices(account, DAY.year, customer="zoe", before=page.before)
+    assert [invoice.number for invoice in rest.invoices] == [1]
+    assert (rest.before, rest.searched) == (None, 2)
+
+
+@pytest.mark.usefixtures("short_of_breath")
+def test_a_search_gone_through_page_by_page_finds_every_hit_once(account: str) -> None:
+    for at in range(14):
+        issued(account, customer="Bob" if at % 3 else "Eve")
+    found: list[int] = []
+    before: int | None = None
+    while True:
+        page = list_invoices(account, DAY.year, customer="bob", before=before, limit=2)
+        found += [invoice.number for invoice in page.invoices]
+        assert len(page.invoices) <= 2
+        before = page.before
+        if before is None:
+            break
+
+    assert found == [number for number in range(14, 0, -1) if (number - 1) % 3]
+
+
+def test_a_page_of_large_invoices_is_short_and_goes_on(
+    account: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    monkeypatch.setattr(records, "MAX_REQUESTS", 1)
+    for _ in range(5):
+        issued(account, description="x" * 300_000)
+    requests_sent.clear()
+
+    page = list_invoices(account, DAY.year)
+    rest = list_invoices(account, DAY.year, before=page.before)
+
+    assert requests_sent.operations == ["Query"] * 2
+    assert 1 <= len(page.invoices) < 5
+    assert [invoice.number for invoice in page.invoices + rest.invoices] == [5, 4, 3, 2, 1]
+    assert rest.before is None
