@@ -15,23 +15,28 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-slow engines lint install constraints
+.PHONY: run test coverage test-slow engines lint install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
 	@exec $(BIN)/python manage.py runserver 127.0.0.1:$(or $(PORT),8000)
 
 test: lint
+	$(BIN)/pytest -n 4 --dist worksteal -m "not slow"
+
+# Apart, as tracing takes half as long again.
+coverage: install
 	$(BIN)/pytest -n 4 --dist worksteal -m "not slow" --cov
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"
 
-# The suite on the other engines, whose known faults the tests name.
+# The suite on the other engines, whose known faults the tests name; TESTS are some of it.
 engines: install
 	for engine in ministack moto; do \
+		echo "== engine: $$engine"; \
 		$(BIN)/pytest -n 4 --dist worksteal --engine=$$engine \
-			-m "not storm and not browser and not slow" || exit 1; \
+			-m "not storm and not browser and not slow" $(TESTS) || exit 1; \
 	done
 
 lint: install

@@ -10,6 +10,8 @@ LockError
 
 from __future__ import annotations
 
+import math
+
 
 def visible(text: str) -> str:
     """The text in one line that no terminal obeys: what cannot be printed is escaped.
@@ -38,13 +40,21 @@ class BadLockName(LockError):
 
 
 class LockTaken(LockError):
-    """Another holds the lock; `owner` is its name, "" where the item names none."""
+    """Another holds the lock; `owner` is its name, "" where the item names none.
 
-    def __init__(self, name: str, owner: str = "", *, for_ever: bool = False) -> None:
-        super().__init__(name, owner)
+    `lease_seconds` is the holder's lease; of a claim, infinity.
+    """
+
+    def __init__(self, name: str, owner: str, lease_seconds: float) -> None:
+        super().__init__(name, owner, lease_seconds)
         self.name = name
         self.owner = owner
-        self.for_ever = for_ever
+        self.lease_seconds = lease_seconds
+
+    @property
+    def for_ever(self) -> bool:
+        """Whether it is a claim, which never lapses."""
+        return math.isinf(self.lease_seconds)
 
     def __str__(self) -> str:
         how = "claimed for good" if self.for_ever else "held"

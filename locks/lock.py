@@ -32,6 +32,7 @@ from contextlib import suppress
 from functools import cache
 from types import TracebackType
 
+from dynamo.deadline import within
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
 from locks import heartbeats, records
@@ -39,7 +40,7 @@ from locks.clock import now
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.leases import Lease
 from locks.models import LockItem
-from locks.watching import LONGEST_LEASE_MILLISECONDS, Watch, is_free
+from locks.watching import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 
 log = logging.getLogger(__name__)
 
@@ -161,9 +162,7 @@ class Lock:
                 lease, stored = self._take(over=watch.seen.stored)
                 continue
             if now() >= gives_up_at:
-                raise LockTaken(
-                    self.name, stored.owner or "", for_ever=stored.lease_milliseconds is None
-                )
+                raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             time.sleep(self._pause_seconds(min(watch.ends_at, gives_up_at)))
             if not watch.is_over(now()):
                 stored = records.read(self.name)
@@ -193,12 +192,24 @@ class Lock:
         version = records.new_version()
         milliseconds = round(self.lease_seconds * 1000)
         sent_at = now()
-        taken, item = records.take(
-            self.name, owner, version, milliseconds, data=self.data, over=over
-        )
+        try:
+            taken, item = records.take(
+                self.name, owner, version, milliseconds, data=self.data, over=over
+            )
+        except DynamoError:
+            raise
+        except BaseException:
+            # A signal's, say: the request may be done, and nobody would know of the lease.
+            self._give_up(owner, version)
+            raise
         if taken and item is not None:
             return Lease(version, item, self.lease_seconds, sent_at), None
         return None, LockItem.from_raw_data(item) if item else None
+
+    def _give_up(self, owner: str, version: str) -> None:
+        """Release what we may have taken under `version`; one attempt, as we are to end."""
+        with suppress(DynamoError), within(0):
+            records.release(self.name, owner, [version], records.new_version())
 
     def __enter__(self) -> Lease:
         lease = self.acquire()

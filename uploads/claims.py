@@ -30,7 +30,11 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A row that names us. `is_new` is false where it was there before: S3 may have parts."""
+    """A row that names us.
+
+    `is_new` is false where S3 may have multipart uploads that it does not name: it was there
+    before, or we began one and do not know its id.
+    """
 
     url: str
     lease: Lease

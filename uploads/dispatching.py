@@ -94,7 +94,7 @@ class Dispatcher:
                 self._run.halt.set()
             else:
                 yield from self._draw()
-                self._take_up_again()
+                yield from self._take_up_again()
             if not self._running and (self._stop.is_set() or self._is_done):
                 return
             try:
@@ -152,9 +152,14 @@ class Dispatcher:
         future = self._files.submit(store, job, self._run)
         future.add_done_callback(lambda done: self._events.put((job, tried_for, done)))
 
-    def _take_up_again(self) -> None:
-        for holder, job in self._others.look():
+    def _take_up_again(self) -> Iterator[Result]:
+        """Try again what waits for others; what can wait for them no longer has an end."""
+        looks = self._others.look()
+        for holder, job in looks.worth_a_try:
             self._submit(job, holder)
+        for job, error in looks.hopeless:
+            self._free(job.key)
+            yield _result_of(job, Ending("failed", job.source.size, str(error).removesuffix(".")))
 
     def _ended(
         self, job: Job, tried_for: Holder | None, future: Future[Ending | Holder]
@@ -173,9 +178,7 @@ class Dispatcher:
             self._others.put_aside(job, ending)
             return
         self._free(job.key)
-        yield Result(
-            printable(job.source.path), job.key, ending.outcome, ending.size, ending.reason
-        )
+        yield _result_of(job, ending)
 
     def _free(self, key: str) -> None:
         """Let the next source that has the key begin."""
@@ -185,3 +188,7 @@ class Dispatcher:
             following = behind.popleft()
             self._keys[key] = behind
             self._submit(following, None)
+
+
+def _result_of(job: Job, ending: Ending) -> Result:
+    return Result(printable(job.source.path), job.key, ending.outcome, ending.size, ending.reason)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from dataclasses import replace
 
 from dynamo.exceptions import DynamoError
 from dynamo.retries import pause_seconds
@@ -32,6 +33,7 @@ from uploads.reading import Span
 from uploads.run import Run
 from uploads.s3 import Part
 from uploads.sizes import parts_of
+from uploads.tidying import tidied
 
 #: How often an upload is begun, or resumed, for one file.
 BEGINNINGS = 4
@@ -118,7 +120,9 @@ class LargeUpload:
 
     def _begun(self) -> tuple[str, Mapping[int, Part]]:
         self.claim.lease.check()
-        upload_id = s3.begin(self._run.bucket, self._key)
+        # Until its id is in the row, and the only one: a lost reply leaves an upload as well.
+        self.claim = replace(self.claim, is_new=False)
+        upload_id, is_repeated = s3.begin(self._run.bucket, self._key)
         try:
             self.claim = claims.note(self.claim, upload_id)
         except (ClaimLost, DynamoError):
@@ -126,6 +130,9 @@ class LargeUpload:
             with suppress(StorageFailed):
                 s3.abort(self._run.bucket, self._key, upload_id)
             raise
+        if is_repeated:
+            self.claim = tidied(self.claim, self._key, self._run, keep=upload_id)
+        self.claim = replace(self.claim, is_new=True)
         return upload_id, {}
 
     def _send_parts(self, upload_id: str, there: Mapping[int, Part]) -> list[Part]:

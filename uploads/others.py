@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dynamo.exceptions import Unavailable
+from dynamo.exceptions import DynamoError, TableMissing, Unavailable
 from locks import records
 from locks.clock import now
 from locks.watching import Watch, is_free
@@ -30,6 +30,14 @@ class _Other(Generic[Job]):
     watch: Watch = field(default_factory=Watch)
     look_at: float = -math.inf
     is_tried: bool = False
+
+
+@dataclass
+class Looks(Generic[Job]):
+    """What looking came to: jobs to try again, and those whose holder's lock says nothing."""
+
+    worth_a_try: list[tuple[Holder, Job]] = field(default_factory=list)
+    hopeless: list[tuple[Job, DynamoError]] = field(default_factory=list)
 
 
 class Others(Generic[Job]):
@@ -53,25 +61,37 @@ class Others(Generic[Job]):
         looks = (other.look_at for other in self._others.values() if not other.is_tried)
         return min(looks, default=math.inf)
 
-    def look(self) -> list[tuple[Holder, Job]]:
-        """Look at everybody whose turn it is; the jobs that are worth another try now.
+    def look(self) -> Looks[Job]:
+        """Look at everybody whose turn it is.
 
         Costs 1 request and 1 read unit for each; 1 write unit once, where its lock is removed.
+
+        Raises:
+            TableMissing: there are no locks.
         """
-        worth_a_try: list[tuple[Holder, Job]] = []
+        looks: Looks[Job] = Looks()
         for holder, other in list(self._others.items()):
             if other.is_tried or other.look_at > now():
                 continue
-            if holder in self.gone or self._is_gone(holder, other):
+            try:
+                is_gone = holder in self.gone or self._is_gone(holder, other)
+            except TableMissing:
+                raise
+            except DynamoError as error:
+                # Damaged, most likely: no other holder's files are to suffer for it.
+                del self._others[holder]
+                looks.hopeless += [(job, error) for job in other.waiting]
+                continue
+            if is_gone:
                 self.gone.add(holder)
                 del self._others[holder]
-                worth_a_try += [(holder, job) for job in other.waiting]
+                looks.worth_a_try += [(holder, job) for job in other.waiting]
             elif other.waiting:
                 other.is_tried = True
-                worth_a_try.append((holder, other.waiting.popleft()))
+                looks.worth_a_try.append((holder, other.waiting.popleft()))
             else:
                 del self._others[holder]
-        return worth_a_try
+        return looks
 
     def _is_gone(self, holder: Holder, other: _Other[Job]) -> bool:
         pause = POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret

@@ -29,7 +29,7 @@ class OpenFile:
 
         Raises:
             FileChanged: it was written to while it was read.
-            Unreadable: it could not be read to its end.
+            Unreadable: it could not be read to its end, or has none where its size says.
         """
         # At once: put together from pieces, it would be in memory twice.
         data = self.read_at(0, self.size) if self.size else b""
@@ -48,22 +48,30 @@ class OpenFile:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Some of the `length` bytes from `offset` on, one at least. Raises as `read_whole`."""
-        try:
-            chunk = os.pread(self._descriptor, length, offset)
-        except OSError as error:
-            raise Unreadable(self.path, error.strerror or str(error)) from error
+        chunk = self._read(offset, length)
         if not chunk:
             raise FileChanged(self.path)
         return chunk
 
+    def _read(self, offset: int, length: int) -> bytes:
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError as error:
+            raise Unreadable(self.path, error.strerror or str(error)) from error
+
     def assert_unchanged(self) -> None:
-        """Return where the file is as it was when it was opened.
+        """Return where the file is as it was when it was opened, and ends at its size.
 
         Raises:
-            FileChanged: it was written to.
+            FileChanged: it was written to; or it was renamed, linked or given other rights, which
+                nobody can tell from a change whose time was put back.
+            Unreadable: it has bytes beyond its size, as the files of /proc have.
         """
+        beyond = self._read(self.size, 1)
         if _identity(os.fstat(self._descriptor)) != _identity(self._before):
             raise FileChanged(self.path)
+        if beyond:
+            raise Unreadable(self.path, f"it has more than the {self.size:,} bytes of its size")
 
     @property
     def sha256(self) -> str:
@@ -137,4 +145,11 @@ def opened(path: str) -> Iterator[OpenFile]:
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    # Whoever writes can put the time of the last write back, but not that of the last change.
+    return (
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )

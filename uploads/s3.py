@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import boto3
 from botocore import xform_name
+from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
@@ -201,8 +202,12 @@ def download(bucket: str, key: str) -> Iterator[bytes]:
         raise _failed("GetObject", error) from error
 
 
-def begin(bucket: str, key: str) -> str:
-    """Begin a multipart upload; its id."""
+def begin(bucket: str, key: str) -> tuple[str, bool]:
+    """Begin a multipart upload; its id, and whether it took repetitions: they may have left others.
+
+    Raises:
+        StorageFailed: it may have been begun all the same.
+    """
     answer = _call(
         "CreateMultipartUpload",
         Bucket=bucket,
@@ -211,7 +216,7 @@ def begin(bucket: str, key: str) -> str:
         ChecksumType="COMPOSITE",
     )
     upload_id: str = answer["UploadId"]
-    return upload_id
+    return upload_id, answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
 def send_part(bucket: str, key: str, upload_id: str, number: int, body: Span, sha256: str) -> Part:
@@ -289,15 +294,18 @@ def abort(bucket: str, key: str, upload_id: str) -> None:
 def uploads_of(bucket: str, key: str) -> list[str]:
     """The ids of all multipart uploads of exactly this key."""
     ids: list[str] = []
-    request: dict[str, Any] = {"Bucket": bucket, "Prefix": key}
+    # XML has no sign for some signs of keys; boto3 asks for them encoded where it lists objects.
+    request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
     while True:
         answer = _call("ListMultipartUploads", **request)
-        found = answer.get("Uploads", [])
-        ids += [upload["UploadId"] for upload in found if upload["Key"] == key]
+        # Some other implementations do not encode.
+        plain = unquote_str if answer.get("EncodingType") == "url" else str
+        found = [(plain(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]
+        ids += [upload_id for its_key, upload_id in found if its_key == key]
         # Longer keys come after this one.
-        if not answer.get("IsTruncated") or any(upload["Key"] != key for upload in found):
+        if not answer.get("IsTruncated") or any(its_key != key for its_key, _id in found):
             return ids
-        request["KeyMarker"] = answer["NextKeyMarker"]
+        request["KeyMarker"] = plain(answer["NextKeyMarker"])
         request["UploadIdMarker"] = answer["NextUploadIdMarker"]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from dynamo.exceptions import DynamoError, TableMissing
 from locks.exceptions import LeaseLost
@@ -34,6 +34,7 @@ from uploads.reading import OpenFile, opened
 from uploads.run import Ending, Run
 from uploads.sizes import is_small
 from uploads.small import store_small
+from uploads.tidying import tidied
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 TRIES = 4
 
 STORED_BEFORE = "it was stored before"
+ANOTHER_STORED = "another file was stored under this key"
 ADOPTED = "the bucket had it already"
 
 
@@ -119,13 +121,13 @@ def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
 def _compared(contents: Contents, row: UploadItem, key: str) -> Ending:
     """What becomes of a file whose key is done."""
     if row.size != contents.size or row.sha256 != contents.sha256:
-        raise Conflict(key, "another file was stored under this key")
+        raise Conflict(key, ANOTHER_STORED)
     return Ending("skipped", contents.size, STORED_BEFORE)
 
 
 def _store_small(contents: Small, key: str, claim: Claim, run: Run) -> Ending:
     with _given_back(claim, key, run) as held:
-        held.claim = _tidied(claim, key, run, keep=None)
+        held.claim = tidied(claim, key, run, keep=None)
         etag, is_ours = store_small(contents, key, claim, run)
         claim.lease.check()
         claims.finish(claim, contents.size, contents.sha256, etag)
@@ -135,7 +137,7 @@ def _store_small(contents: Small, key: str, claim: Claim, run: Run) -> Ending:
 
 def _store_large(contents: Large, key: str, claim: Claim, run: Run) -> Ending:
     with _given_back(claim, key, run) as held:
-        held.claim = _tidied(claim, key, run, keep=claim.upload_id)
+        held.claim = tidied(claim, key, run, keep=claim.upload_id)
         upload = LargeUpload(contents, key, held.claim, run)
         try:
             etag, sha256, is_ours = upload.store()
@@ -152,21 +154,6 @@ def _store_large(contents: Large, key: str, claim: Claim, run: Run) -> Ending:
 
 def _ending(size: int, *, is_ours: bool) -> Ending:
     return Ending("uploaded", size) if is_ours else Ending("skipped", size, ADOPTED)
-
-
-def _tidied(claim: Claim, key: str, run: Run, *, keep: str | None) -> Claim:
-    """Abort the multipart uploads of the key that no row knows, left by who died after beginning.
-
-    `keep` is the one that is resumed. Costs nothing where the row is new, else 1 request to list
-    them and 1 for each.
-    """
-    if claim.is_new:
-        return claim
-    for upload_id in s3.uploads_of(run.bucket, key):
-        if upload_id != keep:
-            claim.lease.check()
-            s3.abort(run.bucket, key, upload_id)
-    return replace(claim, upload_id=keep, is_new=True)
 
 
 @dataclass
@@ -199,9 +186,11 @@ def _give_back(claim: Claim, key: str, run: Run, *, keep_parts: bool) -> None:
         if keep_parts and (claim.upload_id or not claim.is_new):
             claims.let_go(claim)
             return
-        if claim.upload_id:
-            claim.lease.check()
-            s3.abort(run.bucket, key, claim.upload_id)
+        with suppress(BucketMissing):  # and its parts are with it
+            claim = tidied(claim, key, run, keep=None)
+            if claim.upload_id:
+                claim.lease.check()
+                s3.abort(run.bucket, key, claim.upload_id)
         claims.give_up(claim)
     except LeaseLost:
         return  # it may be another's, who finds out for himself

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import sys
 from typing import Any, NoReturn
@@ -18,7 +21,8 @@ READER_LEFT = 141
 class DynamoCommandMixin(BaseCommand):
     """Goes before a command: says in one line on stderr why DynamoDB did not do it, and exits 1.
 
-    Ctrl-C ends it with 130, a reader that leaves (`| head`) with 141; both without a word.
+    Ctrl-C ends it with 130, a reader that leaves (`| head`) with 141; both without a word. Letters
+    that the encoding of stdout has not are printed as JSON escapes them.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -34,6 +38,9 @@ class DynamoCommandMixin(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command as typed."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Names come from whoever wrote them, and a cron job's encoding may be ASCII.
+            sys.stdout.reconfigure(errors=_ESCAPES)
         try:
             try:
                 super().run_from_argv(argv)
@@ -48,6 +55,17 @@ class DynamoCommandMixin(BaseCommand):
 
 class DynamoCommand(DynamoCommandMixin):
     """The base of our own commands."""
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+# Not backslashreplace: JSON has no \xe9, and programs read what some commands print.
+_ESCAPES = "dynamo.jsonescapes"
+codecs.register_error(_ESCAPES, _escaped)
 
 
 def _leave_quietly() -> NoReturn:

@@ -23,6 +23,8 @@ LOOK_SECONDS = 0.25
 
 _TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
+#: Ctrl-Z; SIGSTOP itself cannot be seen.
+_TO_STOP = signal.SIGTSTP
 #: A terminal sends these to all of its foreground processes, so the command has them already.
 _FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
 
@@ -45,8 +47,8 @@ class CannotRun(LockError):
 class Signals:
     """What arrives for the command, from `with` on; in the main thread only.
 
-    Until `pass_on` is set, while there is no command yet, they end this process: 128 + N. What
-    was ignored when we started (by nohup) stays so, for the command as well.
+    Until `pass_on` is set, while there is no command yet, they end this process: 128 + N; SIGTSTP
+    stops it. What was ignored when we started (by nohup) stays so, for the command as well.
     """
 
     def __init__(self) -> None:
@@ -59,7 +61,7 @@ class Signals:
         for end in (self._reads, self._writes):
             os.set_blocking(end, False)
         self._wakeup = signal.set_wakeup_fd(self._writes, warn_on_full_buffer=False)
-        for each in (*_TO_ALL, *_TO_ONE, signal.SIGCHLD):
+        for each in (*_TO_ALL, *_TO_ONE, _TO_STOP, signal.SIGCHLD):
             if signal.getsignal(each) is not signal.SIG_IGN or each == signal.SIGCHLD:
                 self._before[each] = signal.signal(each, self._arrived)
         return self
@@ -77,8 +79,13 @@ class Signals:
         os.close(self._writes)
 
     def _arrived(self, number: int, _frame: FrameType | None) -> None:
-        if not self.pass_on and number != signal.SIGCHLD:
+        if self.pass_on or number == signal.SIGCHLD:
+            return
+        if number != _TO_STOP:
             raise SystemExit(128 + number)
+        stop_ourselves()
+        # Done, so not to be passed on later.
+        self.wait(0)
 
     def wait(self, seconds: float) -> list[int]:
         """The numbers of the signals that arrived: as soon as there is one, or after `seconds`."""
@@ -87,12 +94,23 @@ class Signals:
         return list(os.read(self._reads, 4096))
 
 
+def stop_ourselves() -> None:
+    """Stop as SIGTSTP does by default; comes back with SIGCONT.
+
+    At once where nobody could continue us: the kernel lets no group of an orphan stop.
+    """
+    before = signal.signal(_TO_STOP, signal.SIG_DFL)
+    signal.raise_signal(_TO_STOP)
+    signal.signal(_TO_STOP, before)
+
+
 def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_seconds: float) -> int:
     """Run the command to its end; its exit code, 128 + N where the signal N ended it.
 
     It has the environment that this process was started with, LOCK_FENCE, and our standard
     streams. On a terminal it stays among our processes; else it leads a group of its own, all of
-    which is ended with it when the lease is lost.
+    which is ended with it when the lease is lost, and stopped with us by SIGTSTP. Nobody renews
+    the lease then, so it goes on only if the lease is still ours.
 
     Raises:
         LeaseLost: the lease is over; the command has ended.
@@ -103,8 +121,13 @@ def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_sec
     try:
         while (code := child.exit_code()) is None:
             for number in signals.wait(min(LOOK_SECONDS, lease.remaining_seconds)):
-                child.pass_on(number)
+                if number == _TO_STOP:
+                    child.pause()
+                    stop_ourselves()
+                else:
+                    child.pass_on(number)
             lease.check()
+            child.resume()
     finally:
         child.end(grace_seconds)
     return code
@@ -113,6 +136,7 @@ def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_sec
 class _Child:
     def __init__(self, command: list[str], env: dict[bytes, bytes], *, in_own_group: bool) -> None:
         self._in_own_group = in_own_group
+        self._is_paused = False
         group = 0 if in_own_group else None
         try:
             self._process = subprocess.Popen(command, env=env, process_group=group)
@@ -132,6 +156,18 @@ class _Child:
             self._process.send_signal(number)
         elif number in _TO_ALL and (self._in_own_group or number not in _FROM_TERMINAL):
             self._send(number)
+
+    def pause(self) -> None:
+        """Stop its own group; a terminal stops its foreground processes itself."""
+        if self._in_own_group:
+            self._send(signal.SIGSTOP)
+            self._is_paused = True
+
+    def resume(self) -> None:
+        """Let it go on where it was paused."""
+        if self._is_paused:
+            self._send(signal.SIGCONT)
+            self._is_paused = False
 
     def end(self, grace_seconds: float) -> None:
         """Do nothing where it has ended; else end it, and all of its own group."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 
 from dynamo.exceptions import DamagedItem, Rejected, TableMissing
+from dynamo.signals import request_sent
 from locks import records
 from locks.clock import now
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
@@ -120,7 +124,7 @@ def test_an_impatient_waiter_is_told_who_holds_the_lock() -> None:
         Lock("a", wait_seconds=0.1, poll_seconds=0.05).acquire()
 
     assert (refused.value.name, refused.value.owner) == ("a", "the holder")
-    assert not refused.value.for_ever
+    assert (refused.value.lease_seconds, refused.value.for_ever) == (20, False)
 
 
 def test_what_is_said_of_a_holder_is_one_line_that_no_terminal_obeys() -> None:
@@ -130,6 +134,41 @@ def test_what_is_said_of_a_holder_is_one_line_that_no_terminal_obeys() -> None:
         Lock("a", wait_seconds=0).acquire()
 
     assert str(refused.value) == "The lock 'a' is held by x\\x1b[2J\\ny."
+
+
+def test_a_waiters_pauses_are_spread_from_half_to_one_and_a_half_of_a_poll() -> None:
+    poll = 0.2
+    taken("a")
+    looks: dict[int, list[tuple[float, float]]] = {}
+
+    def note(operation: str, seconds: float, **_signal: Any) -> None:
+        if operation == "GetItem":
+            ended = time.perf_counter()
+            looks.setdefault(threading.get_ident(), []).append((ended - seconds, ended))
+
+    def wait(_number: int) -> None:
+        with pytest.raises(LockTaken):
+            Lock("a", wait_seconds=1.2, poll_seconds=poll).acquire()
+
+    request_sent.connect(note)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(wait, range(8)))
+    finally:
+        request_sent.disconnect(note)
+
+    # Without each one's last, which its patience cut short.
+    pauses = [
+        after[0] - before[1]
+        for each in looks.values()
+        for before, after in itertools.pairwise(each[:-1])
+    ]
+    assert len(pauses) > 10
+    # A busy machine makes them longer, but none shorter.
+    assert min(pauses) < 0.9 * poll
+    many = [Lock("a", poll_seconds=poll)._pause_seconds(math.inf) for _look in range(200)]
+    assert 0.5 * poll <= min(many) < 0.6 * poll
+    assert 1.4 * poll < max(many) <= 1.5 * poll
 
 
 def test_a_waiter_gets_a_lock_that_is_released_meanwhile() -> None:

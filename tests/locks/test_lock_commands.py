@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from locks.exceptions import LeaseLost
 from locks.lock import Lock, claim_once
-from tests.commands import run, run_on_a_terminal
+from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.locks.items import put, stored, taken
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -68,6 +69,27 @@ def test_a_damaged_lock_is_listed() -> None:
     assert out == "a  held  by ?  renewed ? ago  no lease  fence ?\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["listlocks"], "caf\\u00e9 \\ud83d\\udd12  held  by "),
+        (["listlocks", "--json"], '{"key": "caf\\u00e9 \\ud83d\\udd12", '),
+        (["breaklock", "--no-input", "café 🔒"], "The lock caf\\u00e9 \\ud83d\\udd12 is free now."),
+    ],
+    ids=["lines", "json", "broken"],
+)
+def test_letters_that_the_output_cannot_have_are_escaped(arguments: list[str], shown: str) -> None:
+    taken("café 🔒")
+    plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+
+    out, err, code = run_for_real(*arguments, env=os.environ | plain)
+
+    assert (err, code) == ("", 0)
+    assert out.startswith(shown)
+    if "--json" in arguments:
+        assert json.loads(out)["key"] == "café 🔒"
+
+
 def test_no_locks_are_no_lines() -> None:
     assert run("listlocks") == ("", "", 0)
 
@@ -104,7 +126,20 @@ def test_an_unknown_lock_is_a_failure_of_one_line() -> None:
 def test_without_an_answer_nothing_is_broken() -> None:
     lease = taken("a")
 
-    _out, err, code = run("breaklock", "a")
+    out, err, code = run("breaklock", "a")
+
+    assert code == 1
+    assert out.endswith("Type yes to go on: \n")
+    assert err == (
+        "CommandError: Nothing was broken, as there was no answer. --no-input does not ask.\n"
+    )
+    lease.renew()
+
+
+def test_another_answer_than_yes_breaks_nothing() -> None:
+    lease = taken("a")
+
+    _out, err, code = run("breaklock", "a", stdin="y\n")
 
     assert (err, code) == ("CommandError: Nothing was broken.\n", 1)
     lease.renew()

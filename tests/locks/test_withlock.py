@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -116,8 +117,19 @@ def test_a_taken_lock_is_one_line_and_its_own_exit_code(
     )
 
     assert (out, ended) == ("", code)
-    assert err == "CommandError: The lock 'a' is held by the other host.\n"
+    assert err == (
+        "CommandError: The lock 'a' is held by the other host. Its lease of 20 s is longer than "
+        "the wait of 0.2 s, so a dead holder would not be outwaited.\n"
+    )
     assert not made.exists()
+
+
+def test_it_keeps_the_heartbeats_warnings_back_for_its_own_time_only() -> None:
+    warnings = logging.getLogger("locks.heartbeats")
+
+    run("withlock", "a", "--", "true")
+
+    assert warnings.isEnabledFor(logging.WARNING)
 
 
 def test_a_claimed_lock_is_taken_for_good() -> None:
@@ -129,11 +141,16 @@ def test_a_claimed_lock_is_taken_for_good() -> None:
     assert "claimed for good" in err
 
 
-def test_a_wait_below_the_lease_is_said_not_to_outwait_a_dead_holder() -> None:
-    _out, err, code = run("withlock", "a", "--wait", "5", "--", "true")
+def test_a_wait_below_the_lease_is_no_matter_where_the_lock_is_free() -> None:
+    assert run("withlock", "a", "--wait", "5", "--", "true") == ("", "", 0)
 
-    assert code == 0
-    assert err == ("A wait of 5 s cannot outwait a dead holder, whose lease of 20 s has to pass.\n")
+
+def test_a_wait_of_the_holders_lease_says_nothing_of_it() -> None:
+    taken("a", owner="the other host", lease_seconds=0.3)
+
+    _out, err, code = run("withlock", "a", "--lease", "0.3", "--", "true")
+
+    assert (err, code) == ("CommandError: The lock 'a' is held by the other host.\n", 75)
 
 
 def test_by_default_it_outwaits_a_dead_holder() -> None:

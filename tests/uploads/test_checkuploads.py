@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from locks import heartbeats
+from locks.lock import Lock
 from tests.commands import run
 from tests.faults import NOWHERE, FaultProxy, Meanwhile, through
 from uploads import checking
@@ -290,6 +292,44 @@ def test_an_object_whose_row_is_written_while_it_is_looked_at_is_no_stranger(
     proxy.plan("GetItem", Meanwhile(before_the_second), times=2)
 
     assert report(bucket) == ({"rows": 0, "objects": 1, **SOUND}, 0)
+
+
+def test_unfinished_rows_that_nobody_works_on_are_forgotten_with_their_parts(
+    bucket: str, stored: Any, s3: Any
+) -> None:
+    add_row(bucket, "logs/free", UPLOADING, size=1)
+    add_row(bucket, "logs/dead", UPLOADING, size=1, lease="uploads#dead", fence=5)
+    s3.put_object(Bucket=bucket, Key="logs/there", Body=b"x")
+    add_row(bucket, "logs/there", UPLOADING, size=1)
+    for key in ("logs/free", "logs/dead", "logs/other"):
+        s3.create_multipart_upload(Bucket=bucket, Key=key)
+    with Lock("uploads#alive", lease_seconds=0.6) as lease:
+        add_row(bucket, "logs/busy", UPLOADING, size=1, lease="uploads#alive", fence=lease.fence)
+        out, _err, code = run(
+            "checkuploads", f"s3://{bucket}/logs", "--forget-unfinished", "--json"
+        )
+
+    found = {**SOUND, "unfinished": ["logs/busy", "logs/there"]}
+    forgotten = ["logs/dead", "logs/free"]
+    assert json.loads(out) == {"rows": 2, "objects": 1, **found, "forgotten": forgotten}
+    assert code == 1
+    left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert [each["Key"] for each in left] == ["logs/other"]
+    assert report(bucket) == ({"rows": 2, "objects": 1, **found}, 1)
+
+
+def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
+    bucket: str, engine: str
+) -> None:
+    lease = Lock("uploads#dead", lease_seconds=0.5).acquire()
+    heartbeats.drop(lease)
+    add_row(bucket, "logs/a", UPLOADING, size=1, lease=lease.name, fence=lease.fence)
+
+    out, _err, code = run("checkuploads", f"s3://{bucket}/logs", "--forget-unfinished")
+
+    assert out.splitlines()[0] == f"forgotten   s3://{bucket}/logs/a"
+    assert code == 0
+    assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 
 def test_long_lists_are_cut_and_the_rest_is_counted(

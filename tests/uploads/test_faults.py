@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.uploads.samples import (
     row_of,
     upload,
 )
+from uploads import s3 as uploads_s3
 
 SMALL_BYTES = 1000
 
@@ -102,8 +104,89 @@ def test_a_passing_failure_of_any_other_request_is_not_noticed(
     assert upload(bucket, file).outcomes == ["uploaded"]
 
     assert s3_proxy.stored == {"in/a": 1}
-    if (operation, fault) != ("CreateMultipartUpload", DropReply()):  # the lifecycle rule's task
-        assert_stored(s3, bucket, [file])
+    assert_stored(s3, bucket, [file])
+
+
+def test_uploads_begun_with_every_reply_lost_are_aborted_by_the_next_run(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=99)
+
+    assert upload(bucket, file).outcomes == ["failed"]
+
+    assert open_uploads(s3, bucket) == ["in/a"] * 3
+    row = row_of(bucket, file)
+    assert row is not None
+    assert not row.keys() & {"lease", "fence", "uploadId"}
+    s3_proxy.forget()
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert_stored(s3, bucket, [file])
+
+
+def test_an_upload_begun_that_is_neither_noted_nor_aborted_is_aborted_by_the_next_run(
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    proxy: FaultProxy,
+    tmp_path: Path,
+    impatient: float,
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
+    proxy.plan("UpdateItem", CloseBefore(), times=10**6, when=_is_note)
+
+    assert upload(bucket, file).outcomes == ["failed"]
+
+    assert open_uploads(s3, bucket) == ["in/a"]
+    assert row_of(bucket, file) is not None
+    proxy.forget()
+
+    assert upload(bucket, file).outcomes == ["uploaded"]
+
+    assert_stored(s3, bucket, [file])
+
+
+def _is_note(body: dict[str, Any]) -> bool:
+    return "SET #uploadId" in body["UpdateExpression"]
+
+
+@dataclass(frozen=True)
+class _Encoded(S3Answer):
+    """The uploads of a bucket as S3 lists them when asked for encoded keys."""
+
+    def body(self) -> bytes:
+        return (
+            b"<ListMultipartUploadsResult><EncodingType>url</EncodingType>"
+            b"<Upload><Key>in/a%0D%2B+b</Key><UploadId>1</UploadId></Upload>"
+            b"<Upload><Key>in/a%0D%2B+bc</Key><UploadId>2</UploadId></Upload>"
+            b"</ListMultipartUploadsResult>"
+        )
+
+
+def test_keys_with_signs_that_xml_has_not_are_listed_encoded(
+    bucket: str, s3: Any, s3_proxy: S3Proxy
+) -> None:
+    s3_proxy.plan("ListMultipartUploads", _Encoded(200, ""))
+
+    assert uploads_s3.uploads_of(bucket, "in/a\r+ b") == ["1"]
+
+    assert s3_proxy.seen[0].body["encoding-type"] == "url"
+
+
+def test_a_file_that_changed_leaves_none_of_the_uploads_that_were_begun_for_it(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=2)
+    s3_proxy.plan("CreateMultipartUpload", Meanwhile(Path(file.path).touch))
+    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=99)
+
+    assert upload(bucket, file).result.reason == "The file changed while it was read"
+
+    assert_untouched(s3, bucket, file)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,18 @@ def _touch(path: Path) -> None:
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns + 1))
 
 
+def _write_over_in_secret(path: Path) -> None:
+    found = path.stat()
+    path.write_bytes(b"CONTENT")
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "grows": _grow,
     "shrinks": lambda path: os.truncate(path, 3),
     "is emptied": lambda path: os.truncate(path, 0),
     "is written over": _touch,
+    "is written over and its time put back": _write_over_in_secret,
 }
 
 
@@ -46,14 +53,33 @@ def test_a_file_that_changes_while_it_is_read_is_found_out(
     assert changed.value.path == str(path)
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_while_it_is_read_counts_as_changed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
     (tmp_path / "new").write_bytes(b"new")
     with opened(str(path)) as file:
         (tmp_path / "new").replace(path)
 
-        assert file.read_whole() == b"old"
+        with pytest.raises(FileChanged):
+            file.read_whole()
+
+
+NO_SIZE = Path("/proc/cpuinfo")
+
+
+@pytest.mark.skipif(not NO_SIZE.exists(), reason="it takes a file with contents and no size")
+def test_a_file_with_more_in_it_than_its_size_is_not_taken_for_an_empty_one() -> None:
+    with opened(str(NO_SIZE)) as file:
+        assert file.size == 0
+
+        with pytest.raises((FileChanged, Unreadable)):
+            file.read_whole()
+
+
+def test_an_empty_file_is_read_as_such(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    with opened(str(tmp_path / "a")) as file:
+        assert file.read_whole() == b""
 
 
 def test_a_span_is_read_again_from_where_it_is_told(tmp_path: Path) -> None:

@@ -159,6 +159,24 @@ def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
     assert_stored(s3, bucket, files)
 
 
+def test_a_damaged_lock_of_another_fails_its_files_by_name_and_the_rest_is_done(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    theirs, ours = ([file_of(tmp_path, name, b"x") for name in names] for names in ("ab", "cd"))
+    _dead(bucket, *theirs, lease_seconds=3600)
+    _set("leaseDuration", {"S": "oops"})
+
+    uploaded = upload(bucket, *theirs, *ours)
+
+    failed = [each for each in uploaded.results if each.outcome == "failed"]
+    assert {each.key for each in failed} == {key_of(file) for file in theirs}
+    assert {each.reason for each in failed} == {
+        f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
+    }
+    assert uploaded.summary.uploaded == 2
+    assert locks() == [OTHERS_LOCK]
+
+
 def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:

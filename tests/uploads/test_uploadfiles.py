@@ -334,6 +334,43 @@ def test_a_dry_run_foretells_what_the_run_does(one_of_each: Path, bucket: str) -
     )
 
 
+def test_a_dry_run_foretells_what_becomes_of_two_files_for_one_key(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
+    files = [
+        write(tmp_path / folder / name, text)
+        for folder, name, text in [
+            ("1", "a", "1"),
+            ("2", "a", "2"),
+            ("1", "b", "x"),
+            ("2", "b", "x"),
+        ]
+    ]
+
+    foretold, dry_err, dry_code = uploaded_as_json("--dry-run", *files, f"s3://{bucket}/logs")
+    done, err, code = uploaded_as_json("--workers", "1", *files, f"s3://{bucket}/logs")
+
+    assert foretold == done == counts(uploaded=2, skipped=1, conflicts=1, bytes=2)
+    # Which of the two comes first is drawn by lot.
+    conflict = f"conflict: {tmp_path}/[12]/a: another file was stored under this key.\n"
+    assert all(re.match(conflict, told) for told in (dry_err, err))
+    assert dry_code == code == 1
+
+
+def test_a_dry_run_names_a_damaged_row_and_goes_on(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
+    for name in ("bad", "fine"):
+        write(tmp_path / name)
+    bad = {"key": {"S": f"s3://{bucket}/logs/bad"}, "state": {"S": "done"}, "size": {"S": "a"}}
+    send("PutItem", {"TableName": UploadItem.table(), "Item": bad})
+
+    document, err, code = uploaded_as_json("--dry-run", tmp_path, f"s3://{bucket}/logs")
+
+    assert (document, code) == (counts(uploaded=1, failed=1, bytes=1), 1)
+    assert f"failed: {tmp_path}/bad: The item 's3://{bucket}/logs/bad' of uploads is damaged" in err
+
+
 def test_a_dry_run_reads_many_rows_in_few_requests(
     engine: str, bucket: str, tmp_path: Path, requests_sent: Requests
 ) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
-import sys
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -26,9 +24,6 @@ class UploadCommand(DynamoCommand):
         Raises:
             CommandError: what S3, or the way to it, refused.
         """
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            # A file's name may have letters that this terminal's encoding has not.
-            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().execute(*args, **options)
         except UploadError as error:

@@ -35,15 +35,18 @@ class Command(LockCommand):
         """Ask, then break it."""
         lock = look(options["name"])
         asked = options["interactive"] and lock.state is not State.RELEASED
-        if asked and not _confirmed(lock):
+        if asked and not self._confirmed(lock):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)
         self.stdout.write(f"The lock {visible(lock.name)} {_SAID[broken]}.")
 
-
-def _confirmed(lock: LockView) -> bool:
-    question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "
-    try:
-        return input(question).strip().lower() == "yes"
-    except EOFError:
-        return False
+    def _confirmed(self, lock: LockView) -> bool:
+        question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "
+        try:
+            return input(question).strip().lower() == "yes"
+        except EOFError as error:
+            # The question's line is not ended yet.
+            self.stdout.write("")
+            raise CommandError(
+                "Nothing was broken, as there was no answer. --no-input does not ask."
+            ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from locks.exceptions import LeaseLost, LockTaken
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
-from locks.management.base import LockCommand, lock_name, seconds
+from locks.management.base import LockCommand, heartbeats_unsaid, lock_name, seconds
 from locks.management.running import GRACE_SECONDS, CannotRun, Signals, run_while_held
 
 #: As sysexits.h has them: EX_TEMPFAIL (try later) and EX_SOFTWARE.
@@ -71,13 +70,12 @@ class Command(LockCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Acquire, run, release, and end as COMMAND did."""
         lock = self._lock(options)
-        # What they say is said here, once.
-        logging.getLogger("locks.heartbeats").setLevel(logging.ERROR)
         try:
-            with Signals() as signals, lock as lease:
+            with heartbeats_unsaid(), Signals() as signals, lock as lease:
                 code = run_while_held(lease, self._command, signals, options["grace"])
         except LockTaken as taken:
-            raise CommandError(str(taken), returncode=options["conflict_exit_code"]) from taken
+            said = _with_its_lease(taken, lock.wait_seconds)
+            raise CommandError(said, returncode=options["conflict_exit_code"]) from taken
         except LeaseLost as lost:
             raise CommandError(f"{lost} The command has ended.", returncode=LOST) from lost
         except CannotRun as error:
@@ -91,15 +89,19 @@ class Command(LockCommand):
         # Who passes its lock on quickly is looked at more often.
         poll = min(POLL_SECONDS, lease / 4)
         try:
-            lock = Lock(options["name"], lease_seconds=lease, wait_seconds=wait, poll_seconds=poll)
+            return Lock(options["name"], lease_seconds=lease, wait_seconds=wait, poll_seconds=poll)
         except ValueError as error:
             raise CommandError(str(error), returncode=2) from error
-        if wait is not None and wait < lease:
-            self.stderr.write(
-                f"A wait of {wait:g} s cannot outwait a dead holder, whose lease of {lease:g} s "
-                "has to pass."
-            )
-        return lock
+
+
+def _with_its_lease(taken: LockTaken, wait_seconds: float) -> str:
+    """That it is taken, and where we waited too little to know, that the holder may be dead."""
+    if taken.for_ever or wait_seconds >= taken.lease_seconds:
+        return str(taken)
+    return (
+        f"{taken} Its lease of {taken.lease_seconds:g} s is longer than the wait of "
+        f"{wait_seconds:g} s, so a dead holder would not be outwaited."
+    )
 
 
 def _exit_code(text: str) -> int:

@@ -14,11 +14,12 @@ from tqdm import tqdm
 from uploads.checking import KINDS, Progress, Report, check_uploads
 from uploads.destination import Destination
 from uploads.exceptions import printable
+from uploads.forgetting import forget_unfinished
 from uploads.management.base import UploadCommand, destination
 
 
 class Command(UploadCommand):
-    """Checks, safe while files are uploaded. Costs: `check_uploads`."""
+    """Checks, safe while files are uploaded. Costs: `check_uploads`, `forget_unfinished`."""
 
     help = (
         "Compare the table with the objects below the prefix. missing: done in the table, not in "
@@ -29,15 +30,27 @@ class Command(UploadCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take what to compare, and the form of the answer."""
         parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
+        parser.add_argument(
+            "--forget-unfinished",
+            action="store_true",
+            help="remove unfinished rows and their parts, where nobody works on them and no object "
+            "is there: for files that will not come again (others begin anew)",
+        )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, print, and end with exit code 1 where something is wrong."""
         with _bars() as progress:
             report = check_uploads(options["destination"], progress=progress)
+        forgotten = None
+        if options["forget_unfinished"]:
+            forgotten = _forget(options["destination"], report)
         if options["json"]:
-            self.stdout.write(_as_json(report))
+            self.stdout.write(_as_json(report, forgotten))
         else:
+            for key in forgotten or []:
+                url = options["destination"].url_for(key)
+                self.stdout.write(f"{'forgotten':<10}  {printable(url)}")
             self._print_text(options["destination"], report)
         if not report.is_sound:
             raise CommandError(f"Table and bucket differ: {_counted(report)}.")
@@ -51,11 +64,23 @@ class Command(UploadCommand):
         self.stdout.write(f"Rows {report.rows:,}, objects {report.objects:,}: {_counted(report)}.")
 
 
-def _as_json(report: Report) -> str:
+def _forget(compared: Destination, report: Report) -> list[str]:
+    """Forget what can be, and take it from the report; what it was."""
+    unfinished = report.findings["unfinished"]
+    forgotten = list(forget_unfinished(compared, unfinished.listed))
+    gone = set(forgotten)
+    unfinished.listed = [key for key in unfinished.listed if key not in gone]
+    report.rows -= len(forgotten)
+    return forgotten
+
+
+def _as_json(report: Report, forgotten: list[str] | None) -> str:
     """Keys as they are; how many more there are only where there are more."""
     more = {kind: found.more for kind, found in report.findings.items() if found.more}
     shown: dict[str, Any] = {"rows": report.rows, "objects": report.objects}
     shown |= {kind: found.listed for kind, found in report.findings.items()}
+    if forgotten is not None:
+        shown["forgotten"] = forgotten
     # In ASCII, which any terminal's encoding can write.
     return json.dumps(shown | ({"more": more} if more else {}))
 

@@ -1,0 +1,123 @@
+"""`withlock` stopped by Ctrl-Z: its command stops with it, and goes on only with the lease."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT
+from tests.locks.items import stored, taken, wait_until
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@contextmanager
+def job(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`withlock` as a shell's job: a group of its own, in a session where we can continue it."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "withlock", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        # One that is stopped is killed as well.
+        process.kill()
+        process.communicate()
+
+
+def is_stopped(pid: int) -> bool:
+    asked = ["ps", "-o", "stat=", "-p", str(pid)]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout[:1] == "T"
+
+
+def stop(process: subprocess.Popen[str], command: int) -> None:
+    process.send_signal(signal.SIGTSTP)
+    wait_until(lambda: is_stopped(process.pid) or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
+    assert is_stopped(command)
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
+    """A command that says its pid and ends when told; the files of both."""
+    pid, end = tmp_path / "pid", tmp_path / "end"
+    script = f"echo $$ > {pid}.new; mv {pid}.new {pid}; until [ -e {end} ]; do sleep 0.02; done"
+    yield ["sh", "-c", f"trap 'echo > {tmp_path}/term; exit' TERM; {script}; exit 9"], pid, end
+    if pid.exists():
+        try:
+            os.killpg(int(pid.read_text()), signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+def test_a_command_stops_with_it_and_goes_on_with_it_while_the_lease_is_ours(
+    counting: tuple[list[str], Path, Path],
+) -> None:
+    command, pid, end = counting
+    with job("a", "--", *command) as process:
+        wait_until(pid.exists)
+        stop(process, int(pid.read_text()))
+        end.touch()
+        assert is_stopped(int(pid.read_text()))
+
+        process.send_signal(signal.SIGCONT)
+
+        assert process.wait(30) == 9
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_command_that_was_stopped_beyond_its_lease_is_ended(
+    counting: tuple[list[str], Path, Path], tmp_path: Path
+) -> None:
+    command, pid, _end = counting
+    with job("a", "--lease", "3", "--", *command) as process:
+        wait_until(pid.exists)
+        stop(process, int(pid.read_text()))
+        next_holder = taken("a", wait_seconds=60, poll_seconds=0.05)
+
+        process.send_signal(signal.SIGCONT)
+
+        assert process.wait(30) == 70
+        assert process.stderr is not None
+        assert "is lost: it was not renewed in time. The command has ended." in (
+            process.stderr.read()
+        )
+    assert (tmp_path / "term").exists()
+    next_holder.renew()
+
+
+def test_it_can_be_stopped_while_it_waits_and_then_stops_no_command(
+    counting: tuple[list[str], Path, Path],
+) -> None:
+    command, pid, end = counting
+    holder = taken("a")
+    with job("a", "--wait", "60", "--lease", "1", "--", *command) as process:
+        wait_until(lambda: _catches(process.pid, signal.SIGTSTP))
+        process.send_signal(signal.SIGTSTP)
+        wait_until(lambda: is_stopped(process.pid))
+        holder.release()
+
+        process.send_signal(signal.SIGCONT)
+
+        wait_until(pid.exists)
+        end.touch()
+        assert process.wait(30) == 9
+
+
+def _catches(pid: int, number: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (number - 1) & 1)
