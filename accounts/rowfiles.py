@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -47,7 +48,7 @@ class Row:
     fault: str = ""
 
 
-class RowFile:
+class RowFile(ABC):
     """A file of rows, open for reading once: iterate over it. Memory: one line.
 
     Reading ends early where the file stops being readable; `fault` then says so, after the rows
@@ -82,16 +83,17 @@ class RowFile:
         except UnreadableFile as error:
             self.fault = str(error)
 
+    @abstractmethod
     def _rows(self) -> Iterator[Row]:
-        raise NotImplementedError
+        """The rows; where the file stops being readable, UnreadableFile."""
 
     def rejected_heading(self) -> str:
         """What a file of rejected rows begins with."""
         return ""
 
+    @abstractmethod
     def rejected_row(self, row: Row, reason: str) -> str:
         """The row as it was, with its line and the reason."""
-        raise NotImplementedError
 
     def _lines(self) -> Iterator[str]:
         # Bytes, decoded here: a text file would tell of a wrong byte, but not in which line.

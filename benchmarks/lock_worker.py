@@ -5,44 +5,24 @@ Ours and bare boto3 run in this project's Python, python-dynamodb-lock in the pe
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import boto3
 from botocore.config import Config
 
-Cycle = Callable[[str], None]
+from benchmarks.worker import Cost, Operation, options_of, work
+
 TABLE = "locks"
 PEER_TABLE = "locks-of-a-peer"
-
-
-class Cost:
-    """Requests and capacity of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.requests = 0
-        self.units = 0.0
-
-    def note(self, response: dict[str, Any], **_signal: Any) -> None:
-        """Count one answer."""
-        with self._lock:
-            self.requests += 1
-            self.units += response["ConsumedCapacity"]["CapacityUnits"]
 
 
 COST = Cost()
 
 
-def ours() -> Cycle:
+def ours() -> Operation:
     """`with Lock(…): pass`."""
     import django
 
@@ -59,7 +39,7 @@ def ours() -> Cycle:
     return cycle
 
 
-def bare_boto3() -> Cycle:
+def bare_boto3() -> Operation:
     """What one would write by hand: a conditional put, and a conditional delete. No heartbeat."""
     client = boto3.client("dynamodb", config=Config(max_pool_connections=64))
 
@@ -90,7 +70,7 @@ def bare_boto3() -> Cycle:
     return cycle
 
 
-def python_dynamodb_lock() -> Cycle:
+def python_dynamodb_lock() -> Operation:
     """The package of that name, on a table of its own shape; it reads before it writes."""
     from python_dynamodb_lock.python_dynamodb_lock import DynamoDBLockClient
 
@@ -106,44 +86,20 @@ def python_dynamodb_lock() -> Cycle:
     return cycle
 
 
-CONTENDERS: dict[str, Callable[[], Cycle]] = {
+CONTENDERS: dict[str, Callable[[], Operation]] = {
     make.__name__: make for make in (ours, bare_boto3, python_dynamodb_lock)
 }
 
 
 def main() -> None:
     """Work as told."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("contender", choices=CONTENDERS)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--operations", type=int)
-    parser.add_argument("--name")
-    options = parser.parse_args()
+    options = options_of(CONTENDERS)
     cycle = CONTENDERS[options.contender]()
-    cycle(f"warm-up-{os.getpid()}")
-    COST.requests, COST.units = 0, 0.0
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
 
-    def timed(_number: int) -> float:
-        name = f"{options.name}-{options.contender}-{threading.get_ident()}"
-        began = time.perf_counter()
-        cycle(name)
-        return (time.perf_counter() - began) * 1000
+    def own_lock(name: str) -> None:
+        cycle(f"{name}-{options.contender}-{threading.get_ident()}")
 
-    began = time.perf_counter()
-    with ThreadPoolExecutor(options.threads) as pool:
-        milliseconds = list(pool.map(timed, range(options.operations)))
-    seconds = time.perf_counter() - began
-    answer = {
-        "seconds": seconds,
-        "milliseconds": milliseconds,
-        "requests": COST.requests,
-        "units": COST.units,
-    }
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    work(own_lock, options, COST)
     # The peer's threads would go on for a while.
     os._exit(0)
 

@@ -10,7 +10,7 @@ import sys
 
 from benchmarks import peers
 from benchmarks.harness import Command, Contender, Load, compare, print_table
-from benchmarks.invoices import HERE, operations
+from benchmarks.invoices import operations
 
 LOADS = [Load(1, 1), Load(1, 8)]
 
@@ -30,8 +30,8 @@ def lock_worker(program: list[str], contender: str) -> Command:
 def main() -> None:
     """Compare and print."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    ours = [sys.executable, "-m", "benchmarks.lock_worker"]
-    peers_own = [peers.peer_python(), str(HERE / "lock_worker.py")]
+    module = ["-m", "benchmarks.lock_worker"]
+    ours, peers_own = [sys.executable, *module], [peers.peer_python(), *module]
     with peers.site() as site:
         contenders = [
             Contender("Lock", lock_worker(ours, "ours"), site),
@@ -39,7 +39,7 @@ def main() -> None:
             Contender(
                 "python-dynamodb-lock 0.9.1",
                 lock_worker(peers_own, "python_dynamodb_lock"),
-                site | {"PYTHONPATH": ""},
+                site,
             ),
         ]
         results = compare(contenders, LOADS, operations, rounds)

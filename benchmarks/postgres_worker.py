@@ -1,20 +1,17 @@
 """A worker on PostgreSQL: django-sequences, alone or with its invoice row, in one transaction.
 
-It runs in an environment of its own, without this project: django-sequences has a package of the
-same name as ours. See `benchmarks.harness` for what a worker prints.
+It runs as a script, in an environment of its own, without this project: django-sequences has a
+package of the same name as ours. So `worker` is found beside it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import django
 from django.conf import settings
+from worker import Cost, Operation, options_of, work
 
 settings.configure(
     INSTALLED_APPS=["sequences"],
@@ -67,36 +64,18 @@ def counter(name: str) -> None:
     get_next_value(name)
 
 
+OPERATIONS: dict[str, Operation] = {"invoice": invoice, "counter": counter}
+
+
 def main() -> None:
     """Work as told."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("contender", choices=["invoice", "counter", "setup"])
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--operations", type=int)
-    parser.add_argument("--name")
-    options = parser.parse_args()
+    options = options_of([*OPERATIONS, "setup"])
     if options.contender == "setup":
         call_command("migrate", verbosity=0)
         with connection.cursor() as cursor:
             cursor.execute(TABLE)
         return
-    operation = {"invoice": invoice, "counter": counter}[options.contender]
-    operation(f"warm-up-{os.getpid()}")
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
-
-    def timed(_number: int) -> float:
-        began = time.perf_counter()
-        operation(options.name)
-        return (time.perf_counter() - began) * 1000
-
-    began = time.perf_counter()
-    with ThreadPoolExecutor(options.threads) as pool:
-        milliseconds = list(pool.map(timed, range(options.operations)))
-    seconds = time.perf_counter() - began
-    answer = {"seconds": seconds, "milliseconds": milliseconds, "requests": 0, "units": 0}
-    sys.stdout.write(json.dumps(answer) + "\n")
+    work(OPERATIONS[options.contender], options, Cost())
 
 
 if __name__ == "__main__":

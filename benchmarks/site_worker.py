@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
-import sys
-import threading
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -23,6 +16,7 @@ import boto3  # noqa: E402 - after the settings
 from botocore.config import Config  # noqa: E402
 from botocore.exceptions import ClientError  # noqa: E402
 
+from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 from sequences.amounts import Line  # noqa: E402
 from sequences.counters import next_value  # noqa: E402
@@ -36,22 +30,6 @@ DRAFT = Draft(
     "EUR",
 )
 SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
-
-
-class Cost:
-    """Requests and capacity of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.requests = 0
-        self.units = 0.0
-
-    def note(self, response: dict[str, Any], **_signal: Any) -> None:
-        consumed = response.get("ConsumedCapacity", [])
-        with self._lock:
-            self.requests += 1
-            for each in consumed if isinstance(consumed, list) else [consumed]:
-                self.units += each["CapacityUnits"]
 
 
 COST = Cost()
@@ -150,7 +128,7 @@ def counter_boto3(name: str) -> None:
     COST.note(response)
 
 
-CONTENDERS: dict[str, Callable[[str], None]] = {
+CONTENDERS: dict[str, Operation] = {
     function.__name__: function
     for function in (
         ours,
@@ -164,36 +142,9 @@ CONTENDERS: dict[str, Callable[[str], None]] = {
 
 
 def main() -> None:
-    """Work as told; see `benchmarks.harness`."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("contender", choices=CONTENDERS)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--operations", type=int)
-    parser.add_argument("--name", help="the account or counter that all share")
-    options = parser.parse_args()
-    operation = CONTENDERS[options.contender]
-    operation(f"warm-up-{os.getpid()}")
-    COST.requests, COST.units = 0, 0.0
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
-
-    def timed(_number: int) -> float:
-        began = time.perf_counter()
-        operation(options.name)
-        return (time.perf_counter() - began) * 1000
-
-    began = time.perf_counter()
-    with ThreadPoolExecutor(options.threads) as pool:
-        milliseconds = list(pool.map(timed, range(options.operations)))
-    seconds = time.perf_counter() - began
-    answer = {
-        "seconds": seconds,
-        "milliseconds": milliseconds,
-        "requests": COST.requests,
-        "units": COST.units,
-    }
-    sys.stdout.write(json.dumps(answer) + "\n")
+    """Work as told."""
+    options = options_of(CONTENDERS)
+    work(CONTENDERS[options.contender], options, COST)
 
 
 _bare = _bare_client()

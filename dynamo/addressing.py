@@ -1,22 +1,41 @@
-"""A boto3 session whose clients find their endpoint once, when they are made.
+"""Where requests go: the endpoint that was asked for, and one that clients look for only once.
 
 botocore evaluates its rules of endpoints for every request, with the parameters of that request: a
 quarter of the time that a small one takes, more for a transaction. For DynamoDB the answer never
 changes but where an endpoint carries the account's number, which the endpoint of the region does
 as well without. A client that finds no rules takes the region's endpoint from botocore's table of
-endpoints.
+endpoints. So `session` makes clients that find their endpoint when they are made.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
 
+#: An engine on this machine checks no credentials, but botocore signs with some.
+LOCAL_CREDENTIALS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+
 _RULES = "endpoint-rule-set-1"
+
+
+def configured_endpoint(service: str) -> str | None:
+    """The endpoint that the environment names for a service (`dynamodb`); None where none.
+
+    As botocore finds it: when a client is made, which may be long after the settings were read.
+    """
+    own = os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}")
+    return own or os.environ.get("AWS_ENDPOINT_URL")
+
+
+def is_loopback(url: str | None) -> bool:
+    """Whether `url` leads to this machine."""
+    return url is not None and urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
 
 
 class _LoaderWithoutRules(Loader):

@@ -8,11 +8,8 @@ one botocore client with its connection pool. It is made on first use, again in 
 from __future__ import annotations
 
 import itertools
-import os
-import threading
 import time
 from typing import Any
-from urllib.parse import urlsplit
 
 import boto3
 from botocore import xform_name
@@ -31,6 +28,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
+from dynamo.perprocess import PerProcess
 from dynamo.retries import Fault, fault_of, is_read, is_repeatable, pause_seconds
 from dynamo.signals import request_sent
 
@@ -50,28 +48,15 @@ _CONTROL = {
     "UpdateTimeToLive",
 }
 
-_lock = threading.Lock()
-_client: Any = None
-
 
 def client() -> Any:
     """The process's client, made on first use (which starts the local engine where one is due)."""
-    global _client
-    made = _client
-    if made is None:
-        with _lock:
-            made = _client = _client or _make_client()
-    return made
+    return _client()
 
 
 def reset() -> None:
-    """Forget the client; the next request makes a new one (other settings, a forked child)."""
-    global _client, _lock
-    _client = None
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=reset)
+    """Forget the client; the next request makes a new one (by other settings)."""
+    _client.reset()
 
 
 def _make_client() -> Any:
@@ -86,30 +71,23 @@ def _make_client() -> Any:
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
     session: Any = addressing.session()  # its stubs have an overload for each service
+    return session.client("dynamodb", config=config, **_whereabouts(session))
+
+
+def _whereabouts(session: boto3.Session) -> dict[str, Any]:
     if settings.DYNAMODB_LOCAL:
         from dynamo import engine  # here, as production never needs it
 
-        return session.client("dynamodb", endpoint_url=engine.endpoint(), config=config, **_LOCAL)
-    if _is_loopback(_configured_endpoint()) and not session.get_credentials():
-        return session.client("dynamodb", config=config, **_LOCAL)
-    return session.client("dynamodb", region_name=settings.AWS_REGION, config=config)
+        return {"endpoint_url": engine.endpoint(), **_LOCAL}
+    is_local = addressing.is_loopback(addressing.configured_endpoint("dynamodb"))
+    if is_local and not session.get_credentials():
+        return _LOCAL
+    return {"region_name": settings.AWS_REGION}
 
 
-# An engine on this machine checks no credentials, but botocore signs with some.
-_LOCAL = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "local",
-    "aws_secret_access_key": "local",
-}
+_LOCAL: dict[str, Any] = {"region_name": "us-east-1", **addressing.LOCAL_CREDENTIALS}
 
-
-def _configured_endpoint() -> str | None:
-    # As botocore finds it: when the client is made, which may be long after the settings were read.
-    return os.environ.get("AWS_ENDPOINT_URL_DYNAMODB") or os.environ.get("AWS_ENDPOINT_URL")
-
-
-def _is_loopback(url: str | None) -> bool:
-    return url is not None and urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
+_client: PerProcess[Any] = PerProcess(_make_client)
 
 
 def send(

@@ -12,16 +12,7 @@ from __future__ import annotations
 
 import math
 
-
-def visible(text: str) -> str:
-    """The text in one line that no terminal obeys: what cannot be printed is escaped.
-
-    Names and owners come from whoever can write the table.
-    """
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape", "surrogatepass").decode()
-        for each in text
-    )
+from dynamo.terminal import printable
 
 
 class LockError(Exception):
@@ -58,7 +49,7 @@ class LockTaken(LockError):
 
     def __str__(self) -> str:
         how = "claimed for good" if self.for_ever else "held"
-        return f"The lock {self.name!r} is {how} by {visible(self.owner) or 'somebody'}."
+        return f"The lock {self.name!r} is {how} by {printable(self.owner) or 'somebody'}."
 
 
 class LeaseLost(LockError):

@@ -87,9 +87,7 @@ class _Heartbeats:
             # One that is not answered must not cost the others their time.
             with within(self._patience_seconds()):
                 lease.renew()
-        except LeaseLost as lost:
-            if lease.lost.is_set():
-                log.warning("%s", lost)
+        except LeaseLost:
             self.drop(lease)
         except DynamoError as error:
             self._again(lease, error)

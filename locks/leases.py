@@ -8,6 +8,7 @@ holder gives away.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ from locks.models import LockItem
 
 if TYPE_CHECKING:
     from dynamo.transaction import Transaction
+
+log = logging.getLogger(__name__)
 
 #: By how much one clock may run faster than another.
 CLOCK_DRIFT = 0.001
@@ -68,6 +71,7 @@ class Lease:
         #: Whether the lock was given back, by an answer that we got.
         self.released = False
         self._why = ""
+        self._losing = threading.Lock()
         self._pid = os.getpid()
         # One of these is stored. More than one after a renewal that may or may not have arrived.
         self._versions = [version]
@@ -116,9 +120,13 @@ class Lease:
             raise LeaseLost(self.name, self.fence, "it was given back")
 
     def _lose(self, why: str) -> None:
-        if not self.lost.is_set():
+        # Many threads may notice it at once; it is said once, and for the first one's reason.
+        with self._losing:
+            if self.lost.is_set():
+                return
             self._why = why
             self.lost.set()
+        log.warning("%s", LeaseLost(self.name, self.fence, why))
 
     def _raise_if_lost(self, cause: Exception | None = None) -> None:
         if self.lost.is_set():

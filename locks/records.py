@@ -84,20 +84,18 @@ def take(
         ":clock": {"N": str(time_ns() // 1000)},
         ":one": {"N": "1"},
     }
+    names: dict[str, str] = {}
     changes = (
         "SET ownerName = :owner, leaseDuration = :lease, recordVersionNumber = :version, "
         "renewedAt = :renewed, fencingToken = if_not_exists(fencingToken, :clock) + :one"
     )
-    names: dict[str, str] = {}
-    if data is not None:
-        changes, names = f"{changes}, #data = :data", {"#data": "data"}
-        values[":data"] = {"B": data}
+    changes = _and_data(changes, data, values, names)
     if over is None:
-        condition, names = "attribute_not_exists(#key) OR isReleased = :free", names | _NAMES
+        condition = "attribute_not_exists(#key) OR isReleased = :free"
         values[":free"] = {"S": RELEASED}
     else:
-        condition, names = _unchanged(over, values), names | _NAMES
-    request = _request(name, condition, values, names)
+        condition = _unchanged(over, values)
+    request = _request(name, condition, values, names | _NAMES)
     request["UpdateExpression"] = f"{changes} REMOVE isReleased"
     request["ReturnValues"] = "ALL_NEW"
     try:
@@ -114,12 +112,10 @@ def renew(name: str, owner: str, versions: Sequence[str], version: str, data: by
 
     Leaves `data` on it, where that is not None. Costs 1 request, 1 write unit.
     """
-    changes = "SET recordVersionNumber = :version, renewedAt = :renewed"
     values: Item = {":version": {"S": version}, ":renewed": {"S": _time_of_day()}}
-    names = {}
-    if data is not None:
-        changes, names = f"{changes}, #data = :data", {"#data": "data"}
-        values[":data"] = {"B": data}
+    names: dict[str, str] = {}
+    changes = "SET recordVersionNumber = :version, renewedAt = :renewed"
+    changes = _and_data(changes, data, values, names)
     condition = _held(owner, versions, values)
     request = _request(name, condition, values, names) | {"UpdateExpression": changes}
     try:
@@ -227,6 +223,14 @@ def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> 
     if names:
         request["ExpressionAttributeNames"] = names
     return request
+
+
+def _and_data(changes: str, data: bytes | None, values: Item, names: dict[str, str]) -> str:
+    """The changes, which leave `data` on the lock as well where it is not None."""
+    if data is None:
+        return changes
+    values[":data"], names["#data"] = {"B": data}, "data"
+    return f"{changes}, #data = :data"
 
 
 def _held(owner: str, versions: Sequence[str], values: Item) -> str:

@@ -1,9 +1,12 @@
 """Callers who wait for the same thing while a request is under way are served by the next one.
 
 The first caller sends its request at once, alone. Whoever comes while that is under way waits;
-when it is done the first of them sends one request for all who wait, and so on. No thread of its
-own, no timer, nobody waits for company: under no load it costs nothing, and the more callers there
-are the more of them share a request.
+when it is done the first of them sends one request for all who wait, and so on. There is no thread
+and no timer to gather callers, and nobody waits for company: under no load it costs nothing, and
+the more callers there are the more of them share a request.
+
+A group may be prepared: where there is something to wait for before it is sent (another process,
+whose turn it is), the one who sends waits for it, and whoever comes meanwhile joins the group.
 
 Known from databases as group commit: DeWitt et al., "Implementation Techniques for Main Memory
 Database Systems", SIGMOD 1984.
@@ -81,8 +84,9 @@ class Combiner(Generic[Key, Ask, Answer]):
     `fits(asks)` says how many of `asks`, from the front, go into one request (at least one). It
     must be quick, and not wait: others wait for it.
 
-    `prepare(key)`, where it is given, is called by the one who sends before it gathers the others:
-    whoever comes while it waits shares the request. What it raises counts as raised by `serve`.
+    `prepare(key)`, where it is given, is called by the one who sends before it gathers the others,
+    under its deadline: whoever comes while it waits shares the request. What it raises counts as
+    raised by `serve`.
     """
 
     def __init__(

@@ -10,7 +10,11 @@ remembers n; where it is no longer right, the refusal brings the true one. Guard
 whose request is stored already gets the stored invoice, the others go on in a new transaction.
 
 Waiting invoices of a series share a transaction (`sequences.combining`): 2 + 4k write units for k
-invoices of up to 1 KB with their guards. Processes that collide back off with full jitter.
+invoices of up to 1 KB with their guards. Processes that collide back off with full jitter, and for
+some seconds after that they take turns: before each group the one that lost gives its rival the
+time of a transaction, and reads the counter anew (`_let_a_rival_go_first`). The combiner has that
+done before it gathers a group, so invoices that come meanwhile are in it. A process that was not
+overtaken lately waits for nobody.
 """
 
 from __future__ import annotations

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+from dynamo.findings import Findings
 from dynamo.models import Item
 from dynamo.transaction import read_together
 from sequences.heads import counted
 from sequences.invoices import invoice_of_guard, request_guard_key
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
-
-#: How many of each kind of finding are listed and confirmed; of the rest only the number is told.
-#: A counter that was set to 10^15 by mistake has that many gaps.
-LISTED = 10_000
 
 # A transaction reads at most 100 items of 4 MB together: the counter, and so many numbers that are
 # probably on no invoice, or on one of up to 400 KB.
@@ -43,29 +39,6 @@ def position(number: str) -> str:
 
 
 @dataclass
-class Findings:
-    """The first `LISTED` of one kind, and how many more there are (which nobody confirmed)."""
-
-    listed: list[Any] = field(default_factory=list)
-    more: int = 0
-
-    def add(self, finding: int | str) -> None:
-        """Keep one more."""
-        if self.is_full:
-            self.more += 1
-        else:
-            self.listed.append(finding)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more are listed."""
-        return len(self.listed) >= LISTED
-
-    def __bool__(self) -> bool:
-        return bool(self.listed or self.more)
-
-
-@dataclass
 class SeriesReport:
     """What the check says of a series.
 
@@ -84,10 +57,10 @@ class SeriesReport:
     last: int | None = 0
     issued: int = 0
     voided: int = 0
-    gaps: Findings = field(default_factory=Findings)
-    duplicates: Findings = field(default_factory=Findings)
-    beyond: Findings = field(default_factory=Findings)
-    guards: Findings = field(default_factory=Findings)
+    gaps: Findings[int] = field(default_factory=Findings)
+    duplicates: Findings[int] = field(default_factory=Findings)
+    beyond: Findings[int | str] = field(default_factory=Findings)
+    guards: Findings[str] = field(default_factory=Findings)
 
     @property
     def is_sound(self) -> bool:

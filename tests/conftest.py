@@ -94,14 +94,20 @@ def engine(engine_url: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
+def read_seconds() -> float:
+    """How long the client waits for a reply through the proxy."""
+    return 0.6
+
+
+@pytest.fixture(scope="module")
+def _modules_proxy(engine_url: str, read_seconds: float) -> Iterator[FaultProxy]:
     # One for a module, as each takes a client of its own, which is slow to make.
     with (
         pytest.MonkeyPatch.context() as patch,
         FaultProxy(engine_url) as proxy,
     ):
         # Before the client is made: that is when it is told how long to wait.
-        patch.setattr(client, "READ_SECONDS", 0.6)
+        patch.setattr(client, "READ_SECONDS", read_seconds)
         with through(proxy):
             yield proxy
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,17 +20,14 @@ from operator import itemgetter
 from typing import Literal, get_args
 
 from dynamo import scan
-from dynamo.client import send
+from dynamo.findings import Findings
 from dynamo.models import Item
 from dynamo.spool import RUN_LENGTH, Spool
-from uploads import listing, s3
+from uploads import claims, listing, s3
 from uploads.checksums import composite_of, is_composite, sha256_of
 from uploads.destination import Destination
 from uploads.models import DONE, UploadItem
 from uploads.sizes import part_bytes
-
-#: How many findings of a kind are confirmed and listed; of the rest only the number is told.
-LISTED = 10_000
 
 Kind = Literal["missing", "foreign", "different", "unfinished"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -56,19 +52,8 @@ class Sizes:
 
 
 @dataclass
-class Findings:
-    """The keys of the first `LISTED` of a kind, and how many more there may be, unconfirmed."""
-
-    listed: list[str] = field(default_factory=list)
-    more: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.listed or self.more)
-
-
-@dataclass
 class Report:
-    """What a check found. `rows` and `objects` are how many there are below the prefix.
+    """What a check found: keys. `rows` and `objects` are how many there are below the prefix.
 
     `missing`: done in the table, but not in the bucket. `foreign`: in the bucket, unknown to the
     table. `different`: not what was uploaded. `unfinished`: begun, and not done: an upload that is
@@ -77,7 +62,7 @@ class Report:
 
     rows: int = 0
     objects: int = 0
-    findings: dict[Kind, Findings] = field(
+    findings: dict[Kind, Findings[str]] = field(
         default_factory=lambda: {kind: Findings() for kind in KINDS}
     )
 
@@ -161,29 +146,25 @@ class _Check:
                 self.progress("Suspects confirmed", len(batch))
 
     def _report(self, batch: list[_Suspect], pool: ThreadPoolExecutor) -> None:
-        listed = Counter({kind: len(found.listed) for kind, found in self.report.findings.items()})
+        findings = self.report.findings
         confirmed = []
         for suspect in batch:
-            if listed[suspect.kind] < LISTED:
+            if findings[suspect.kind].is_full:
+                findings[suspect.kind].add(suspect.key)
+            else:
                 confirmed.append(suspect.key)
-            else:
-                self.report.findings[suspect.kind].more += 1
         for key, kind in zip(confirmed, pool.map(self._judged, confirmed), strict=True):
-            if kind is None:
-                continue
-            found = self.report.findings[kind]
-            if len(found.listed) < LISTED:
-                found.listed.append(key)
-            else:
-                found.more += 1
+            if kind is not None:
+                findings[kind].add(key)
 
     def _judged(self, key: str) -> Kind | None:
         """What is wrong with a key, as row and object stand now; None where nothing is."""
-        row = self._row(key)
+        url = self.destination.url_for(key)
+        row = claims.read(url)
         found = s3.head(self.destination.bucket, key)
         if found is not None and not _is_done(row):
             # The row is there before its object: what came in between is no stranger.
-            row = self._row(key)
+            row = claims.read(url)
         if row is None:
             return "foreign" if found is not None else None
         if not _is_done(row):
@@ -191,13 +172,6 @@ class _Check:
         if found is None:
             return "missing"
         return None if self._is_same(key, UploadItem.from_raw_data(row), found) else "different"
-
-    def _row(self, key: str) -> Item | None:
-        request = {
-            "TableName": UploadItem.table(),
-            "Key": {"key": {"S": self.destination.url_for(key)}},
-        }
-        return send("GetItem", request).get("Item") or None
 
     def _is_same(self, key: str, row: UploadItem, found: s3.Found) -> bool:
         """Whether the object has the bytes that the row is about."""

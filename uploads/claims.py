@@ -32,14 +32,14 @@ class Holder(NamedTuple):
 class Claim:
     """A row that names us.
 
-    `is_new` is false where S3 may have multipart uploads that it does not name: it was there
-    before, or we began one and do not know its id.
+    `is_tidy`: S3 can have no multipart upload of the key that the row does not name. It may have
+    one where the row was there before us, or where we began one and do not know its id.
     """
 
     url: str
     lease: Lease
     upload_id: str | None
-    is_new: bool
+    is_tidy: bool
 
     @property
     def holder(self) -> Holder:
@@ -60,6 +60,12 @@ _Values = dict[str, str | int | None]
 def holder_of(row: UploadItem) -> Holder:
     """Who works on the row."""
     return Holder(row.lease or "", row.fence or 0)
+
+
+def read(url: str) -> Item | None:
+    """The row on the wire, however damaged; None where there is none. Costs 1 read unit."""
+    answer = send("GetItem", {"TableName": UploadItem.table(), "Key": {"key": _typed(url)}})
+    return answer.get("Item") or None
 
 
 def take(url: str, size: int, lease: Lease) -> Claim | UploadItem | None:
@@ -91,11 +97,11 @@ def _claim(url: str, size: int, lease: Lease, held_by: Holder | None) -> Claim |
         if row is None or row.state != UPLOADING or holder_of(row) != us:
             return row
         # Our own lost reply, or a row that we could not give up.
-        return Claim(url, lease, row.upload_id, is_new=False)
+        return Claim(url, lease, row.upload_id, is_tidy=False)
     # Of a row that was not there dynoxide returns the key.
     before: Item = answer.get("Attributes", {})
     upload_id = before.get("uploadId", {}).get("S")
-    return Claim(url, lease, upload_id, is_new="state" not in before)
+    return Claim(url, lease, upload_id, is_tidy="state" not in before)
 
 
 def note(claim: Claim, upload_id: str | None) -> Claim:
@@ -186,8 +192,5 @@ def _typed(value: str | int) -> dict[str, str]:
 
 def _stored(refused: ConditionFailed, url: str) -> UploadItem | None:
     """What stood in the way; read where the engine did not say it."""
-    item: Item | None = refused.stored
-    if not item:
-        key = {"TableName": UploadItem.table(), "Key": {"key": {"S": url}}}
-        item = send("GetItem", key).get("Item")
+    item = refused.stored or read(url)
     return UploadItem.from_raw_data(item) if item else None

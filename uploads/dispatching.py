@@ -14,10 +14,11 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from dynamo.terminal import printable
 from locks.clock import now
 from uploads.claims import Holder
 from uploads.destination import Destination
-from uploads.exceptions import BadKey, Interrupted, printable
+from uploads.exceptions import BadKey, Interrupted
 from uploads.files import Source, Unusable
 from uploads.holding import ProcessLease
 from uploads.others import Others

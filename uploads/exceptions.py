@@ -18,6 +18,8 @@ UploadError
 
 from __future__ import annotations
 
+from dynamo.terminal import printable
+
 
 class UploadError(Exception):
     """Base of every error of uploads."""
@@ -135,11 +137,3 @@ class PartChanged(StorageFailed):
 
 class UploadGone(StorageFailed):
     """There is no such multipart upload (any more): it was completed or aborted."""
-
-
-def printable(text: str) -> str:
-    """The text on one line, with what no terminal should get (and no UTF-8 can say) escaped."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode()
-        for sign in text
-    )

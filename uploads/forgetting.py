@@ -6,24 +6,17 @@ removed, and whoever breaks off here leaves a row that the next one takes over.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable, Iterator
 
-from dynamo.client import send
 from dynamo.exceptions import DamagedItem
-from locks import records
-from locks.clock import now
 from locks.exceptions import LeaseLost
-from locks.watching import Watch, is_free
+from locks.holders import HolderWatch
 from uploads import claims, s3
 from uploads.claims import Claim, Holder
 from uploads.destination import Destination
 from uploads.exceptions import StorageFailed
 from uploads.holding import ProcessLease
 from uploads.models import UPLOADING, UploadItem
-
-LEASE_SECONDS = 20.0
 
 #: The longest pause between two looks at a process that may be gone.
 POLL_SECONDS = 1.0
@@ -41,7 +34,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
         BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
     """
-    lease = ProcessLease(LEASE_SECONDS)
+    lease = ProcessLease()
     gone: dict[Holder, bool] = {}
     try:
         for key in keys:
@@ -58,9 +51,8 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
 
 def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim | None:
     """The row as ours; None where it is another's, done, or not there."""
-    key = {"TableName": UploadItem.table(), "Key": {"key": {"S": url}}}
-    item = send("GetItem", key).get("Item")
-    if not item:
+    item = claims.read(url)
+    if item is None:
         return None
     row = UploadItem.from_raw_data(item)
     if row.state != UPLOADING:
@@ -70,7 +62,8 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     else:
         holder = claims.holder_of(row)
         if holder not in gone:
-            gone[holder] = _is_gone(holder)
+            watch = HolderWatch(holder.lease, holder.fence)
+            gone[holder] = watch.is_outwaited(POLL_SECONDS)
         if not gone[holder]:
             return None
         answer = claims.take_over(row, row.size or 0, lease.current())
@@ -91,22 +84,3 @@ def _is_removed(claim: Claim, bucket: str, key: str) -> bool:
         raise
     claims.give_up(claim)
     return True
-
-
-def _is_gone(holder: Holder) -> bool:
-    """Whether the process will write no more; watches its lock until it is renewed or over."""
-    watch = Watch()
-    first: str | None = None
-    while True:
-        lock = records.read(holder.lease)
-        seen_at = now()
-        if lock is None or is_free(lock) or lock.fence != holder.fence:
-            return True
-        first = first or lock.version
-        watch.look_at(lock, seen_at)
-        if lock.version != first or watch.ends_at == math.inf:
-            return False
-        if watch.is_over(seen_at):
-            # Once its lock is removed, it cannot renew it.
-            return records.delete(holder.lease, lock.stored)
-        time.sleep(max(0.0, min(POLL_SECONDS, watch.ends_at - seen_at)))

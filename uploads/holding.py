@@ -19,11 +19,14 @@ log = logging.getLogger(__name__)
 
 LOCK_PREFIX = "uploads#"
 
+#: How long a process that died holds up the files that it had in hand, for all others.
+LEASE_SECONDS = 20.0
+
 
 class ProcessLease:
     """A lease on a lock of our own; when it is lost, on another one."""
 
-    def __init__(self, lease_seconds: float) -> None:
+    def __init__(self, lease_seconds: float = LEASE_SECONDS) -> None:
         self._lease_seconds = lease_seconds
         self._lease: Lease | None = None
         self._changing = threading.Lock()
@@ -41,8 +44,7 @@ class ProcessLease:
             if self._lease is not None:
                 try:
                     self._lease.check()
-                except LeaseLost as lost:
-                    log.warning("%s", lost)
+                except LeaseLost:
                     self._remove(self._lease)
                     self._lease = None
             if self._lease is None:

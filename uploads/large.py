@@ -30,7 +30,7 @@ from uploads.exceptions import (
     UploadGone,
 )
 from uploads.reading import Span
-from uploads.run import Run
+from uploads.run import ANOTHER_THERE, Run
 from uploads.s3 import Part
 from uploads.sizes import parts_of
 from uploads.tidying import tidied
@@ -69,7 +69,7 @@ class LargeUpload:
             found = s3.head(self._run.bucket, self._key)
             if found is not None:
                 if not are_equal(self._contents, found, self._run.bucket, self._key):
-                    raise Conflict(self._key, "another object has this key")
+                    raise Conflict(self._key, ANOTHER_THERE)
                 self._forget()
                 return found.etag, self._contents.sha256, self._was_put_together
             try:
@@ -121,7 +121,7 @@ class LargeUpload:
     def _begun(self) -> tuple[str, Mapping[int, Part]]:
         self.claim.lease.check()
         # Until its id is in the row, and the only one: a lost reply leaves an upload as well.
-        self.claim = replace(self.claim, is_new=False)
+        self.claim = replace(self.claim, is_tidy=False)
         upload_id, is_repeated = s3.begin(self._run.bucket, self._key)
         try:
             self.claim = claims.note(self.claim, upload_id)
@@ -132,7 +132,7 @@ class LargeUpload:
             raise
         if is_repeated:
             self.claim = tidied(self.claim, self._key, self._run, keep=upload_id)
-        self.claim = replace(self.claim, is_new=True)
+        self.claim = replace(self.claim, is_tidy=True)
         return upload_id, {}
 
     def _send_parts(self, upload_id: str, there: Mapping[int, Part]) -> list[Part]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dynamo.exceptions import DynamoError, TableMissing, Unavailable
-from locks import records
 from locks.clock import now
-from locks.watching import Watch, is_free
+from locks.holders import HolderWatch
 from uploads.claims import Holder
 
 #: The mean pause between two looks at one process.
@@ -26,8 +25,8 @@ Job = TypeVar("Job")
 
 @dataclass
 class _Other(Generic[Job]):
+    watch: HolderWatch
     waiting: deque[Job] = field(default_factory=deque)
-    watch: Watch = field(default_factory=Watch)
     look_at: float = -math.inf
     is_tried: bool = False
 
@@ -53,7 +52,9 @@ class Others(Generic[Job]):
 
     def put_aside(self, job: Job, holder: Holder) -> None:
         """Let the job wait for `holder`, behind others that do."""
-        self._others.setdefault(holder, _Other()).waiting.append(job)
+        if holder not in self._others:
+            self._others[holder] = _Other(HolderWatch(holder.lease, holder.fence))
+        self._others[holder].waiting.append(job)
 
     @property
     def next_look_at(self) -> float:
@@ -74,7 +75,7 @@ class Others(Generic[Job]):
             if other.is_tried or other.look_at > now():
                 continue
             try:
-                is_gone = holder in self.gone or self._is_gone(holder, other)
+                is_gone = holder in self.gone or self._is_gone(other)
             except TableMissing:
                 raise
             except DynamoError as error:
@@ -93,22 +94,15 @@ class Others(Generic[Job]):
                 del self._others[holder]
         return looks
 
-    def _is_gone(self, holder: Holder, other: _Other[Job]) -> bool:
+    def _is_gone(self, other: _Other[Job]) -> bool:
         pause = POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
         other.look_at = now() + pause
         try:
-            lock = records.read(holder.lease)
-            seen_at = now()
-            if lock is None or is_free(lock) or lock.fence != holder.fence:
-                return True
-            other.watch.look_at(lock, seen_at)
-            if other.watch.is_over(seen_at):
-                # Unless it renews in this moment; once its lock is removed, it cannot any more.
-                return records.delete(holder.lease, lock.stored)
+            is_gone = other.watch.is_gone()
         except Unavailable:
             return False  # the job that is tried now says so
         other.look_at = min(other.look_at, other.watch.ends_at)
-        return False
+        return is_gone
 
     def settled(self, holder: Holder) -> Job | None:
         """The job that was tried for `holder` has an end; the next one, which may have one too."""

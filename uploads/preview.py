@@ -14,16 +14,23 @@ from itertools import islice
 from dynamo.batches import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
+from dynamo.terminal import printable
 from uploads import s3
 from uploads.contents import Large, are_equal
 from uploads.destination import Destination
-from uploads.exceptions import UploadError, printable
+from uploads.exceptions import UploadError
 from uploads.files import Source, Unusable
 from uploads.models import DONE, UploadItem
 from uploads.reading import opened
-from uploads.run import Outcome, Result
+from uploads.run import (
+    ADOPTED,
+    ANOTHER_STORED,
+    ANOTHER_THERE,
+    STORED_BEFORE,
+    Outcome,
+    Result,
+)
 from uploads.running import Summary
-from uploads.storing import ADOPTED, ANOTHER_STORED, STORED_BEFORE
 
 
 def preview_files(
@@ -55,14 +62,7 @@ def preview_files(
                 counts[result.outcome] += 1
                 size_bytes += result.size if result.outcome == "uploaded" else 0
                 on_result(result)
-    return Summary(
-        uploaded=counts["uploaded"],
-        skipped=counts["skipped"],
-        conflicts=counts["conflict"],
-        failed=counts["failed"],
-        bytes=size_bytes,
-        seconds=time.monotonic() - began,
-    )
+    return Summary.of(counts, size_bytes, time.monotonic() - began)
 
 
 _Firsts = dict[bytes, str]
@@ -127,7 +127,7 @@ def _outcome_of(job: _Job) -> tuple[Outcome, str]:
             return "uploaded", ""
         if are_equal(contents, found, job.destination.bucket, job.key):
             return "skipped", ADOPTED
-        return "conflict", "another object has this key"
+        return "conflict", ANOTHER_THERE
 
 
 def _beside_the_first(job: _Job, result: Result, firsts: _Firsts) -> Result:

@@ -15,6 +15,12 @@ from uploads.holding import ProcessLease
 
 Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
 
+# Why a file was skipped, or is a conflict: by what the table knows, and by what the bucket has.
+STORED_BEFORE = "it was stored before"
+ANOTHER_STORED = "another file was stored under this key"
+ADOPTED = "the bucket had it already"
+ANOTHER_THERE = "another object has this key"
+
 
 @dataclass(frozen=True)
 class Result:

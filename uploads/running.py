@@ -15,15 +15,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from uploads.destination import Destination
 from uploads.dispatching import Dispatcher
 from uploads.files import Source, Unusable
+from uploads.holding import LEASE_SECONDS
 from uploads.run import Outcome, Result
-
-#: How long a process that died holds up the files that it had in hand, for all others.
-LEASE_SECONDS = 20.0
 
 __all__ = ["LEASE_SECONDS", "Outcome", "Result", "Summary", "upload_files"]
 
@@ -38,6 +36,18 @@ class Summary:
     failed: int
     bytes: int
     seconds: float
+
+    @classmethod
+    def of(cls, counts: Counter[Outcome], size_bytes: int, seconds: float) -> Self:
+        """A run with so many results of each outcome."""
+        return cls(
+            uploaded=counts["uploaded"],
+            skipped=counts["skipped"],
+            conflicts=counts["conflict"],
+            failed=counts["failed"],
+            bytes=size_bytes,
+            seconds=seconds,
+        )
 
 
 def _nothing(_told: Any) -> None:
@@ -77,18 +87,11 @@ def upload_files(
         raise ValueError("It takes one worker at least.")
     began = time.monotonic()
     counts: Counter[Outcome] = Counter()
-    size = 0
+    size_bytes = 0
     with Dispatcher(sources, destination, workers, lease_seconds, stop, on_bytes) as dispatcher:
         for result in dispatcher.results():
             counts[result.outcome] += 1
             if result.outcome == "uploaded":
-                size += result.size
+                size_bytes += result.size
             on_result(result)
-    return Summary(
-        uploaded=counts["uploaded"],
-        skipped=counts["skipped"],
-        conflicts=counts["conflict"],
-        failed=counts["failed"],
-        bytes=size,
-        seconds=time.monotonic() - began,
-    )
+    return Summary.of(counts, size_bytes, time.monotonic() - began)

@@ -6,12 +6,9 @@ may be carried out twice without harm, as an object is only ever put where none 
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import boto3
 from botocore import xform_name
@@ -20,6 +17,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
+from dynamo import addressing
+from dynamo.perprocess import PerProcess
 from uploads.exceptions import (
     BucketMissing,
     ObjectExists,
@@ -36,8 +35,9 @@ READ_SECONDS = 10.0
 #: How often a request is sent at most.
 ATTEMPTS = 5
 
-#: Connections that are kept: two for each of 64 workers.
-CONNECTIONS = 128
+#: Connections that are kept. A worker of `uploadfiles` has two threads, one for files and one for
+#: parts, and each sends one request at a time: they suffice for 32 workers.
+CONNECTIONS = 64
 
 _ERRORS: dict[str, type[StorageFailed]] = {
     "ConditionalRequestConflict": StorageBusy,
@@ -46,9 +46,6 @@ _ERRORS: dict[str, type[StorageFailed]] = {
     "NoSuchUpload": UploadGone,
     "PreconditionFailed": ObjectExists,
 }
-
-_lock = threading.Lock()
-_client: Any = None
 
 
 @dataclass(frozen=True)
@@ -77,28 +74,17 @@ class Part:
 
 def client() -> Any:
     """The process's client for S3, made on first use."""
-    global _client
-    made = _client
-    if made is None:
-        with _lock:
-            made = _client = _client or _make_client()
-    return made
+    return _client()
 
 
 def reset() -> None:
-    """Forget the client; the next request makes a new one (other settings, a forked child)."""
-    global _client, _lock
-    _client = None
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=reset)
+    """Forget the client; the next request makes a new one (by other settings)."""
+    _client.reset()
 
 
 def _make_client() -> Any:
     session: Any = boto3.Session()  # its stubs have an overload for each service
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    loopback = urlsplit(endpoint).hostname in {"127.0.0.1", "localhost", "::1"}
+    is_local = addressing.is_loopback(addressing.configured_endpoint("s3"))
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -113,13 +99,14 @@ def _make_client() -> Any:
         s3={
             "payload_signing_enabled": False,
             # A bucket is no host below `localhost`.
-            "addressing_style": "path" if loopback else "auto",
+            "addressing_style": "path" if is_local else "auto",
         },
     )
-    local = {}
-    if loopback and not session.get_credentials():
-        local = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+    local = addressing.LOCAL_CREDENTIALS if is_local and not session.get_credentials() else {}
     return session.client("s3", region_name=settings.AWS_REGION, config=config, **local)
+
+
+_client: PerProcess[Any] = PerProcess(_make_client)
 
 
 def _call(operation: str, **request: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from uploads import s3
 from uploads.claims import Claim
 from uploads.contents import Small, are_equal
 from uploads.exceptions import Conflict, ObjectExists, StorageBusy
-from uploads.run import Run
+from uploads.run import ANOTHER_THERE, Run
 
 #: How often S3 may say that another was faster, or put and deleted an object meanwhile.
 TRIES = 5
@@ -36,7 +36,7 @@ def store_small(contents: Small, key: str, claim: Claim, run: Run) -> tuple[str,
                 if are_equal(contents, found, run.bucket, key):
                     # botocore had repeated it: most likely it is our own.
                     return found.etag, exists.retries > 0
-                raise Conflict(key, "another object has this key") from exists
+                raise Conflict(key, ANOTHER_THERE) from exists
             if attempt >= TRIES:
                 raise
         except StorageBusy:

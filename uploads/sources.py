@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from dynamo.terminal import printable
 from uploads.destination import Destination
-from uploads.exceptions import BadKey, printable
+from uploads.exceptions import BadKey
 from uploads.files import Source, Unusable
 
 T = TypeVar("T")

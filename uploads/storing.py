@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from dynamo.exceptions import DynamoError, TableMissing
+from dynamo.terminal import printable
 from locks.exceptions import LeaseLost
 from uploads import claims, s3
 from uploads.claims import Claim, Holder
@@ -25,13 +26,12 @@ from uploads.exceptions import (
     StorageFailed,
     Unreadable,
     UploadError,
-    printable,
 )
 from uploads.files import Source
 from uploads.large import LargeUpload
 from uploads.models import DONE, UploadItem
 from uploads.reading import OpenFile, opened
-from uploads.run import Ending, Run
+from uploads.run import ADOPTED, ANOTHER_STORED, STORED_BEFORE, Ending, Run
 from uploads.sizes import is_small
 from uploads.small import store_small
 from uploads.tidying import tidied
@@ -40,10 +40,6 @@ log = logging.getLogger(__name__)
 
 #: How often a file is begun again because its row, or the lease of the process, was lost.
 TRIES = 4
-
-STORED_BEFORE = "it was stored before"
-ANOTHER_STORED = "another file was stored under this key"
-ADOPTED = "the bucket had it already"
 
 
 @dataclass(frozen=True)
@@ -141,10 +137,10 @@ def _store_large(contents: Large, key: str, claim: Claim, run: Run) -> Ending:
         upload = LargeUpload(contents, key, held.claim, run)
         try:
             etag, sha256, is_ours = upload.store()
-        except StorageFailed as error:
+        except StorageFailed:
             # S3 refuses what is not as its checksum says: then the file is to blame.
             contents.file.assert_unchanged()
-            raise error
+            raise
         finally:
             held.claim = upload.claim
         claim.lease.check()
@@ -183,7 +179,7 @@ def _given_back(claim: Claim, key: str, run: Run) -> Iterator[_Held]:
 
 def _give_back(claim: Claim, key: str, run: Run, *, keep_parts: bool) -> None:
     try:
-        if keep_parts and (claim.upload_id or not claim.is_new):
+        if keep_parts and (claim.upload_id or not claim.is_tidy):
             claims.let_go(claim)
             return
         with suppress(BucketMissing):  # and its parts are with it

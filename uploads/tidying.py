@@ -18,10 +18,10 @@ def tidied(claim: Claim, key: str, run: Run, *, keep: str | None) -> Claim:
         LeaseLost: the row may be another's by now, and so may an upload.
         StorageFailed: S3 refused, or gave no answer.
     """
-    if claim.is_new:
+    if claim.is_tidy:
         return claim
     for upload_id in s3.uploads_of(run.bucket, key):
         if upload_id != keep:
             claim.lease.check()
             s3.abort(run.bucket, key, upload_id)
-    return replace(claim, upload_id=keep, is_new=True)
+    return replace(claim, upload_id=keep, is_tidy=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,7 +32,7 @@ def said_plainly() -> Iterator[None]:
         raise CommandError("The input ended before there was an answer.") from error
 
 
-class UserCommand(DynamoCommand):
+class UserCommand(DynamoCommand, ABC):
     """A command on one account, WHO. Subclasses say what is done, in `act`."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,6 +46,6 @@ class UserCommand(DynamoCommand):
         with said_plainly():
             self.act(find_user(options["who"]), **options)
 
+    @abstractmethod
     def act(self, user: User, **options: Any) -> None:
         """Do it."""
-        raise NotImplementedError

@@ -14,6 +14,9 @@ from dynamo.management.base import DynamoCommand
 from locks.exceptions import BadLockName, LockError
 from locks.records import checked_name
 
+#: Who warns that a lease is not renewed, so far, and that it is lost.
+LEASE_LOGGERS = ("locks.heartbeats", "locks.leases")
+
 
 class LockCommand(DynamoCommand):
     """Says in one line on stderr what was refused, and exits 1."""
@@ -31,15 +34,17 @@ class LockCommand(DynamoCommand):
 
 
 @contextmanager
-def heartbeats_unsaid() -> Iterator[None]:
-    """Keep back what the heartbeat warns of, where the command says itself what became of it."""
-    warnings = logging.getLogger("locks.heartbeats")
-    before = warnings.level
-    warnings.setLevel(logging.ERROR)
+def lease_warnings_unsaid() -> Iterator[None]:
+    """Keep back what is warned of a lease, where the command says itself what became of it."""
+    loggers = [logging.getLogger(name) for name in LEASE_LOGGERS]
+    before = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        warnings.setLevel(before)
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
 
 
 def lock_name(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from locks.exceptions import visible
+from dynamo.terminal import printable
 from locks.registry import LockView
 
 
@@ -32,9 +32,9 @@ def as_row(lock: LockView, at: datetime) -> str:
     age = _rounded(lock.age_seconds(at))
     return "  ".join(
         (
-            visible(lock.name),
+            printable(lock.name),
             lock.state.value,
-            f"by {visible(lock.owner) if lock.owner else '?'}",
+            f"by {printable(lock.owner) if lock.owner else '?'}",
             f"renewed {'?' if age is None else f'{age:g} s'} ago",
             "no lease" if lock.lease_seconds is None else f"lease {lock.lease_seconds:g} s",
             f"fence {'?' if lock.fence is None else lock.fence}",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dynamo.client import send
 from dynamo.models import Item
+from dynamo.signals import request_sent
 from locks import heartbeats
+from locks.clock import now
+from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock
 
@@ -27,8 +30,8 @@ def put(name: str, **attributes: dict[str, Any]) -> None:
     send("PutItem", {"TableName": "locks", "Item": {"key": {"S": name}, **attributes}})
 
 
-def taken(name: str, *, lease_seconds: float = 20.0, **settings: Any) -> Lease:
-    """A lease on a lock that is free."""
+def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
+    """A lease; by default one that nobody renews, and nobody loses, while a test lasts."""
     return Lock(name, lease_seconds=lease_seconds, **settings).acquire()
 
 
@@ -39,14 +42,37 @@ def abandoned(name: str, *, lease_seconds: float = 0.3, **settings: Any) -> Leas
     return lease
 
 
+def unaware(lease: Lease) -> Lease:
+    """The lease, whose holder believes that it lasts, as one who was stopped after its check."""
+    lease.lease_seconds, lease._sent_at = 600, now()
+    return lease
+
+
+@contextmanager
+def renewed_at_each_look(lease: Lease) -> Iterator[None]:
+    """Renew the lease whenever this process has seen its lock, before anybody acts on what it saw.
+
+    So its holder lives, however short the stored lease is and however long the machine stalls.
+    """
+    unaware(lease)
+    ours = threading.local()
+
+    def renew(operation: str, request: dict[str, Any], **_signal: Any) -> None:
+        is_look = operation in {"GetItem", "UpdateItem"} and request["TableName"] == "locks"
+        if is_look and not getattr(ours, "is_renewal", False):
+            ours.is_renewal = True
+            # Unless it is given back in this moment.
+            with suppress(LeaseLost):
+                lease.renew()
+            ours.is_renewal = False
+
+    request_sent.connect(renew)
+    try:
+        yield
+    finally:
+        request_sent.disconnect(renew)
+
+
 def beating() -> list[threading.Thread]:
     """The threads that renew: one or none."""
     return [each for each in threading.enumerate() if each.name == "lock heartbeats"]
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = 30) -> None:
-    """Come back when it is true; so late only on a machine that is dead."""
-    ends_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)

@@ -9,21 +9,45 @@ from collections.abc import Callable
 
 import pytest
 
-from locks import heartbeats
+from locks import heartbeats, leases
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.faults import Answer, FaultProxy
 from tests.lock_workers import heard, started
-from tests.locks.items import beating, put, stored, taken, wait_until
+from tests.locks.items import beating, put, stored, taken
+from tests.requests import Requests
+from tests.waiting import wait_until
 
-#: Short, and still four renewals more than a busy machine stands still.
-LEASE_SECONDS = 1.5
+#: Longer than a machine stands still; renewed after a hundredth of it (`_renewed_often`).
+LEASE_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
 def _no_thread_of_others(engine: str) -> None:
     wait_until(lambda: not beating())
+
+
+@pytest.fixture(autouse=True)
+def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a quarter of a lease that is long enough to outlast a stall."""
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
+
+
+def version_of(name: str) -> str:
+    version: str = stored(name)["recordVersionNumber"]["S"]
+    return version
+
+
+def wait_for_renewals(name: str, times: int = 1) -> None:
+    """Come back when the lock was renewed so often from now on."""
+    versions = {version_of(name)}
+
+    def renewed() -> bool:
+        versions.add(version_of(name))
+        return len(versions) > times
+
+    wait_until(renewed)
 
 
 def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None:
@@ -39,33 +63,42 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
     wait_until(lambda: not beating())
 
 
-def test_a_lease_is_renewed_for_as_long_as_it_is_held() -> None:
+def test_a_lease_is_renewed_again_and_again_and_each_time_begins_anew() -> None:
     lease = taken("a", lease_seconds=LEASE_SECONDS)
-    version = stored("a")["recordVersionNumber"]
+    ends_at = now() + lease.remaining_seconds
 
-    time.sleep(1.5 * LEASE_SECONDS)
+    wait_for_renewals("a", 3)
 
-    lease.check()
-    assert stored("a")["recordVersionNumber"] != version
+    assert now() + lease.remaining_seconds > ends_at
+    assert not lease.lost.is_set()
 
 
-def test_one_thread_renews_all_leases_each_in_its_time() -> None:
-    leases = [taken(f"{length}", lease_seconds=length) for length in (60, 1.5, 20, 1.8, 1.501)]
+def test_one_thread_renews_all_leases_each_in_its_time(requests_sent: Requests) -> None:
+    lengths = (6000, 60, 20, 80, 20.1)
+    leases = [taken(f"{length}", lease_seconds=length) for length in lengths]
+    requests_sent.clear()
 
-    time.sleep(3)
+    for length in lengths[1:]:
+        wait_for_renewals(f"{length}", 2)
 
     assert len(beating()) == 1
-    for lease in leases:
-        lease.check()
+    renewed = {
+        request["Key"]["key"]["S"]
+        for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
+        if operation == "UpdateItem"
+    }
+    # The longest is due in a minute.
+    assert renewed == {f"{length}" for length in lengths[1:]}
+    assert [lease for lease in leases if lease.lost.is_set()] == []
 
 
 def test_a_lease_after_a_pause_of_the_thread_is_renewed_too() -> None:
     taken("a").release()
     lease = taken("b", lease_seconds=LEASE_SECONDS)
 
-    time.sleep(1.5 * LEASE_SECONDS)
+    wait_for_renewals("b", 2)
 
-    lease.check()
+    assert not lease.lost.is_set()
 
 
 def test_the_thread_leaves_a_lease_alone_that_is_lost_and_renews_the_others() -> None:
@@ -73,26 +106,29 @@ def test_the_thread_leaves_a_lease_alone_that_is_lost_and_renews_the_others() ->
     put("b", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
 
     wait_until(lost.lost.is_set)
-    time.sleep(1.2 * LEASE_SECONDS)
+    wait_for_renewals("a", 2)
 
-    kept.check()
-    assert stored("b")["recordVersionNumber"] == {"S": "theirs"}
+    assert not kept.lost.is_set()
+    assert version_of("b") == "theirs"
     kept.release()
     wait_until(lambda: not beating())
 
 
+@pytest.mark.usefixtures("impatient")
 def test_the_thread_tries_again_while_the_lease_lasts(proxy: FaultProxy) -> None:
-    lease = taken("a", lease_seconds=2)
-    proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=6)
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+    proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
+    wait_until(lambda: heartbeats._of_process._failures.get(lease, 0) >= 2)
+    proxy.forget()
 
-    time.sleep(2.5)
+    wait_for_renewals("a")
 
-    lease.check()
+    assert not lease.lost.is_set()
 
 
 def test_a_lease_whose_renewals_all_fail_is_lost_by_its_own_clock(proxy: FaultProxy) -> None:
-    lease = taken("a", lease_seconds=1)
     began = now()
+    lease = taken("a", lease_seconds=1)
     proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
 
     wait_until(lease.lost.is_set)
@@ -105,7 +141,8 @@ def test_a_lease_whose_renewals_all_fail_is_lost_by_its_own_clock(proxy: FaultPr
 
 
 def test_an_unanswered_lease_leaves_the_others_their_time(proxy: FaultProxy) -> None:
-    long, short = taken("long", lease_seconds=60), taken("short", lease_seconds=1.2)
+    # The thread waits for an answer for a quarter of the shorter lease.
+    long, short = taken("long"), taken("short", lease_seconds=12)
     long_key = {"key": {"S": "long"}}
     proxy.plan(
         "UpdateItem",
@@ -114,11 +151,12 @@ def test_an_unanswered_lease_leaves_the_others_their_time(proxy: FaultProxy) -> 
         when=lambda body: body["Key"] == long_key,
     )
     heartbeats._of_process._due[long] = 0
+    wait_until(lambda: long_key in [seen.body.get("Key") for seen in proxy.seen[2:]])
 
-    time.sleep(2)
+    wait_for_renewals("short", 2)
 
-    short.check()
-    long.check()
+    assert not long.lost.is_set()
+    assert not short.lost.is_set()
 
 
 def _in_a_child(work: Callable[[], object]) -> int:
@@ -136,8 +174,9 @@ def _in_a_child(work: Callable[[], object]) -> int:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() -> None:
-    lease = taken("a", lease_seconds=20)
-    version = stored("a")["recordVersionNumber"]
+    # Not due while the test lasts.
+    lease = taken("a", lease_seconds=60_000)
+    version = version_of("a")
 
     def child() -> None:
         assert beating() == []
@@ -148,7 +187,7 @@ def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() 
         lease.release()
 
     assert _in_a_child(child) == 0
-    assert stored("a")["recordVersionNumber"] == version
+    assert version_of("a") == version
     lease.check()
     lease.renew()
 
@@ -158,7 +197,7 @@ def test_a_child_forked_amid_a_renewal_does_not_wait_for_it() -> None:
     lease = taken("a")
 
     def child() -> None:
-        signal.alarm(20)
+        signal.alarm(60)
         lease.release()
         with pytest.raises(LeaseLost):
             lease.renew()
@@ -178,11 +217,11 @@ def test_a_forked_child_takes_leases_of_its_own_and_renews_them() -> None:
         own = taken("b", lease_seconds=LEASE_SECONDS)
         assert own.owner != lease.owner
         assert len(beating()) == 1
-        time.sleep(1.5 * LEASE_SECONDS)
+        wait_for_renewals("b", 2)
         own.check()
 
     assert _in_a_child(child) == 0
-    lease.check()
+    assert not lease.lost.is_set()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -194,10 +233,10 @@ def test_a_child_that_leaves_its_parents_block_leaves_the_lock_alone() -> None:
 
 
 def test_a_process_ends_with_a_lease_in_its_hands() -> None:
-    with started("hold", "a", 20) as [worker]:
+    with started("hold", "a", 60) as [worker]:
         heard(worker)
         assert worker.stdin is not None
         worker.stdin.write("end\n")
 
-        assert worker.wait(20) == 0
+        assert worker.wait(60) == 0
     assert "isReleased" not in stored("a")

@@ -15,7 +15,8 @@ import pytest
 from dynamo.signals import request_sent
 from locks.lock import Lock
 from tests.faults import Answer, Delay, FaultProxy
-from tests.locks.items import abandoned, put, stored, wait_until
+from tests.locks.items import abandoned, put, stored
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -93,12 +94,15 @@ def test_a_signal_that_comes_before_the_reply_leaves_the_lock_free(proxy: FaultP
     def end(_number: int, _frame: FrameType | None) -> None:
         raise SystemExit(143)
 
+    def takes(body: dict[str, Any]) -> bool:
+        return ":clock" in body["ExpressionAttributeValues"]
+
     def send_it_when_the_work_is_done() -> None:
         wait_until(lambda: stored("a"))
         os.kill(os.getpid(), signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, end)
-    proxy.plan("UpdateItem", Delay(0.55))
+    proxy.plan("UpdateItem", Delay(20), when=takes)
     try:
         with ThreadPoolExecutor(1) as pool:
             pool.submit(send_it_when_the_work_is_done)

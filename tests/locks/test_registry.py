@@ -10,6 +10,7 @@ import pytest
 
 from dynamo.exceptions import Unavailable
 from locks.exceptions import BadLockName, LeaseLost, LockChanged, UnknownLock
+from locks.leases import Lease
 from locks.lock import Lock, claim_once
 from locks.registry import Broken, State, all_locks, break_lock, look
 from tests.faults import DropReply, FaultProxy, Meanwhile
@@ -145,6 +146,14 @@ def test_a_lease_that_is_renewed_meanwhile_is_broken_all_the_same(proxy: FaultPr
         lease.renew()
 
 
+def assert_is_held(lease: Lease) -> None:
+    """The lock is stored as this lease took it, and can be renewed."""
+    item = stored(lease.name)
+    assert item["fencingToken"] == {"N": str(lease.fence)}
+    assert "isReleased" not in item
+    lease.renew()
+
+
 def is_break(body: dict[str, Any]) -> bool:
     return ":seen" in body["ExpressionAttributeValues"]
 
@@ -159,9 +168,9 @@ def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy) -> None:
 
     proxy.plan("UpdateItem", Meanwhile(change_hands), when=is_break)
 
-    break_lock("a")
+    assert break_lock("a") is Broken.FREED
 
-    after[0].renew()
+    assert_is_held(after[0])
 
 
 def test_only_the_lease_that_was_shown_is_broken() -> None:
@@ -195,9 +204,9 @@ def test_a_lost_reply_to_breaking_breaks_nobody_elses_lock(proxy: FaultProxy) ->
     proxy.plan("UpdateItem", DropReply(), when=is_break)
     proxy.plan("UpdateItem", Meanwhile(lambda: after.append(taken("a"))), when=is_break)
 
-    break_lock("a")
+    assert break_lock("a") is Broken.FREED
 
-    after[0].renew()
+    assert_is_held(after[0])
 
 
 def test_a_lock_that_changes_at_each_try_is_not_broken(proxy: FaultProxy) -> None:

@@ -1,8 +1,6 @@
-"""Another's lease, watched until it is certainly over, and then shut out."""
+"""Another's lease, watched until it is certainly over."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
@@ -13,8 +11,8 @@ from locks.exceptions import LeaseLost
 from locks.lock import claim_once
 from locks.models import LockItem
 from locks.watching import Watch
-from tests.locks.items import abandoned, put, stored, taken
-from tests.locks.test_leases import is_written, write_under
+from tests.locks.conftest import Clock
+from tests.locks.items import abandoned, put, taken
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -24,14 +22,6 @@ def look(watch: Watch, name: str = "a") -> LockItem:
     seen = records.read(name)
     assert seen is not None
     watch.look_at(seen, now())
-    return seen
-
-
-def watched_to_its_end(name: str = "a") -> LockItem:
-    watch = Watch()
-    seen = look(watch, name)
-    time.sleep(max(0, watch.ends_at - now()))
-    assert watch.is_over(now())
     return seen
 
 
@@ -45,25 +35,32 @@ def test_a_look_costs_one_read(requests_sent: Requests) -> None:
     assert (requests_sent.operations, requests_sent.units) == (["GetItem"], 1)
 
 
-def test_a_lease_that_is_renewed_is_never_over() -> None:
-    lease = taken("a", lease_seconds=0.4)
+def test_a_lease_that_is_renewed_is_never_over(clock: Clock) -> None:
+    lease = abandoned("a", lease_seconds=600)
     watch = Watch()
 
     for _look in range(5):
         look(watch)
         assert not watch.is_over(now())
-        time.sleep(0.25)
+        clock.leap(400)
+        lease.renew()
     lease.check()
 
 
-def test_an_abandoned_lease_is_over_one_lease_after_the_first_look_and_not_sooner() -> None:
-    lease = abandoned("a", lease_seconds=0.4)
-    time.sleep(0.3)
-    began = now()
+def test_an_abandoned_lease_is_over_one_lease_after_the_first_look_and_not_sooner(
+    clock: Clock,
+) -> None:
+    lease = abandoned("a", lease_seconds=600)
+    clock.leap(400)
+    watch = Watch()
+    look(watch)
 
-    watched_to_its_end()
-
-    assert now() - began >= 0.4
+    clock.leap(550)
+    look(watch)
+    assert not watch.is_over(now())
+    clock.leap(50)
+    look(watch)
+    assert watch.is_over(now())
     with pytest.raises(LeaseLost):
         lease.check()
 
@@ -96,39 +93,3 @@ def test_a_damaged_lease_is_said_at_each_look() -> None:
         with pytest.raises(DamagedItem):
             look(watch)
     assert not watch.is_over(now())
-
-
-def test_a_lock_that_was_watched_to_its_end_is_deleted_and_its_holder_shut_out() -> None:
-    lease = abandoned("a")
-    seen = watched_to_its_end()
-
-    assert records.delete("a", seen.stored)
-
-    # The clock of one who was stopped between its check and its write.
-    lease._sent_at = now()
-    with pytest.raises(LeaseLost):
-        write_under(lease)
-    with pytest.raises(LeaseLost):
-        lease.renew()
-    assert stored("a") == {}
-    assert not is_written()
-
-
-def test_a_holder_that_renews_at_the_last_moment_is_not_deleted() -> None:
-    lease = abandoned("a")
-    seen = watched_to_its_end()
-    # As a renewal that was under way for a long time would.
-    lease._sent_at = now()
-    lease.renew()
-
-    assert not records.delete("a", seen.stored)
-    lease.renew()
-
-
-def test_the_next_holder_is_not_deleted_for_the_one_before() -> None:
-    abandoned("a")
-    seen = watched_to_its_end()
-    theirs = taken("a", poll_seconds=0.02, wait_seconds=60)
-
-    assert not records.delete("a", seen.stored)
-    theirs.renew()

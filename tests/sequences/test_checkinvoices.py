@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.services import delete
+from dynamo import findings
 from dynamo.client import send
 from sequences import seriescheck
 from sequences.invoicecheck import Sizes, check_invoices
@@ -402,7 +403,7 @@ def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
 def test_a_lost_million_is_told_without_being_listed(
     account: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
-    monkeypatch.setattr(seriescheck, "LISTED", 150)
+    monkeypatch.setattr(findings, "LISTED", 150)
     put_counter(account, 10**15)
     requests_sent.clear()
 
@@ -416,7 +417,7 @@ def test_a_lost_million_is_told_without_being_listed(
 def test_the_others_of_a_long_list_are_a_number_in_the_answer(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seriescheck, "LISTED", 2)
+    monkeypatch.setattr(findings, "LISTED", 2)
     put_counter(account, 10)
 
     out, error = run("--json")
@@ -429,7 +430,7 @@ def test_the_others_of_a_long_list_are_a_number_in_the_answer(
 def test_many_invoices_beyond_are_bounded_too(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seriescheck, "LISTED", 4)
+    monkeypatch.setattr(findings, "LISTED", 4)
     first = stored_invoices(account)[0]
     for number in range(10, 35):
         put_invoice(first, number={"N": str(number)}, requestId={"S": str(number)})

@@ -173,7 +173,7 @@ def test_a_value_that_breaks_its_rule_is_one_line_and_issues_nothing(
     ],
 )
 def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
-    run(*arguments, code=2)
+    assert run(*arguments, code=2).startswith("Error: ")
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,20 @@ def test_a_leader_out_of_time_leaves_its_followers_to_the_next(
     assert_whole(account, 9)
 
 
+def unguarded_behind_a_first(account: str, count: int) -> list[Any]:
+    """So many without guards, most of which wait for the first; the numbers, or `maybe_written`."""
+
+    def attempt(number: int) -> Any:
+        time.sleep(0.05 if number else 0)
+        try:
+            return issued(account, guarded=False).number
+        except Unavailable as error:
+            return error.maybe_written
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(attempt, range(count)))
+
+
 @pytest.mark.usefixtures("impatient")
 def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
     account: str, proxy: FaultProxy
@@ -231,15 +245,7 @@ def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
     proxy.plan("TransactWriteItems", Delay(0.2))
     proxy.plan("TransactWriteItems", DropReply(), 1_000)
 
-    def attempt(number: int) -> Any:
-        time.sleep(0.05 if number else 0)
-        try:
-            return issued(account, guarded=False).number
-        except Unavailable as error:
-            return error.maybe_written
-
-    with ThreadPoolExecutor(6) as pool:
-        outcomes = list(pool.map(attempt, range(6)))
+    outcomes = unguarded_behind_a_first(account, 6)
     proxy.forget()
 
     assert outcomes[1:] == [True] * 5
@@ -257,15 +263,7 @@ def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was
     proxy.plan("TransactWriteItems", DropReply())
     proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
 
-    def attempt(number: int) -> Any:
-        time.sleep(0.05 if number else 0)
-        try:
-            return issued(account, guarded=False).number
-        except Unavailable as error:
-            return error.maybe_written
-
-    with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(attempt, range(4)))
+    outcomes = unguarded_behind_a_first(account, 4)
 
     assert 2 in outcomes
     assert True in outcomes

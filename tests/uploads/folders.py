@@ -26,6 +26,10 @@ NAMES = [
     "..two dots",
     "back\\slash",
     "decomposed e\u0301",
+    "composed \u00e9",
+    "50%25",
+    "'quotes' \"double\"",
+    "~tilde-_.!*()",
 ]
 
 

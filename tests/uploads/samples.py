@@ -101,6 +101,32 @@ def open_uploads(s3: Any, bucket: str) -> list[str]:
     return [each["Key"] for each in s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])]
 
 
+def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes], **options: Any) -> str:
+    """Store an object as another client might, cut as it likes; its ETag."""
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key=key, **options)["UploadId"]
+    named = []
+    for number, part in enumerate(parts, 1):
+        sent = s3.upload_part(
+            Bucket=bucket, Key=key, UploadId=upload_id, PartNumber=number, Body=part, **options
+        )
+        told = {name: sent[name] for name in ("ETag", "ChecksumSHA256") if name in sent}
+        named.append({"PartNumber": number, **told})
+    answer = s3.complete_multipart_upload(
+        Bucket=bucket, Key=key, UploadId=upload_id, MultipartUpload={"Parts": named}
+    )
+    etag: str = answer["ETag"]
+    return etag.strip('"')
+
+
+def part_checksums(s3: Any, bucket: str, key: str) -> list[str]:
+    """The checksums of the parts of the multipart uploads of a key."""
+    return [
+        part["ChecksumSHA256"]
+        for each in s3.list_multipart_uploads(Bucket=bucket, Prefix=key).get("Uploads", [])
+        for part in s3.list_parts(Bucket=bucket, Key=key, UploadId=each["UploadId"])["Parts"]
+    ]
+
+
 def all_rows() -> list[dict[str, Any]]:
     return [
         {name: next(iter(value.values())) for name, value in item.items()}

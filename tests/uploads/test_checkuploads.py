@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from locks import heartbeats
-from locks.lock import Lock
+from dynamo import findings
 from tests.commands import run
 from tests.faults import NOWHERE, FaultProxy, Meanwhile, through
-from uploads import checking
+from tests.locks.items import abandoned, renewed_at_each_look
+from tests.uploads.folders import NAMES
+from tests.uploads.samples import put_in_parts
 from uploads import s3 as storage
 from uploads.checking import Sizes, check_uploads
 from uploads.checksums import composite_of
@@ -138,21 +139,6 @@ def test_a_large_file_is_sound_in_its_parts_and_copied_over_as_a_whole(
     assert report(bucket) == ({"rows": 3, "objects": 3, **found}, 1)
 
 
-def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes]) -> str:
-    upload = s3.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
-    named = []
-    for number, part in enumerate(parts, 1):
-        answer = s3.upload_part(
-            Bucket=bucket, Key=key, UploadId=upload, PartNumber=number, Body=part
-        )
-        named.append({"PartNumber": number, "ETag": answer["ETag"]})
-    answer = s3.complete_multipart_upload(
-        Bucket=bucket, Key=key, UploadId=upload, MultipartUpload={"Parts": named}
-    )
-    etag: str = answer["ETag"]
-    return etag.strip('"')
-
-
 @pytest.mark.parametrize("with_object", [False, True])
 def test_a_row_that_is_not_done_is_unfinished(
     engine: str, bucket: str, s3: Any, with_object: bool
@@ -187,25 +173,14 @@ def test_without_a_prefix_the_whole_bucket_is_compared_and_no_other(
 
 
 def test_names_of_every_kind_are_compared(bucket: str, stored: Any, s3: Any) -> None:
-    names = [
-        "a b+c",
-        "100%",
-        "#?&",
-        "日本語",
-        "👩‍👩‍👧",
-        "new\nline",
-        "tab\t",
-        "<xml>",
-        "back\\slash",
-    ]
-    for name in names:
+    for name in NAMES:
         stored(f"logs/{name}")
         s3.put_object(Bucket=bucket, Key=f"logs/foreign {name}", Body=b"x")
 
     document, code = report(bucket)
 
     assert code == 1
-    assert sorted(document["foreign"]) == sorted(f"logs/foreign {name}" for name in names)
+    assert sorted(document["foreign"]) == sorted(f"logs/foreign {name}" for name in NAMES)
     assert not document["missing"]
 
 
@@ -265,11 +240,18 @@ def test_what_is_put_right_before_it_is_confirmed_is_no_finding(
     s3.put_object(Bucket=bucket, Key="logs/b", Body=b"contents")
     known = {"size": 8, "etag": "x", "sha256": sha256(b"contents")}
 
-    def put_right() -> None:
-        s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
-        add_row(bucket, "logs/b", **known)
+    putting = threading.Lock()
+    put: list[str] = []
 
-    proxy.plan("GetItem", Meanwhile(put_right))
+    def put_right() -> None:
+        # Before each of the two is looked at, whichever is the first.
+        with putting:
+            if not put:
+                s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
+                add_row(bucket, "logs/b", **known)
+                put.append("both")
+
+    proxy.plan("GetItem", Meanwhile(put_right), times=100)
 
     document, code = report(bucket)
 
@@ -303,8 +285,9 @@ def test_unfinished_rows_that_nobody_works_on_are_forgotten_with_their_parts(
     add_row(bucket, "logs/there", UPLOADING, size=1)
     for key in ("logs/free", "logs/dead", "logs/other"):
         s3.create_multipart_upload(Bucket=bucket, Key=key)
-    with Lock("uploads#alive", lease_seconds=0.6) as lease:
-        add_row(bucket, "logs/busy", UPLOADING, size=1, lease="uploads#alive", fence=lease.fence)
+    alive = abandoned("uploads#alive", lease_seconds=0.6)
+    add_row(bucket, "logs/busy", UPLOADING, size=1, lease=alive.name, fence=alive.fence)
+    with renewed_at_each_look(alive):
         out, _err, code = run(
             "checkuploads", f"s3://{bucket}/logs", "--forget-unfinished", "--json"
         )
@@ -321,8 +304,7 @@ def test_unfinished_rows_that_nobody_works_on_are_forgotten_with_their_parts(
 def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
     bucket: str, engine: str
 ) -> None:
-    lease = Lock("uploads#dead", lease_seconds=0.5).acquire()
-    heartbeats.drop(lease)
+    lease = abandoned("uploads#dead", lease_seconds=0.5)
     add_row(bucket, "logs/a", UPLOADING, size=1, lease=lease.name, fence=lease.fence)
 
     out, _err, code = run("checkuploads", f"s3://{bucket}/logs", "--forget-unfinished")
@@ -335,7 +317,7 @@ def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
 def test_long_lists_are_cut_and_the_rest_is_counted(
     bucket: str, stored: Any, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "LISTED", 2)
+    monkeypatch.setattr(findings, "LISTED", 2)
     for number in range(5):
         s3.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"x")
         add_row(bucket, f"logs/begun {number}", UPLOADING)

@@ -20,9 +20,12 @@ from tests.uploads.samples import (
     content,
     file_of,
     open_uploads,
+    part_checksums,
     row_of,
     upload,
 )
+from tests.waiting import wait_until
+from uploads import checksums
 from uploads.sizes import MIB
 
 LEASE_SECONDS = 1.0
@@ -101,9 +104,12 @@ def test_a_process_killed_after_any_request_is_followed_by_one_that_completes_it
         started.append(process)
         assert killed.wait(30)
         process.communicate()
-    row = row_of(bucket, file)
-    while row is None or row["state"] != state or (when is _is_note and "uploadId" not in row):
-        row = row_of(bucket, file)  # its last request is under way
+
+    def has_arrived() -> bool:
+        row = row_of(bucket, file) or {}
+        return row.get("state") == state and (when is not _is_note or "uploadId" in row)
+
+    wait_until(has_arrived)
     before = s3_proxy.count("UploadPart")
 
     uploaded = upload(bucket, file)
@@ -193,7 +199,8 @@ def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
 ) -> None:
     old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
     file = file_of(tmp_path, "a", old)
-    on_its_way, arrives, arrived = threading.Event(), threading.Event(), threading.Event()
+    late_part = checksums.sha256_of([old[8 * MIB : 16 * MIB]])
+    on_its_way, arrives = threading.Event(), threading.Event()
     started: list[subprocess.Popen[str]] = []
 
     def held_up() -> None:
@@ -201,11 +208,10 @@ def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
         started[0].send_signal(signal.SIGSTOP)
         on_its_way.set()
         arrives.wait(60)
-        threading.Timer(0.3, arrived.set).start()
 
     def the_late_part_arrives() -> None:
         arrives.set()
-        arrived.wait(60)
+        wait_until(lambda: late_part in part_checksums(s3, bucket, "in/a"))
 
     s3_proxy.plan("UploadPart", Meanwhile(held_up), when=_is_part(2))
     s3_proxy.plan("CompleteMultipartUpload", Meanwhile(the_late_part_arrives))

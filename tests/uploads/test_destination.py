@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from uploads.destination import Destination
-from uploads.exceptions import BadDestination, BadKey, printable
+from uploads.exceptions import BadDestination, BadKey
 from uploads.sizes import MIB, MOST_PARTS, PART_BYTES, is_small, part_bytes, parts_of
 
 
@@ -61,10 +61,6 @@ def test_a_key_has_1024_bytes_at_most_in_utf_8() -> None:
         with pytest.raises(BadKey) as refused:
             Destination("bucket", "").key_for(name)
         assert refused.value.key == name
-
-
-def test_names_are_shown_on_one_line() -> None:
-    assert printable("日本 a\n\x1b[1m\udce9") == "日本 a\\n\\x1b[1m\\udce9"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +13,9 @@ from typing import Any
 import pytest
 
 from dynamo.client import send
-from locks import heartbeats
 from locks.leases import Lease
-from locks.lock import Lock
 from tests.faults import Meanwhile
+from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
 from tests.requests import Requests
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
@@ -31,10 +31,10 @@ from tests.uploads.samples import (
     row_of,
     upload,
 )
+from tests.waiting import wait_until
 from uploads import checksums, claims, others, s3
 from uploads.claims import Claim
 from uploads.files import Source
-from uploads.running import Result
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -42,9 +42,9 @@ OTHERS_LOCK = "uploads#other"
 
 
 @contextmanager
-def other_process(bucket: str, *files: Source, lease_seconds: float = 20) -> Iterator[list[Claim]]:
+def other_process(bucket: str, *files: Source) -> Iterator[list[Claim]]:
     """One that is alive and has these files in hand; what it claimed."""
-    lease = Lock(OTHERS_LOCK, lease_seconds=lease_seconds).acquire()
+    lease = taken(OTHERS_LOCK)
     try:
         yield [_claimed(bucket, file, lease) for file in files]
     finally:
@@ -57,12 +57,12 @@ def _claimed(bucket: str, file: Source, lease: Lease) -> Claim:
     return claim
 
 
-def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> None:
+def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> Lease:
     """One that claimed these files, and died: its lock is held and never renewed again."""
-    lease = Lock(OTHERS_LOCK, lease_seconds=lease_seconds).acquire()
-    heartbeats.drop(lease)
+    lease = abandoned(OTHERS_LOCK, lease_seconds=lease_seconds)
     for file in files:
-        _claimed(bucket, file, lease)
+        _claimed(bucket, file, unaware(lease))
+    return lease
 
 
 @contextmanager
@@ -82,8 +82,7 @@ def test_a_file_that_another_has_in_hand_is_waited_for_and_the_rest_is_done_mean
 ) -> None:
     theirs, ours = (file_of(tmp_path, name, name.encode()) for name in ("theirs", "ours"))
     with other_process(bucket, theirs) as (claim,), in_background(bucket, theirs, ours) as ended:
-        while (row_of(bucket, ours) or {}).get("state") != "done":
-            time.sleep(0.01)
+        wait_until(lambda: (row_of(bucket, ours) or {}).get("state") == "done")
         assert not ended
         etag = s3.put_object(Bucket=bucket, Key="in/theirs", Body=b"theirs")["ETag"]
         claims.finish(claim, 6, checksums.sha256_of([b"theirs"]), etag)
@@ -107,14 +106,13 @@ def test_waiting_costs_two_requests_a_look_however_many_files_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = [file_of(tmp_path, str(number), b"x") for number in range(40)]
-    looks = 10
     monkeypatch.setattr(others, "POLL_SECONDS", 0.05)
     with other_process(bucket, *files) as held, in_background(bucket, *files) as ended:
-        while requests_sent.operations.count("GetItem") < looks:
-            time.sleep(0.01)
+        wait_until(lambda: requests_sent.operations.count("GetItem") >= 10)
         # One claim of each row was refused; since then, one of them at each look.
-        tried = len(requests_sent.operations) - requests_sent.operations.count("GetItem")
-        assert tried <= 2 + 2 * len(files) + looks + 5
+        sent = Counter(requests_sent.operations)
+        looks = sent.pop("GetItem")
+        assert sent.total() <= 2 + 2 * len(files) + looks + 5
         for claim in held:
             claims.give_up(claim)
 
@@ -178,7 +176,7 @@ def test_a_damaged_lock_of_another_fails_its_files_by_name_and_the_rest_is_done(
 
 
 def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, requests_sent: Requests
 ) -> None:
     files = [file_of(tmp_path, str(number), b"x") for number in range(12)]
     began = time.monotonic()
@@ -187,8 +185,15 @@ def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
     uploaded = upload(bucket, *files)
 
     assert uploaded.outcomes == ["uploaded"] * 12
-    # Each by itself would have taken its lease anew.
-    assert 0.6 <= time.monotonic() - began < 12 * 0.6
+    assert time.monotonic() - began >= 0.6
+    of_its_lock = [
+        operation
+        for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
+        if request.get("Key") == {"key": {"S": OTHERS_LOCK}}
+    ]
+    # Taken by itself, each file would have been a watch, and a removal, of its own.
+    assert of_its_lock.count("DeleteItem") == 1
+    assert of_its_lock[-1] == "DeleteItem"
     # Its lock is removed, so that the next process need not watch.
     assert_stored(s3, bucket, files)
 
@@ -197,16 +202,14 @@ def test_a_living_process_keeps_its_files_for_longer_than_its_lease(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", b"x")
-    with (
-        other_process(bucket, file, lease_seconds=1) as (claim,),
-        in_background(bucket, file) as ended,
-    ):
+    lease = _dead(bucket, file, lease_seconds=0.5)
+    with renewed_at_each_look(lease), in_background(bucket, file) as ended:
         began = time.monotonic()
         while time.monotonic() - began < 2:
             assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
             time.sleep(0.05)
         assert not ended
-        claims.let_go(claim)
+        lease.release(remove=True)
 
     assert ended[0].outcomes == ["uploaded"]
     assert_stored(s3, bucket, [file])
@@ -249,32 +252,42 @@ def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
     def break_its_lock() -> None:
         (name,) = locks()
         send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": name}}})
-        while locks() == []:  # until its heartbeat finds out, and it takes another
-            time.sleep(0.02)
+        wait_until(locks)  # its heartbeat finds out, and it takes another
 
     s3_proxy.plan("UploadPart", Meanwhile(break_its_lock))
 
-    uploaded = upload(bucket, *files, workers=2, lease_seconds=0.8)
+    uploaded = upload(bucket, *files, workers=2, lease_seconds=4)
 
     assert uploaded.outcomes == ["uploaded"] * 2
     assert_stored(s3, bucket, files)
+
+
+class _Stop(threading.Event):
+    """Knows how often it was found to be set."""
+
+    times_noticed = 0
+
+    def is_set(self) -> bool:
+        is_set = super().is_set()
+        self.times_noticed += is_set
+        return is_set
 
 
 def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     large = file_of(tmp_path, "large", content(2 * LARGE_BYTES))
-    stop = threading.Event()
-    results: list[Result] = []
+    stop = _Stop()
 
     def stop_now() -> None:
         stop.set()
-        time.sleep(0.5)  # longer than the tick in which it is noticed
+        # What is done about it the first time is done when it is asked again.
+        wait_until(lambda: stop.times_noticed >= 2)
 
     s3_proxy.plan("UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2")
     stopped = upload(bucket, large, stop=stop, workers=1)
 
-    assert stopped.results == results == []
+    assert stopped.results == []
     assert stopped.summary.uploaded == stopped.summary.failed == 0
     (row,) = all_rows()
     assert row["state"] == "uploading"

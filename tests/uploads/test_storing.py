@@ -13,6 +13,7 @@ import pytest
 from locks.exceptions import LeaseLost
 from tests.faults import Meanwhile
 from tests.requests import Requests
+from tests.uploads.folders import NAMES
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
@@ -24,6 +25,7 @@ from tests.uploads.samples import (
     file_of,
     locks,
     objects_in,
+    put_in_parts,
     row_of,
     upload,
 )
@@ -41,7 +43,8 @@ def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
 ) -> None:
     file = file_of(tmp_path, "a.log", content(10_000))
 
-    uploaded = upload(bucket, file)
+    # Of a shorter lease a slow machine might see a renewal.
+    uploaded = upload(bucket, file, lease_seconds=600)
 
     of_the_run = ["UpdateItem", "DeleteItem"]  # its lock is taken and removed
     assert sorted(requests_sent.operations) == sorted([*of_the_run, "UpdateItem", "UpdateItem"])
@@ -133,22 +136,8 @@ def _put(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
 
 def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
     # Not cut as we cut files.
-    upload_id = s3.create_multipart_upload(Bucket=bucket, Key="in/a", **options)["UploadId"]
     middle = 5 * 1024 * 1024
-    named = []
-    for number, part in enumerate((data[:middle], data[middle:]), 1):
-        sent = s3.upload_part(
-            Bucket=bucket, Key="in/a", UploadId=upload_id, PartNumber=number, Body=part, **options
-        )
-        named.append(
-            {
-                "PartNumber": number,
-                **{name: sent[name] for name in ("ETag", "ChecksumSHA256") if name in sent},
-            }
-        )
-    s3.complete_multipart_upload(
-        Bucket=bucket, Key="in/a", UploadId=upload_id, MultipartUpload={"Parts": named}
-    )
+    put_in_parts(s3, bucket, "in/a", [data[:middle], data[middle:]], **options)
 
 
 @pytest.mark.parametrize("size", [6 * 1024 * 1024, PART_BYTES + 1])
@@ -204,19 +193,6 @@ def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
     assert s3_proxy.count("GetObject") == 0
     assert objects_in(s3, bucket) == {"in/a": b"short"}
     assert all_rows() == []
-
-
-NAMES = [
-    "with space and  two",
-    "50%25.log",
-    "a#b?c=d&e+f",
-    "日本語/ファイル.txt",
-    "🦆 emoji.bin",
-    "'quotes' \"double\" \\back",
-    "tab\tand\nnewline",
-    "e\u0301 and \u00e9",
-    "~tilde-_.!*()",
-]
 
 
 def test_names_of_all_kinds_arrive_as_they_are(

@@ -17,15 +17,9 @@ from tests.commands import run
 from tests.faults import NOWHERE, through
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, without_privileges, write
+from tests.uploads.samples import objects_in
 from uploads import s3 as storage
 from uploads.models import DONE, UPLOADING, UploadItem
-
-
-def objects(s3: Any, bucket: str) -> dict[str, bytes]:
-    listed = s3.list_objects_v2(Bucket=bucket).get("Contents", [])
-    return {
-        each["Key"]: s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read() for each in listed
-    }
 
 
 def rows() -> dict[str, str]:
@@ -62,7 +56,7 @@ def test_a_folder_is_uploaded_and_the_summary_is_one_json_document(
 
     assert answer == (counts(uploaded=3, bytes=8), "", 0)
     stored = {"logs/a.log": b"12345", "logs/sub/b.log": b"678", "logs/empty": b""}
-    assert objects(s3, bucket) == stored
+    assert objects_in(s3, bucket) == stored
     assert rows() == dict.fromkeys(stored, DONE)
     assert run("checkuploads", f"s3://{bucket}/logs")[2] == 0
 
@@ -90,7 +84,7 @@ def test_several_paths_go_below_one_prefix(
 
     uploaded_as_json(tmp_path / "one", tmp_path / "two", file, f"s3://{bucket}/deep/down/")
 
-    assert objects(s3, bucket).keys() == {"deep/down/a", "deep/down/sub/b", "deep/down/c"}
+    assert objects_in(s3, bucket).keys() == {"deep/down/a", "deep/down/sub/b", "deep/down/c"}
 
 
 def test_without_a_prefix_files_go_to_the_top_of_the_bucket(
@@ -100,7 +94,7 @@ def test_without_a_prefix_files_go_to_the_top_of_the_bucket(
 
     uploaded_as_json(tmp_path, f"s3://{bucket}")
 
-    assert objects(s3, bucket).keys() == {"a"}
+    assert objects_in(s3, bucket).keys() == {"a"}
 
 
 def test_files_of_every_name_arrive_with_their_bytes(
@@ -112,7 +106,9 @@ def test_files_of_every_name_arrive_with_their_bytes(
     document, err, code = uploaded_as_json(tmp_path, f"s3://{bucket}/日本 語%")
 
     assert (err, code, document["uploaded"]) == ("", 0, len(NAMES))
-    assert objects(s3, bucket) == {f"日本 語%/{name} dir/{name}": name.encode() for name in NAMES}
+    assert objects_in(s3, bucket) == {
+        f"日本 語%/{name} dir/{name}": name.encode() for name in NAMES
+    }
     assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
 
 
@@ -123,7 +119,7 @@ def test_links_are_followed(engine: str, bucket: str, s3: Any, tmp_path: Path) -
 
     uploaded_as_json(tmp_path / "folder", f"s3://{bucket}/logs")
 
-    assert objects(s3, bucket) == {"logs/link/a": b"contents"}
+    assert objects_in(s3, bucket) == {"logs/link/a": b"contents"}
 
 
 def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
@@ -145,7 +141,7 @@ def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
         f"failed: {tmp_path}/dir/two\\nlines: It is a FIFO.",
         f"failed: {gone}: No such file or directory.",
     ]
-    assert objects(s3, bucket) == {"logs/fine": b"x"}
+    assert objects_in(s3, bucket) == {"logs/fine": b"x"}
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_done(
@@ -161,7 +157,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_done(
     assert (document, code) == (counts(uploaded=1, failed=2, bytes=1), 1)
     assert re.search(rf"(?m)^failed: {open_folder}/secret: .*Permission denied\.$", err)
     assert f"failed: {open_folder}/closed: Permission denied.\n" in err
-    assert objects(s3, bucket).keys() == {"logs/fine"}
+    assert objects_in(s3, bucket).keys() == {"logs/fine"}
     assert rows() == {"logs/fine": DONE}
 
 
@@ -178,7 +174,7 @@ def test_another_object_under_the_name_is_a_conflict_and_left_alone(
         f"conflict: {tmp_path}/a: another object has this key.",
         "CommandError: 1 conflict.",
     ]
-    assert objects(s3, bucket) == {"logs/a": b"theirs"}
+    assert objects_in(s3, bucket) == {"logs/a": b"theirs"}
     assert rows() == {}
 
 
@@ -193,7 +189,7 @@ def test_a_file_that_changed_since_it_was_uploaded_is_a_conflict(
 
     assert (document, code) == (counts(conflicts=1), 1)
     assert f"conflict: {tmp_path}/a: another file was stored under this key.\n" in err
-    assert objects(s3, bucket) == {"logs/a": b"one"}
+    assert objects_in(s3, bucket) == {"logs/a": b"one"}
 
 
 def test_two_files_for_one_key_are_one_upload_and_one_conflict(
@@ -264,7 +260,7 @@ def test_include_and_exclude_choose_files(
     document, _err, _code = uploaded_as_json(*choice, tmp_path, f"s3://{bucket}/logs")
 
     assert document["uploaded"] == 3
-    assert objects(s3, bucket).keys() == {"logs/a.log", "logs/c.gz", "logs/new/e.log"}
+    assert objects_in(s3, bucket).keys() == {"logs/a.log", "logs/c.gz", "logs/new/e.log"}
 
 
 @pytest.fixture
@@ -308,7 +304,7 @@ def test_a_dry_run_says_what_would_be_done(one_of_each: Path, bucket: str) -> No
 def test_a_dry_run_writes_nothing(
     one_of_each: Path, bucket: str, s3: Any, requests_sent: Requests
 ) -> None:
-    before = objects(s3, bucket), rows()
+    before = objects_in(s3, bucket), rows()
     requests_sent.clear()
 
     document, _err, code = uploaded_as_json("--dry-run", one_of_each, f"s3://{bucket}/logs")
@@ -318,7 +314,7 @@ def test_a_dry_run_writes_nothing(
         1,
     )
     assert set(requests_sent.operations) == {"BatchGetItem"}
-    assert (objects(s3, bucket), rows()) == before
+    assert (objects_in(s3, bucket), rows()) == before
     assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
 
 

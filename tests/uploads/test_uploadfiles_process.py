@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +21,7 @@ from dynamo.client import send
 from locks.models import LockItem
 from tests.commands import ROOT, run, run_for_real, run_on_a_terminal
 from tests.uploads.folders import write
+from tests.waiting import catches, wait_until
 from uploads.models import UploadItem
 
 MANY = 1000
@@ -110,30 +110,16 @@ def storage_that_hangs() -> Iterator[tuple[str, threading.Event]]:
             server.shutdown()
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    ends_at = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
-
-
-def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
-    """Whether the process has a handler for the signal. Source: proc(5), SigCgt."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", status)
-    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
-
-
 def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
     with storage_that_hangs() as (url, put):
         process = started(tmp_path, "s3://bucket/logs", AWS_ENDPOINT_URL_S3=url)
-        assert put.wait(20)
+        assert put.wait(60)
         process.send_signal(signal.SIGINT)
-        wait_until(lambda: not catches(process, signal.SIGINT))
+        wait_until(lambda: not catches(process.pid, signal.SIGINT))
 
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=5)
+        out, err = process.communicate(timeout=60)
 
     assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from locks.exceptions import visible
+from dynamo.terminal import printable
 from locks.management.base import LockCommand, lock_name
 from locks.management.output import as_row
 from locks.registry import Broken, LockView, State, break_lock, look
@@ -38,7 +38,7 @@ class Command(LockCommand):
         if asked and not self._confirmed(lock):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)
-        self.stdout.write(f"The lock {visible(lock.name)} {_SAID[broken]}.")
+        self.stdout.write(f"The lock {printable(lock.name)} {_SAID[broken]}.")
 
     def _confirmed(self, lock: LockView) -> bool:
         question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from locks.exceptions import LeaseLost, LockTaken
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
-from locks.management.base import LockCommand, heartbeats_unsaid, lock_name, seconds
+from locks.management.base import LockCommand, lease_warnings_unsaid, lock_name, seconds
 from locks.management.running import GRACE_SECONDS, CannotRun, Signals, run_while_held
 
 #: As sysexits.h has them: EX_TEMPFAIL (try later) and EX_SOFTWARE.
@@ -71,7 +71,7 @@ class Command(LockCommand):
         """Acquire, run, release, and end as COMMAND did."""
         lock = self._lock(options)
         try:
-            with heartbeats_unsaid(), Signals() as signals, lock as lease:
+            with lease_warnings_unsaid(), Signals() as signals, lock as lease:
                 code = run_while_held(lease, self._command, signals, options["grace"])
         except LockTaken as taken:
             said = _with_its_lease(taken, lock.wait_seconds)

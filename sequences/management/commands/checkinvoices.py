@@ -9,10 +9,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from dynamo.findings import Findings
 from sequences.invoicecheck import check_invoices
 from sequences.management.base import SequenceCommand
 from sequences.management.invoicing import find_account
-from sequences.seriescheck import Findings, SeriesReport
+from sequences.seriescheck import SeriesReport
 
 #: How many findings of a kind the text for people names.
 SHOWN = 10
@@ -57,9 +58,13 @@ def _as_json(report: SeriesReport) -> str:
         "gaps": report.gaps.listed,
         "duplicates": report.duplicates.listed,
     }
-    others = {"beyond": report.beyond, "guards": report.guards}
+    others: dict[str, Findings[Any]] = {"beyond": report.beyond, "guards": report.guards}
     shown |= {name: found.listed for name, found in others.items() if found}
-    kinds = {"gaps": report.gaps, "duplicates": report.duplicates, **others}
+    kinds: dict[str, Findings[Any]] = {
+        "gaps": report.gaps,
+        "duplicates": report.duplicates,
+        **others,
+    }
     more = {name: found.more for name, found in kinds.items() if found.more}
     return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)
 
@@ -78,7 +83,7 @@ def _as_line(report: SeriesReport) -> str:
     return "; ".join(parts)
 
 
-def _named(found: Findings) -> str:
-    more = len(found.listed) + found.more - SHOWN
+def _named(found: Findings[Any]) -> str:
+    more = found.count - SHOWN
     named = ", ".join(map(str, found.listed[:SHOWN]))
     return f"{named} and {more:,} more" if more > 0 else named

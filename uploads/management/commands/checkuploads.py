@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from dynamo.terminal import printable
 from uploads.checking import KINDS, Progress, Report, check_uploads
 from uploads.destination import Destination
-from uploads.exceptions import printable
 from uploads.forgetting import forget_unfinished
 from uploads.management.base import UploadCommand, destination
 
@@ -86,10 +86,7 @@ def _as_json(report: Report, forgotten: list[str] | None) -> str:
 
 
 def _counted(report: Report) -> str:
-    counts = {
-        kind: len(report.findings[kind].listed) + report.findings[kind].more for kind in KINDS
-    }
-    return ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+    return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in KINDS)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from uploads import listing
+from uploads import listing, s3
 from uploads.destination import Destination
 from uploads.files import Source, Unusable
 from uploads.management.base import UploadCommand, destination
@@ -21,8 +21,8 @@ from uploads.preview import preview_files
 from uploads.running import Result, Summary, upload_files
 from uploads.sources import Selection, sources, walk
 
-#: Each may send a file and a part at once; there are 64 connections.
-MAX_WORKERS = 32
+#: Each may send a file and a part at once, which takes two connections.
+MAX_WORKERS = s3.CONNECTIONS // 2
 
 
 class Command(UploadCommand):

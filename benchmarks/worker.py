@@ -1,0 +1,81 @@
+"""What all workers do: warm up, say `ready`, wait for the word, work, and print what they measured.
+
+See `benchmarks.harness` for what a worker prints. Nothing but the standard library, as some run
+without this project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+Operation = Callable[[str], object]
+"""What is measured; it is given the name that all share."""
+
+
+class Cost:
+    """Requests and capacity of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.requests = 0
+        self.units = 0.0
+
+    def note(self, response: dict[str, Any], **_signal: Any) -> None:
+        """Count one answer; one without capacity was an error."""
+        consumed = response.get("ConsumedCapacity", [])
+        with self._lock:
+            self.requests += 1
+            for each in consumed if isinstance(consumed, list) else [consumed]:
+                self.units += each["CapacityUnits"]
+
+    def forget(self) -> None:
+        """Begin at nothing."""
+        self.requests, self.units = 0, 0.0
+
+
+def options_of(contenders: Iterable[str]) -> argparse.Namespace:
+    """What the command line asks for: `contender`, `threads`, `operations`, `name`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("contender", choices=list(contenders))
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--operations", type=int)
+    parser.add_argument("--name", help="the account, counter or lock that all share")
+    return parser.parse_args()
+
+
+def work(operation: Operation, options: argparse.Namespace, cost: Cost) -> None:
+    """Do what `options` ask for, when the harness says so, and print the answer."""
+    operation(f"warm-up-{os.getpid()}")
+    cost.forget()
+    _say("ready")
+    sys.stdin.readline()
+
+    def timed(_number: int) -> float:
+        began = time.perf_counter()
+        operation(options.name)
+        return (time.perf_counter() - began) * 1000
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(options.threads) as pool:
+        milliseconds = list(pool.map(timed, range(options.operations)))
+    seconds = time.perf_counter() - began
+    answer = {
+        "seconds": seconds,
+        "milliseconds": milliseconds,
+        "requests": cost.requests,
+        "units": cost.units,
+    }
+    _say(json.dumps(answer))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,154 @@
+"""Whether another's process is gone: looked at by its lock, and shut out where it seems so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from dynamo.exceptions import DamagedItem, Unavailable
+from locks.clock import now
+from locks.exceptions import LeaseLost
+from locks.holders import HolderWatch
+from locks.leases import Lease
+from locks.lock import Lock
+from tests.faults import Answer, FaultProxy, Meanwhile
+from tests.locks.items import abandoned, put, stored, taken, unaware
+from tests.locks.test_leases import is_written, write_under
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def watch_of(lease: Lease) -> HolderWatch:
+    return HolderWatch(lease.name, lease.fence)
+
+
+@pytest.mark.parametrize("lock", ["absent", "free", "another's"])
+def test_a_holder_that_does_not_have_its_lock_any_more_is_gone_at_once(lock: str) -> None:
+    lease = taken("a")
+    watch = watch_of(lease)
+    lease.release(remove=lock == "absent")
+    if lock == "another's":
+        taken("a")
+    before = stored("a")
+
+    assert watch.is_gone()
+    assert stored("a") == before
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
+def test_a_look_costs_one_read(requests_sent: Requests) -> None:
+    watch = watch_of(taken("a"))
+    requests_sent.clear()
+
+    assert not watch.is_gone()
+    assert (requests_sent.operations, requests_sent.units) == (["GetItem"], 1)
+
+
+def test_a_lease_is_watched_from_the_first_look_on_and_many_looks_do_not_put_its_end_off() -> None:
+    watch = watch_of(abandoned("a", lease_seconds=600))
+    assert watch.ends_at == math.inf
+    before = now()
+
+    assert not watch.is_gone()
+
+    ends_at = watch.ends_at
+    assert before + 600 <= ends_at <= now() + 600
+    assert not watch.is_gone()
+    assert (watch.ends_at, watch.has_renewed) == (ends_at, False)
+
+
+def test_a_holder_is_not_gone_while_it_renews() -> None:
+    lease = abandoned("a", lease_seconds=600)
+    watch = watch_of(lease)
+    assert not watch.is_gone()
+    first_end = watch.ends_at
+
+    lease.renew()
+
+    assert not watch.is_gone()
+    assert watch.has_renewed
+    assert watch.ends_at > first_end
+
+
+def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_shut_out() -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    began = now()
+
+    assert watch_of(lease).is_outwaited(0.02)
+
+    assert now() - began >= 0.3
+    assert stored("a") == {}
+    with pytest.raises(LeaseLost, match="another holds"):
+        write_under(unaware(lease))
+    with pytest.raises(LeaseLost, match="another holds"):
+        lease.renew()
+    assert stored("a") == {}
+    assert not is_written()
+
+
+def test_a_renewal_in_the_moment_of_its_removal_keeps_the_lock(proxy: FaultProxy) -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    watch = watch_of(lease)
+    # One that was under way for longer than the lease.
+    proxy.plan("DeleteItem", Meanwhile(lambda: unaware(lease).renew()))
+
+    assert not watch.is_outwaited(0.02)
+
+    assert proxy.count("DeleteItem") == 1
+    assert watch.has_renewed
+    assert stored("a")["recordVersionNumber"] == {"S": lease._versions[0]}
+
+
+def test_the_next_holder_does_not_lose_its_lock_for_the_one_before(proxy: FaultProxy) -> None:
+    lease = abandoned("a", lease_seconds=0.3)
+    after: list[Any] = []
+    proxy.plan("DeleteItem", Meanwhile(lambda: after.extend(Lock("a")._take(over=lease.taken))))
+
+    assert watch_of(lease).is_outwaited(0.02)
+
+    assert proxy.count("DeleteItem") == 1
+    after[0].renew()
+
+
+def test_who_waits_for_a_holder_that_renews_stops_at_its_first_renewal(proxy: FaultProxy) -> None:
+    lease = abandoned("a", lease_seconds=600)
+    proxy.plan("GetItem", Meanwhile(lambda: None))
+    proxy.plan("GetItem", Meanwhile(lease.renew))
+
+    assert not watch_of(lease).is_outwaited(0.02)
+    assert proxy.count("GetItem") == 2
+
+
+def test_nobody_waits_for_a_lock_that_never_lapses() -> None:
+    put("a", ownerName={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
+
+    assert not HolderWatch("a", 7).is_outwaited(600)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_look_without_an_answer_is_said_and_takes_nothing_from_the_watch(
+    proxy: FaultProxy,
+) -> None:
+    watch = watch_of(abandoned("a", lease_seconds=600))
+    assert not watch.is_gone()
+    ends_at = watch.ends_at
+    proxy.plan("GetItem", Answer(500, "InternalServerError"), times=10_000)
+
+    with pytest.raises(Unavailable):
+        watch.is_gone()
+
+    proxy.forget()
+    assert not watch.is_gone()
+    assert watch.ends_at == ends_at
+
+
+def test_a_damaged_lock_is_said_at_each_look() -> None:
+    put("a", leaseDuration={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
+    watch = HolderWatch("a", 7)
+
+    for _look in range(2):
+        with pytest.raises(DamagedItem):
+            watch.is_gone()
