@@ -17,7 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo import addressing
+from dynamo import addressing, wire
 from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
@@ -71,7 +71,9 @@ def _make_client() -> Any:
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
     session: Any = addressing.session()  # its stubs have an overload for each service
-    return session.client("dynamodb", config=config, **_whereabouts(session))
+    made = session.client("dynamodb", config=config, **_whereabouts(session))
+    wire.send_as_they_are(made)
+    return made
 
 
 def _whereabouts(session: boto3.Session) -> dict[str, Any]:
