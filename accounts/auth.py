@@ -13,8 +13,9 @@ from django.conf import settings
 from django.contrib.auth.hashers import check_password, is_password_usable, make_password
 from django.db import models
 from django.utils.crypto import salted_hmac
+from django.views.decorators.debug import sensitive_variables
 
-from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH
+from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH, as_uuid
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -75,6 +76,9 @@ class UserManager:
             DoesNotExist: there is none.
         """
         if pk is not None:
+            # From a link, so it may be any text: a guard's key, or one that DynamoDB refuses.
+            if as_uuid(pk) != pk:
+                raise self.model.DoesNotExist
             return self.model.get(pk)
         return self.model.find(username or "")
 
@@ -100,6 +104,10 @@ class DjangoUser:
     def __str__(self) -> str:
         return self.get_username()
 
+    def __repr__(self) -> str:
+        # PynamoDB's shows every attribute, and so the hash, wherever somebody logs an account.
+        return f"<{type(self).__name__}: {self.pk}>"
+
     def get_username(self) -> str:
         """The user name as it was typed."""
         return str(self.username)
@@ -109,6 +117,7 @@ class DjangoUser:
         """The attribute that holds the address."""
         return cls.EMAIL_FIELD
 
+    @sensitive_variables()
     def set_password(self, raw_password: str | None) -> None:
         """Hash `raw_password` into `password`; `save` stores it. None makes it unusable."""
         self.password = make_password(raw_password)
@@ -121,6 +130,7 @@ class DjangoUser:
         """Whether any password could sign in."""
         return is_password_usable(self.password)
 
+    @sensitive_variables()
     def check_password(self, raw_password: str) -> bool:
         """Whether this is the password; an outdated hash is made anew on the way.
 

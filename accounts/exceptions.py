@@ -7,6 +7,8 @@ AccountError
 ├── RequestIdUsed         the registration's request id made an account of other contents
 ├── StaleUser             the account changed, or was deleted, since it was read
 ├── UnknownUser           no account goes by this user name, address or key
+├── BadLink               a mailed link is too old, was used, or is not for what it was followed for
+├── TooManyAttempts       a limit is reached (`accounts.limits`); it passes by itself
 ├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.rowfiles`)
 └── ImportStopped         DynamoDB did not do all rows (`accounts.imports`)
 """
@@ -85,3 +87,26 @@ class UnknownUser(AccountError):
 
     def __str__(self) -> str:
         return f"No account goes by {self.who!r}."
+
+
+class BadLink(AccountError):
+    """A mailed link is not, or no longer, good for `purpose`; nothing was written."""
+
+    def __init__(self, purpose: str) -> None:
+        super().__init__(purpose)
+        self.purpose = purpose
+
+    def __str__(self) -> str:
+        return "This link was used already, is too old, or is not whole."
+
+
+class TooManyAttempts(AccountError):
+    """The limit named `limit` is reached; after `retry_after_seconds` it is not any more."""
+
+    def __init__(self, retry_after_seconds: int, limit: str = "") -> None:
+        super().__init__(retry_after_seconds, limit)
+        self.retry_after_seconds = retry_after_seconds
+        self.limit = limit
+
+    def __str__(self) -> str:
+        return f"Too many attempts; the next may be made in {self.retry_after_seconds} seconds."

@@ -1,7 +1,7 @@
 """The shape of what people type; what is taken or stale, the operations say.
 
-No form touches DynamoDB. Each value has its rule in `accounts.values`, which the operations hold
-as well.
+No form touches DynamoDB, but to count how often a password is tried. Each value has its rule in
+`accounts.values`, which the operations hold as well.
 """
 
 from __future__ import annotations
@@ -9,12 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, SetPasswordMixin
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+    SetPasswordMixin,
+)
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.debug import sensitive_variables
 
-from accounts import values
+from accounts import attempts, values
 from accounts.models import User
 from dynamo.requestids import RequestIdForm
 
@@ -76,7 +82,19 @@ def phone_number_field() -> forms.CharField:
     )
 
 
-class SignInForm(AuthenticationForm):
+class BoundedPasswordsMixin:
+    """Refuses passwords that are longer than anybody types."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: dict[str, forms.Field] = self.fields  # type: ignore[attr-defined]  # a form stands behind
+        for field in fields.values():
+            if isinstance(field.widget, forms.PasswordInput):
+                # The browser is not told, as it would cut off what is pasted without a word.
+                field.validators.append(MaxLengthValidator(values.PASSWORD_MAX_LENGTH))
+
+
+class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
     """Django's, with a label and an error that speak of both ways to say who one is."""
 
     error_messages = AuthenticationForm.error_messages | {
@@ -84,6 +102,8 @@ class SignInForm(AuthenticationForm):
             "No account has this user name or e-mail address together with this password."
         ),
     }
+
+    remember_me = forms.BooleanField(label=_("Stay signed in on this device"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -106,7 +126,7 @@ class AccountForm(forms.Form):
         return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
 
 
-class SignUpForm(SetPasswordMixin, AccountForm, RequestIdForm):
+class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestIdForm):
     """An account, its password, and the request id that names this registration."""
 
     password1, password2 = SetPasswordMixin.create_password_fields()
@@ -158,7 +178,7 @@ class ProfileForm(forms.Form):
     )
 
 
-class PasswordConfirmedForm(forms.Form):
+class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
     """A form that asks for the account's password before it does anything."""
 
     field_order = ("username", "email", "password")
@@ -174,9 +194,9 @@ class PasswordConfirmedForm(forms.Form):
         self.user = user
 
     def clean_password(self) -> str:
-        """Refuse any other password."""
+        """Refuse any other password. Raises TooManyAttempts."""
         password: str = self.cleaned_data["password"]
-        if not self.user.check_password(password):
+        if not attempts.is_password(self.user, password):
             raise ValidationError(_("That is not your password."), code="password_incorrect")
         return password
 
@@ -195,3 +215,21 @@ class EmailChangeForm(PasswordConfirmedForm):
 
 class AccountDeleteForm(PasswordConfirmedForm):
     """The end of an account."""
+
+
+class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
+    """Django's, for who lost the old password."""
+
+
+class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
+    """Django's, whose check of the old password counts with the account's failed sign-ins."""
+
+    @sensitive_variables("old_password")
+    def clean_old_password(self) -> str:
+        """Refuse any other password. Raises TooManyAttempts."""
+        old_password: str = self.cleaned_data["old_password"]
+        if not attempts.is_password(self.user, old_password):
+            raise ValidationError(
+                self.error_messages["password_incorrect"], code="password_incorrect"
+            )
+        return old_password

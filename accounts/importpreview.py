@@ -32,8 +32,8 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     while some := list(islice(remaining, ROWS_AT_ONCE)):
         entries = [candidate_or_rejected(candidates, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
-        guards = _stored(
-            User.unique.guard_model, {key for each in valid for key in each.keys.values()}
+        guards = _not_lapsed(
+            _stored(User.unique.guard_model, {key for each in valid for key in each.keys.values()})
         )
         users = _stored(User, {each.pk for each in valid})
         for entry in entries:
@@ -64,6 +64,12 @@ def _foreseen(
     for key in candidate.keys.values():
         claimed.note(key, candidate.row.line)
     return Result(candidate.row, Outcome.CREATED)
+
+
+def _not_lapsed(guards: Mapping[str, Item]) -> dict[str, Item]:
+    """The guards without those of reservations that anybody may take by now."""
+    model = User.unique.guard_model
+    return {key: item for key, item in guards.items() if not model.from_raw_data(item).has_lapsed}
 
 
 def _owner(guard: Item | None) -> str | None:

@@ -3,30 +3,53 @@
     pk (S)                     what it is
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
                                isActive, isStaff, joinedAt, lastLoginAt, emailConfirmedAt,
-                               businessName, businessAddress, vatId, version
+                               confirmationId, businessName, businessAddress, vatId, sessions,
+                               version; while a change of address waits for its link:
+                               pendingEmail, pendingReservation, pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
-    email#<comparable>         a guard: owner = the pk of the user with this address
+    email#<comparable>         a guard: owner = the pk of the user with this address; while only
+                               reserved for its change: reservation, expires (`dynamo.guards`)
 
 Every change raises `version` and is made under the condition that it is still the one that was
-read. Only `lastLoginAt` and a hash upgrade leave it alone: they change nothing that a person sees.
+read. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone: no form depends on them.
+
+`sessions` is a map: by its random id, for each sign-in that has not ended, browser, address,
+signedInAt, seenAt and expiresAt (`accounts.sessions`).
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth.hashers import check_password, make_password
-from pynamodb.attributes import BooleanAttribute, UnicodeAttribute, UTCDateTimeAttribute
+from pynamodb.attributes import (
+    BooleanAttribute,
+    MapAttribute,
+    UnicodeAttribute,
+    UTCDateTimeAttribute,
+)
 from pynamodb.expressions.condition import Condition
 from pynamodb_attributes import IntegerAttribute
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
 from accounts.values import as_uuid, comparable_email, comparable_username
+from dynamo import guards
 from dynamo.exceptions import ConditionFailed
+from dynamo.guards import Pending
 from dynamo.models import Item, Model
 from dynamo.unique import UniqueAttributes
+
+
+def new_confirmation_id() -> str:
+    """What the links that confirm one address of one account name; see `accounts.confirming`."""
+    return uuid.uuid4().hex
+
+
+#: What an account notes where no change of address waits for its link.
+NO_PENDING_CHANGE = {"pending_email": None, "pending_reservation": None, "pending_until": None}
 
 
 class User(DjangoUser, Model):
@@ -46,14 +69,23 @@ class User(DjangoUser, Model):
     date_joined = UTCDateTimeAttribute(attr_name="joinedAt", null=True)
     last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
+    confirmation_id = UnicodeAttribute(attr_name="confirmationId", null=True)
     business_name = UnicodeAttribute(attr_name="businessName", null=True)
     business_address = UnicodeAttribute(attr_name="businessAddress", null=True)
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
+    pending_reservation = UnicodeAttribute(attr_name="pendingReservation", null=True)
+    pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
     version = IntegerAttribute(null=True)
+
+    #: The id of the session that the account was read for, on its pages; see `accounts.middleware`.
+    session_id: str | None = None
 
     unique: UniqueAttributes[User] = UniqueAttributes(
         username=comparable_username,
         email=comparable_email,
+        pending={"email": Pending("pending_email", "pending_reservation", "pending_until")},
     )
 
     _meta = UserOptions()
@@ -65,6 +97,16 @@ class User(DjangoUser, Model):
 
     def __hash__(self) -> int:
         return hash(self.pk)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the address is known to be the account's owner's."""
+        return bool(self.email_confirmed_at)
+
+    @property
+    def awaited_email(self) -> str | None:
+        """The address that the account gets when its link is followed; none once it lapsed."""
+        return self.pending_email if (self.pending_until or 0) > guards.now() else None
 
     @classmethod
     def find(cls, who: str) -> User:
@@ -82,12 +124,23 @@ class User(DjangoUser, Model):
         return cls.unique.get("username", who)
 
     def unchanged(self) -> Condition:
-        """The condition that the stored account is still the one that was read."""
-        if "version" not in self.stored:
-            unversioned: Condition = User.pk.exists() & User.version.does_not_exist()
-            return unversioned
-        same: Condition = User.version == self.version
-        return same
+        """The condition that the stored account is still the one that was read.
+
+        On its owner's pages also that their session has not been ended since: what it was about
+        to write is not written.
+        """
+        if "version" in self.stored:
+            same: Condition = User.version == self.version
+        else:
+            same = User.pk.exists() & User.version.does_not_exist()
+        return same & self.signed_in() if self.session_id else same
+
+    def signed_in(self) -> Condition:
+        """The condition that the session that the account was read for has not been ended."""
+        alive: Condition = (
+            User.sessions[self.session_id].exists() if self.session_id else User.pk.exists()
+        )
+        return alive
 
     def raised(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """`values` and the version that they make."""
@@ -116,7 +169,7 @@ class User(DjangoUser, Model):
         values = {
             name: getattr(self, name)
             for name in self._set_since_read()
-            if update_fields is None or name in update_fields
+            if name != "sessions" and (update_fields is None or name in update_fields)
         }
         if unique := values.keys() & self.unique.normalise.keys():
             raise TypeError(f"{sorted(unique)} change by accounts.services, guards included.")
@@ -134,13 +187,29 @@ class User(DjangoUser, Model):
     def store(self, values: Mapping[str, Any]) -> None:
         """Give the stored account `values`, none of them unique; take over what is stored then.
 
+        Another password ends all sessions but the one it is changed in; a deactivation ends all.
+
         Raises:
             StaleUser: the account changed, or was deleted, since it was read, and has not `values`.
         """
+        written = self.raised({**values, **self._sessions_with(values)})
         try:
-            self.update(self.set_or_remove(self.raised(values)), self.unchanged())
+            self.update(self.set_or_remove(written), self.unchanged())
         except ConditionFailed as error:
             self.adopt_if_so(self.stored_now(), values, error)
+
+    def _sessions_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The sessions that are left by a change to `values`, where they change."""
+        if values.get("is_active") is False:
+            return {"sessions": None}
+        if "password" not in values:
+            return {}
+        kept = {id_: each for id_, each in self.sessions_read() if id_ == self.session_id}
+        return {"sessions": kept or None}
+
+    def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
+        """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""
+        return [] if self.sessions is None else list(self.sessions.as_dict().items())
 
     def stored_now(self) -> Item | None:
         """What is stored under this account's key; None where nothing is."""

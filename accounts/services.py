@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
+from django.views.decorators.debug import sensitive_variables
 
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
-from accounts.models import User
-from dynamo.exceptions import ConditionFailed, Refused
+from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from dynamo.exceptions import Refused
 from dynamo.transaction import Transaction
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
@@ -34,6 +35,7 @@ _CLEAN: dict[str, Callable[[str], str | None]] = {
 }
 
 
+@sensitive_variables()
 def register(
     *,
     username: str,
@@ -43,13 +45,15 @@ def register(
     full_name: str = "",
     phone_number: str = "",
     is_staff: bool = False,
+    email_confirmed: bool = False,
     request_id: str | None = None,
 ) -> User:
     """Make an account and the guards of its unique values, in one transaction.
 
     With neither `password` nor `password_hash` no password signs in. `request_id` names this
     registration (drawn when none is given): asked for again with the same id and contents, by
-    whomever and whenever, it answers with the account that it made.
+    whomever and whenever, it answers with the account that it made. `email_confirmed` says that the
+    address is known to be its owner's.
 
     Costs 1 request and 6 write units.
 
@@ -65,8 +69,10 @@ def register(
         password=make_password(password) if password_hash is None else password_hash,
         is_staff=is_staff,
         date_joined=datetime.now(UTC),
+        email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
+        confirmation_id=new_confirmation_id(),
         version=1,
-        **_cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
+        **cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
     )
     write = Transaction()
     write.put(user, User.pk.does_not_exist(), otherwise=RequestIdUsed(request_id))
@@ -120,20 +126,21 @@ def change_username(user: User, username: str) -> None:
         UsernameTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    _change(user, _cleaned(username=username))
+    change(user, cleaned(username=username))
 
 
 def change_email(user: User, email: str) -> None:
     """Give `user` another address and free the old one, in one transaction.
 
-    Costs as `change_username`. The new address is not confirmed.
+    Costs as `change_username`. The new address is not confirmed. A change that waits for its
+    link is dropped, and its reservation with it.
 
     Raises:
         ValidationError: no e-mail address.
         EmailTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    _change(user, _cleaned(email=email))
+    change(user, cleaned(email=email) | NO_PENDING_CHANGE)
 
 
 def edit_profile(user: User, **texts: str) -> None:
@@ -147,9 +154,10 @@ def edit_profile(user: User, **texts: str) -> None:
         ValueTaken: another account holds a value that was declared unique.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    _change(user, _cleaned(**texts))
+    change(user, cleaned(**texts))
 
 
+@sensitive_variables()
 def change_password(user: User, password: str) -> None:
     """Give `user` another password, which ends the account's other sessions.
 
@@ -158,7 +166,7 @@ def change_password(user: User, password: str) -> None:
     Raises:
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    _change(user, {"password": make_password(password)})
+    change(user, {"password": make_password(password)})
 
 
 def deactivate(user: User) -> None:
@@ -166,18 +174,19 @@ def deactivate(user: User) -> None:
 
     Costs 1 request and 1 write unit, nothing where it is so already. Raises StaleUser.
     """
-    _change(user, {"is_active": False})
+    change(user, {"is_active": False})
 
 
 def activate(user: User) -> None:
     """Let the account sign in again. Costs and raises as `deactivate`."""
-    _change(user, {"is_active": True})
+    change(user, {"is_active": True})
 
 
 def delete(user: User) -> None:
     """Delete `user` and free its unique values, in one transaction.
 
-    An account that is gone already is a success. Costs 1 request and 6 write units.
+    An account that is gone already is a success. Costs 1 request and 6 write units; 2 units more
+    where a change of address waits for its link.
 
     Raises:
         StaleUser: the account changed since `user` was read.
@@ -192,18 +201,7 @@ def delete(user: User) -> None:
         refusal = write.refusal_of(user)
         if refusal is None or refusal.stored is not None:
             raise
-
-
-def record_login(user: User) -> None:
-    """Note the time of a sign-in. Costs 1 request and 1 write unit.
-
-    Raises:
-        StaleUser: the account was deleted meanwhile.
-    """
-    try:
-        user.update([User.last_login.set(datetime.now(UTC))], User.pk.exists())
-    except ConditionFailed as error:
-        raise StaleUser(user.pk, deleted=True) from error
+    user.sessions = None
 
 
 def find_user(who: str) -> User:
@@ -218,21 +216,29 @@ def find_user(who: str) -> User:
         raise UnknownUser(who) from None
 
 
-def _cleaned(**texts: str) -> dict[str, Any]:
+def cleaned(**texts: str) -> dict[str, Any]:
+    """The values by attribute name as they are stored. Raises ValidationError."""
     return {name: _CLEAN[name](text) for name, text in texts.items()}
 
 
-def _change(user: User, values: dict[str, Any]) -> None:
-    """Give `user` the attributes `values`, and let its guards follow those that are unique."""
+def change(user: User, values: dict[str, Any], *, asked: dict[str, Any] | None = None) -> None:
+    """Give `user` the attributes `values`, and let its guards follow those that are unique.
+
+    Where others changed the account meanwhile it is a success all the same if the stored one has
+    `asked`: those of `values`, all by default, that whoever asked cares for.
+
+    Raises:
+        StaleUser: the account changed, or was deleted, since `user` was read, and has not `asked`.
+        UsernameTaken, EmailTaken, ValueTaken: another account has the value, or a claim to it.
+    """
     if user.has(values):
         return
-    if values.get("email") and User.unique.moves(user, {"email": values["email"]}):
-        values = {**values, "email_confirmed_at": None}
-    if not User.unique.moves(user, values):
+    if not User.unique.touches(user, values):
         user.store(values)
         return
+    written = user.raised(_of_new_address(user, values) | values)
     write = Transaction()
-    changes = User.set_or_remove(user.raised(values))
+    changes = User.set_or_remove(written)
     write.update(user, changes, user.unchanged(), otherwise=StaleUser(user.pk))
     User.unique.move(write, user, values, taken)
     try:
@@ -241,6 +247,13 @@ def _change(user: User, values: dict[str, Any]) -> None:
         refusal = write.refusal_of(user)
         if refusal is None:
             raise
-        user.adopt_if_so(refusal.stored, values, error)
+        user.adopt_if_so(refusal.stored, asked or values, error)
     else:
-        user.assign(user.raised(values))
+        user.assign(written)
+
+
+def _of_new_address(user: User, values: dict[str, Any]) -> dict[str, Any]:
+    """What changes with the address: it is not confirmed, and links to the old one are void."""
+    if "email" not in User.unique.moves(user, values):
+        return {}
+    return {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}

@@ -1,18 +1,77 @@
 """The account's pages, by Django's names where Django has one."""
 
-from django.contrib.auth.views import LogoutView, PasswordChangeDoneView
+from django.contrib.auth.views import (
+    LogoutView,
+    PasswordChangeDoneView,
+    PasswordResetCompleteView,
+    PasswordResetDoneView,
+)
 from django.urls import path
+from django.views.generic import TemplateView
 
-from accounts import views
+from accounts.views.changes import (
+    AccountDeleteView,
+    EmailChangeView,
+    PasswordChangeView,
+    UsernameChangeView,
+)
+from accounts.views.confirmation import (
+    ConfirmationSendView,
+    EmailConfirmView,
+    SignUpConfirmView,
+)
+from accounts.views.emailchange import EmailChangeCancelView, EmailChangeConfirmView
+from accounts.views.export import AccountExportView
+from accounts.views.profile import ProfileView
+from accounts.views.reauthentication import ReauthenticateView
+from accounts.views.recovery import (
+    PasswordResetConfirmView,
+    PasswordResetView,
+    UsernameReminderView,
+)
+from accounts.views.sessions import SessionEndView, SessionsEndOthersView, SessionsView
+from accounts.views.signin import SignInView
+from accounts.views.signup import SignUpView
+
+_page = TemplateView.as_view
 
 urlpatterns = [
-    path("signup/", views.SignUpView.as_view(), name="signup"),
-    path("login/", views.SignInView.as_view(), name="login"),
+    path("signup/", SignUpView.as_view(), name="signup"),
+    path("signup/sent/", _page(template_name="accounts/signup_sent.html"), name="signup_sent"),
+    path("signup/confirm/<str:token>/", SignUpConfirmView.as_view(), name="signup_confirm"),
+    path("login/", SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("profile/", views.ProfileView.as_view(), name="profile"),
-    path("username/", views.UsernameChangeView.as_view(), name="username_change"),
-    path("email/", views.EmailChangeView.as_view(), name="email_change"),
-    path("password_change/", views.PasswordChangeView.as_view(), name="password_change"),
+    path("profile/", ProfileView.as_view(), name="profile"),
+    path("username/", UsernameChangeView.as_view(), name="username_change"),
+    path("email/", EmailChangeView.as_view(), name="email_change"),
+    path("email/cancel/", EmailChangeCancelView.as_view(), name="email_change_cancel"),
+    path(
+        "email/confirm/<str:token>/",
+        EmailChangeConfirmView.as_view(),
+        name="email_change_confirm",
+    ),
+    path("confirm/send/", ConfirmationSendView.as_view(), name="email_confirm_send"),
+    path("confirm/<str:token>/", EmailConfirmView.as_view(), name="email_confirm"),
+    path("password_change/", PasswordChangeView.as_view(), name="password_change"),
     path("password_change/done/", PasswordChangeDoneView.as_view(), name="password_change_done"),
-    path("delete/", views.AccountDeleteView.as_view(), name="account_delete"),
+    path("password_reset/", PasswordResetView.as_view(), name="password_reset"),
+    path("password_reset/done/", PasswordResetDoneView.as_view(), name="password_reset_done"),
+    path(
+        "reset/<uidb64>/<token>/",
+        PasswordResetConfirmView.as_view(),
+        name="password_reset_confirm",
+    ),
+    path("reset/done/", PasswordResetCompleteView.as_view(), name="password_reset_complete"),
+    path("username_reminder/", UsernameReminderView.as_view(), name="username_reminder"),
+    path(
+        "username_reminder/done/",
+        _page(template_name="accounts/username_reminder_done.html"),
+        name="username_reminder_done",
+    ),
+    path("sessions/", SessionsView.as_view(), name="account_sessions"),
+    path("sessions/end/", SessionEndView.as_view(), name="session_end"),
+    path("sessions/end_others/", SessionsEndOthersView.as_view(), name="sessions_end_others"),
+    path("reauthenticate/", ReauthenticateView.as_view(), name="reauthenticate"),
+    path("export/", AccountExportView.as_view(), name="account_export"),
+    path("delete/", AccountDeleteView.as_view(), name="account_delete"),
 ]

@@ -26,6 +26,8 @@ TEXT_MAX_LENGTH = 150
 ADDRESS_MAX_LENGTH = 500
 VAT_ID_MAX_LENGTH = 32
 PHONE_MAX_LENGTH = 40
+#: Of what is typed: longer ones are refused before they are hashed.
+PASSWORD_MAX_LENGTH = 1024
 
 # Django's UnicodeUsernameValidator without "@": with one, a name could be an address.
 _USERNAME = re.compile(r"[\w.+-]+")
@@ -104,6 +106,21 @@ def _comparable_domain(domain: str) -> str:
     if domain.isascii() and "xn--" not in lowered:
         return lowered
     return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
+
+
+def deliverable_email(address: str) -> str:
+    """`address` as it is given to a mail server: the domain as it is compared, so in ASCII.
+
+    Left to Python, which follows the IDNA of 2003, `straße.example` would become another domain,
+    and its mails another owner's.
+
+    Raises:
+        ValueError: no mail can go there: programs on the way read its local part in several ways.
+    """
+    local, _at, domain = address.rpartition("@")
+    if not local.isascii() or "=?" in local:
+        raise ValueError("The local part is not plain ASCII.")
+    return f"{local}@{_comparable_domain(domain)}"
 
 
 def clean_text(text: str, limit: int = TEXT_MAX_LENGTH) -> str | None:

@@ -4,7 +4,7 @@ Works for any model that declares `UniqueAttributes`, while the site is used, in
 
 1. Claims. One scan. A user claims the guards of its values, a guard claims the owner that it
    names. Sorted by the guard's key, a sound guard is two claims that name one user. Nothing is
-   looked up for it.
+   looked up for it. So with reservations, which are claimed by their ids as well.
 2. Confirmation. A scan is not isolated from transactions, so all else is only suspect. What is
    stored now under the guard's key and those of its claimants, read at one instant, tells
    (`dynamo.guardstate`).
@@ -24,7 +24,9 @@ from operator import itemgetter
 from typing import Any
 
 from dynamo import scan
+from dynamo.guards import Guard
 from dynamo.guardstate import (
+    GUARD_ATTRIBUTES,
     KINDS,
     ChangedMeanwhile,
     Finding,
@@ -32,11 +34,14 @@ from dynamo.guardstate import (
     Snapshot,
     is_user_key,
     key_carried,
+    noted_names,
+    reservation_noted,
+    reservation_of,
     stored_names,
 )
 from dynamo.models import Item
 from dynamo.spool import RUN_LENGTH, Spool
-from dynamo.unique import SEPARATOR, Guard, UniqueAttributes
+from dynamo.unique import SEPARATOR, UniqueAttributes
 
 #: How often a guard's repair is tried; each refusal means that another changed it just then.
 MEND_ATTEMPTS = 2
@@ -44,8 +49,9 @@ MEND_ATTEMPTS = 2
 Progress = Callable[[str, int], None]
 """Told what is being done, and how many more of it are done."""
 
-# In sorted order, so that a guard's own claim is read before those of users.
-_BY_GUARD, _BY_USER = "guard", "user"
+# In sorted order, so that a guard's own claim is read before those of users, and last those of
+# users who once reserved the value, and of whom alone nothing can be wrong.
+_BY_GUARD, _BY_RESERVATION, _BY_USER, _BY_WAITING = "guard", "reservation", "user", "waiting"
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ class _Check:
         guards = self.unique.guard_model
         for table in sorted({users.table(), guards.table()}):
             [key_name] = (users if table == users.table() else guards).key_attribute_names()
-            attributes = dict.fromkeys([key_name, Guard.owner.attr_name, *self.names])
+            attributes = dict.fromkeys([key_name, *GUARD_ATTRIBUTES, *self.names, *self._noted()])
             for page in scan.pages(
                 table,
                 attributes,
@@ -188,10 +194,22 @@ class _Check:
                         if table == users.table():
                             self._claim_by_user(key, item, claims, report)
                     elif key.partition(SEPARATOR)[0] in self.names and table == guards.table():
-                        owner = item.get(Guard.owner.attr_name, {}).get("S", "")
-                        claims.add(key, _BY_GUARD, owner)
+                        self._claim_by_guard(key, item, claims)
                         report.guards += 1
                 self.progress("Items read", len(page))
+
+    def _noted(self) -> Iterator[str]:
+        """The attributes, as stored, in which users note reservations."""
+        for name in self.names.values():
+            yield from noted_names(self.unique, name) or ()
+
+    def _claim_by_guard(self, key: str, item: Item, claims: Spool) -> None:
+        owner = str(item.get(Guard.owner.attr_name, {}).get("S", ""))
+        reservation = reservation_of(item)
+        if reservation is None:
+            claims.add(key, _BY_GUARD, owner)
+        else:
+            claims.add(key, _BY_RESERVATION, owner, reservation)
 
     def _claim_by_user(self, pk: str, item: Item, claims: Spool, report: Report) -> None:
         report.users += 1
@@ -204,6 +222,8 @@ class _Check:
             else:
                 if key is not None:
                     claims.add(key, _BY_USER, pk)
+            if noted := reservation_noted(self.unique, name, item):
+                claims.add(noted[0], _BY_WAITING, pk, noted[1])
         if unusable is not None:
             report.note_unusable(pk, unusable)
 
@@ -226,7 +246,8 @@ class _Check:
             yield _Suspect(key, _users_of(first))
             anchor = first[-1][2]
             while more := list(islice(claims_of_key, self.sizes.users_together)):
-                yield _Suspect(key, [pk for pk in _users_of(more) if pk != anchor], anchor)
+                if rivals := [pk for pk in _users_of(more) if pk != anchor]:
+                    yield _Suspect(key, rivals, anchor)
 
     def _settled(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
         """What is wrong, each with whether it was repaired; nothing if it was a passing sight."""
@@ -260,8 +281,15 @@ class _Check:
 
 def _agree(claims: list[list[str]]) -> bool:
     """Whether a guard and one user name each other, and nobody else has to do with it."""
-    return [claim[1] for claim in claims] == [_BY_GUARD, _BY_USER] and claims[0][2] == claims[1][2]
+    waiting = [names for _key, by, *names in claims if by == _BY_WAITING]
+    others = [(by, names) for _key, by, *names in claims if by != _BY_WAITING]
+    kinds = [by for by, _names in others]
+    if kinds == [_BY_RESERVATION]:
+        return others[0][1] in waiting
+    return not kinds or (kinds == [_BY_GUARD, _BY_USER] and others[0][1] == others[1][1])
 
 
 def _users_of(claims: list[list[str]]) -> list[str]:
-    return list(dict.fromkeys(pk for _key, _by, pk in claims if is_user_key(pk)))
+    """Whom a guard names, and who carries its value."""
+    pks = (pk for _key, by, pk, *_id in claims if by != _BY_WAITING)
+    return list(dict.fromkeys(pk for pk in pks if is_user_key(pk)))

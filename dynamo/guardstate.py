@@ -15,19 +15,30 @@ from typing import Any, Literal, get_args
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
+from dynamo import guards
 from dynamo.exceptions import Refused
+from dynamo.guards import Guard
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transaction import Transaction, read_together
-from dynamo.unique import SEPARATOR, Guard, UniqueAttributes
+from dynamo.unique import SEPARATOR, UniqueAttributes
 
 Kind = Literal["missing", "orphaned", "foreign"]
 """What can be wrong with a guard.
 
-missing: a user carries the value, and there is no guard. orphaned: there is a guard, and nobody
-carries the value. foreign: a user carries the value, and the guard belongs to another.
+missing: a user carries the value, and there is no guard; or it is the user's, but only reserved.
+orphaned: there is a guard, and nobody carries the value; or a reservation that serves nobody.
+foreign: a user carries the value, and the guard belongs to another.
+
+A user who notes a reservation that is gone, or another's, is none of them: it lapsed, and the note
+goes with the user's next change. What it was for simply cannot be had any more.
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: What a guard consists of beside its key, as stored.
+GUARD_ATTRIBUTES = tuple(
+    str(each.attr_name) for each in (Guard.owner, Guard.reservation, Guard.expires)
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,38 @@ def key_carried(unique: UniqueAttributes[Any], name: str, user: Item) -> str | N
     return unique.key(name, value) if value else None
 
 
+def reservation_of(guard: Item) -> str | None:
+    """The id of a guard that is only reserved, empty where it has none; None for a real guard."""
+    if not {Guard.reservation.attr_name, Guard.expires.attr_name} & guard.keys():
+        return None
+    return str(guard.get(Guard.reservation.attr_name, {}).get("S", ""))
+
+
+def noted_names(unique: UniqueAttributes[Any], name: str) -> tuple[str, str] | None:
+    """Where items note what is reserved for them of the attribute `name`, as stored; or nowhere.
+
+    First the value, then the reservation.
+    """
+    if name not in unique.pending:
+        return None
+    attributes, pending = unique.model.get_attributes(), unique.pending[name]
+    return str(attributes[pending.value].attr_name), str(attributes[pending.reservation].attr_name)
+
+
+def reservation_noted(
+    unique: UniqueAttributes[Any], name: str, user: Item
+) -> tuple[str, str] | None:
+    """The key and the id of the reservation that `user` notes for the attribute `name`, if any."""
+    names = noted_names(unique, name)
+    if names is None:
+        return None
+    value, reservation = (str(user.get(each, {}).get("S", "")) for each in names)
+    try:
+        return (unique.key(name, value), reservation) if value and reservation else None
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """What is stored at one instant under a guard's key, and under the keys of `users`.
@@ -110,17 +153,36 @@ class Snapshot:
         return str((self.guard or {}).get(Guard.owner.attr_name, {}).get("S", ""))
 
     @property
-    def _is_reserved(self) -> bool:
-        """Whether the guard keeps the value for somebody alive, who need not carry it."""
-        if self.guard is None or self.owner is None:
+    def _reservation(self) -> str | None:
+        return None if self.guard is None else reservation_of(self.guard)
+
+    @property
+    def _serves(self) -> bool:
+        """Whether the guard reserves the value for somebody alive, who need not carry it.
+
+        So it does, lapsed or not, where its owner notes it; where notes are not declared, while
+        it has not lapsed.
+        """
+        user = None if self.owner is None else self.users[self.owner]
+        if self.guard is None or self._reservation is None or user is None:
             return False
-        return Guard.reservation.attr_name in self.guard and self.users[self.owner] is not None
+        name = self._attribute[1]
+        if noted_names(self.unique, name) is None:
+            expires = self.guard.get(Guard.expires.attr_name, {}).get("N")
+            return expires is None or float(expires) > guards.now()
+        return reservation_noted(self.unique, name, user) == (self.key, self._reservation)
 
     @property
     def _attribute(self) -> tuple[str, str]:
         """The attribute that the guard is for: name as stored, name in Python."""
         stored_name = self.key.partition(SEPARATOR)[0]
         return stored_name, stored_names(self.unique)[stored_name]
+
+    @property
+    def _names_that_count(self) -> tuple[str, ...]:
+        """The attributes of a user, as stored, on which it depends what is wrong here."""
+        stored_name, name = self._attribute
+        return stored_name, *(noted_names(self.unique, name) or ())
 
     def _carries(self, user: Item | None) -> bool:
         try:
@@ -138,9 +200,14 @@ class Snapshot:
         """
         carriers = [pk for pk, user in self.users.items() if self._carries(user)]
         if not carriers:
-            if self.guard is None or self._is_reserved:
+            if self.guard is None or self._serves:
                 return []
             return [Finding("orphaned", self._named_owner(), self.key, mendable=True)]
+        if self._reservation is not None and self.owner in carriers:
+            # It would lapse, and is no guard; who has the next best claim is its owner.
+            others = [pk for pk in carriers if pk != self.owner]
+            missing = Finding("missing", self.owner, self.key, mendable=True)
+            return [missing, *(Finding("foreign", pk, self.key, mendable=False) for pk in others)]
         if self.guard is None:
             first, *others = sorted(carriers, key=lambda pk: (self._age(pk, oldest_by), pk))
             missing = Finding("missing", first, self.key, mendable=True)
@@ -168,9 +235,7 @@ class Snapshot:
         changed = ChangedMeanwhile(self.key)
         guard = self.unique.guard(self.key, finding.pk)
         key_name = self.unique.guard_model.key_attribute_names()[0]
-        guard_as_read = _as_read(
-            self.guard, key_name, Guard.owner.attr_name, Guard.reservation.attr_name
-        )
+        guard_as_read = _as_read(self.guard, key_name, *GUARD_ATTRIBUTES)
         try:
             with Transaction() as write:
                 if finding.kind == "orphaned":
@@ -178,7 +243,7 @@ class Snapshot:
                 else:
                     write.put(guard, guard_as_read, otherwise=changed)
                 for pk in self.users.keys() & {finding.pk, self.owner}:
-                    value_as_read = _as_read(self.users[pk], self._attribute[0])
+                    value_as_read = _as_read(self.users[pk], *self._names_that_count)
                     write.check(self.unique.model(pk), value_as_read, otherwise=changed)
         except Refused as error:
             raise changed from error

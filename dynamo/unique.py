@@ -14,17 +14,22 @@ The guards stand in the model's own table, or in a second one: `UniqueAttributes
 Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog.
 The `owner` is ours: it answers look-ups, keeps one item from freeing another's value, and lets an
 operation whose reply was lost recognise its own work.
+
+Values that are only reserved: see `dynamo.guards`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import astuple, dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import UnicodeAttribute
 
+from dynamo.guards import Guard, Pending
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Model
 from dynamo.transaction import Transaction
 
@@ -39,28 +44,34 @@ Taken = Callable[[str, str], Exception]
 SEPARATOR = "#"
 
 
-class Guard(Model):
-    """The base of guard items; each declaration derives one for its table.
+@dataclass(frozen=True)
+class _Note:
+    """A reservation as an item notes it, and the key of its guard."""
 
-    `expires` (epoch seconds) and `reservation` are there while a value is only reserved.
-    """
-
-    pk: UnicodeAttribute
-    owner = UnicodeAttribute()
-    expires = NumberAttribute(null=True)
-    reservation = UnicodeAttribute(null=True)
+    key: str
+    value: str
+    reservation: str
+    expires: int
 
 
 class UniqueAttributes(Generic[M]):
     """The declaration, and all that follows from it: keys, look-ups, and writes of guards.
 
     `normalise` gives, for each attribute's Python name, the function that makes values
-    comparable; `table` names the second table where the guards are to stand in one. The model's
-    primary key is a partition key alone, a string without `#`.
+    comparable; `table` names the second table where the guards are to stand in one; `pending`
+    names, for each attribute whose values are reserved, where it is noted. The model's primary
+    key is a partition key alone, a string without `#`.
     """
 
-    def __init__(self, *, table: str | None = None, **normalise: Normalise) -> None:
+    def __init__(
+        self,
+        *,
+        table: str | None = None,
+        pending: Mapping[str, Pending] | None = None,
+        **normalise: Normalise,
+    ) -> None:
         self._table = table
+        self.pending = pending or {}
         self.normalise = normalise
 
     def __set_name__(self, model: type[M], name: str) -> None:
@@ -125,20 +136,30 @@ class UniqueAttributes(Generic[M]):
         try:
             key = self.key(name, value)
             guard = self.guard_model.get(key)
-            if not guard.owner:
+            if guard.is_reserved or not guard.owner:
                 raise self.model.DoesNotExist
             item: M = self.model.get(guard.owner)
         except (ValueError, self.guard_model.DoesNotExist):
             raise self.model.DoesNotExist from None
-        if guard.reservation or self.keys_of(item).get(name) != key:
+        if self.keys_of(item).get(name) != key:
             raise self.model.DoesNotExist
         return item
+
+    def is_taken(self, name: str, value: str) -> bool:
+        """Whether a new item could not have `value` of the attribute `name`, as it is stored now.
+
+        Only a write decides. Costs 1 request and 1 read unit. Raises as `key` does.
+        """
+        try:
+            return not self.guard_model.get(self.key(name, value)).has_lapsed
+        except self.guard_model.DoesNotExist:
+            return False
 
     def claim(self, write: Transaction, item: M, taken: Taken) -> None:
         """Let `write` put a guard for each value of the new `item`. Raises as `key` does."""
         for name, value in self._values_of(item).items():
             guard = self.guard(self.key(name, value), self.owner_of(item))
-            write.put(guard, self.guard_model.pk.does_not_exist(), otherwise=taken(name, value))
+            write.put(guard, guard.is_free(), otherwise=taken(name, value))
 
     def moves(self, item: M, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         """Which guards move when `item` takes `values`: name to (old key, new key).
@@ -155,28 +176,79 @@ class UniqueAttributes(Generic[M]):
                 moves[name] = (old, new)
         return moves
 
+    def touches(self, item: M, values: Mapping[str, Any]) -> bool:
+        """Whether guards, reserved ones included, must be written when `item` takes `values`."""
+        return bool(self.moves(item, values) or self._note_moves(item, values))
+
     def move(self, write: Transaction, item: M, values: Mapping[str, Any], taken: Taken) -> None:
-        """Let `write` free the guards that `values` replace, and put those of `values`."""
-        guard = self.guard_model
+        """Let `write` free the guards that `values` replace, and put those of `values`.
+
+        Reservations follow their notes alike: where `values` have another note, or none, the old
+        reservation goes, and the new one comes. A reserved value that `item` takes gets a guard
+        that lasts.
+        """
         owner = self.owner_of(item)
+        frees: dict[str, Guard] = {}
+        puts: dict[str, tuple[Guard, Exception]] = {}
         for name, (old, new) in self.moves(item, values).items():
             if old:
-                self._free(write, old, owner)
+                frees[old] = self.guard(old, owner)
             if new:
-                free_or_ours = guard.pk.does_not_exist() | (guard.owner == owner)
-                error = taken(name, values[name])
-                write.put(self.guard(new, owner), free_or_ours, otherwise=error)
+                puts[new] = self.guard(new, owner), taken(name, values[name])
+        kept = set(self.keys_of(item).values()) - frees.keys()
+        for name, (before, after) in self._note_moves(item, values).items():
+            if before:
+                frees.setdefault(before.key, self._reserved(before, owner))
+            # What the item has for good needs no reservation.
+            if after and after.key not in kept:
+                error = taken(name, after.value)
+                puts.setdefault(after.key, (self._reserved(after, owner), error))
+        self._free(write, [guard for key, guard in frees.items() if key not in puts])
+        for guard, error in puts.values():
+            free_or_ours = guard.is_free() | (type(guard).owner == owner)
+            write.put(guard, free_or_ours, otherwise=error)
 
     def free(self, write: Transaction, item: M) -> None:
-        """Let `write` delete every guard of `item`."""
-        for key in self.keys_of(item).values():
-            self._free(write, key, self.owner_of(item))
+        """Let `write` delete every guard of `item`, reserved ones included."""
+        owner = self.owner_of(item)
+        reserved = {note.key: self._reserved(note, owner) for note in self._notes(item).values()}
+        guards = {key: self.guard(key, owner) for key in self.keys_of(item).values()}
+        self._free(write, (reserved | guards).values())
 
-    def _free(self, write: Transaction, key: str, owner: str) -> None:
-        # A guard that is another's, or gone, was damaged from outside: `checkguards` tells. It
-        # must not keep its owner from changing or leaving.
-        guard = self.guard_model
-        write.delete_if(self.guard(key, owner), guard.owner == owner)
+    def _free(self, write: Transaction, guards: Iterable[Guard]) -> None:
+        # A reservation that is another's, or gone, lapsed. A guard that is was damaged from
+        # outside: `checkguards` tells. Neither may keep its owner from changing or leaving.
+        for guard in guards:
+            write.delete_if(guard, guard.is_as_written())
+
+    def _reserved(self, note: _Note, owner: str) -> Guard:
+        key, _value, reservation, expires = astuple(note)
+        return self.guard_model(key, owner=owner, reservation=reservation, expires=expires)
+
+    def _note_moves(
+        self, item: M, values: Mapping[str, Any]
+    ) -> dict[str, tuple[_Note | None, _Note | None]]:
+        """Which notes change when `item` takes `values`: attribute to (old note, new note)."""
+        before, after = self._notes(item), self._notes(item, values)
+        moves = {name: (before.get(name), after.get(name)) for name in self.pending}
+        return {name: (old, new) for name, (old, new) in moves.items() if old != new}
+
+    def _notes(self, item: M, values: Mapping[str, Any] = MappingProxyType({})) -> dict[str, _Note]:
+        """The reservations that `item` notes, by attribute; with `values`, those it will."""
+        notes = {}
+        for name, pending in self.pending.items():
+            value, reservation, expires = (
+                values.get(each, getattr(item, each)) for each in astuple(pending)
+            )
+            if not (value and reservation):
+                continue
+            try:
+                notes[name] = _Note(self.key(name, value), value, reservation, expires)
+            except ValueError:
+                # Stored so, it can have no guard; see `keys_of`.
+                if pending.value in values:
+                    raise
+        return notes
 
     def _values_of(self, item: M) -> dict[str, str]:
         values = {name: getattr(item, name) for name in self.normalise}

@@ -9,17 +9,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
+from django.core.exceptions import ValidationError
+from django.core.mail.message import sanitize_address
+from django.core.validators import validate_email
 
 T = TypeVar("T")
 
 _TRUE = {"1", "on", "true", "yes"}
 _FALSE = {"", "0", "off", "false", "no"}
+_LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 
 
 class Environment:
@@ -61,13 +67,24 @@ class Environment:
                 self.complain(name, wrong)
         return values
 
-    def number(self, name: str, *, default: int) -> int:
-        """A positive whole number."""
+    def number(self, name: str, *, default: int, least: int = 1) -> int:
+        """A whole number, positive unless `least` is 0."""
         text = _raw(name, str(default))
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            self.complain(name, "is not a positive whole number")
+        if not (text.isascii() and text.isdigit() and int(text) >= least):
+            self.complain(name, f"is not a {'positive ' if least else ''}whole number")
             return default
         return int(text)
+
+    def limit(self, name: str, *, default: str) -> tuple[int, int] | None:
+        """How often in how many seconds (`10/15m`; s, m, h, d); None for off."""
+        text = _raw(name, default).lower()
+        if text == "off":
+            return None
+        if not (limit := _LIMIT.fullmatch(text)):
+            self.complain(name, "is neither off nor a limit such as 10/15m")
+            return None
+        times, count, unit = limit.groups()
+        return int(times), int(count) * _UNIT_SECONDS[unit]
 
     def email(self, name: str, *, default: str) -> dict[str, Any]:
         """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
@@ -121,6 +138,17 @@ def is_origin(value: str) -> str:
     except ValueError:
         whole = False
     return "" if whole else f"has no origin such as https://www.example.com in {value!r}"
+
+
+def is_address(value: str) -> str:
+    """What is wrong with the address that mails come from, which may have a name before it."""
+    try:
+        validate_email(parseaddr(value)[1])
+        # As each mail will; one that cannot be sent is only logged.
+        sanitize_address(value, "utf-8")
+    except (ValidationError, ValueError):
+        return f"is no e-mail address: {value!r}"
+    return ""
 
 
 def is_region(value: str) -> str:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
+
+
+class HeadersMiddleware(MiddlewareMixin):
+    """Gives every answer the headers `ANSWER_HEADERS`, where it has not said something else.
+
+    Django's own middlewares miss some of them: probes, and requests for a host that is not ours,
+    which are answered before they are reached.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """`response` with them."""
+        for name, value in settings.ANSWER_HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
 
 
 class FormEncodingMiddleware(MiddlewareMixin):

@@ -9,8 +9,11 @@ import botocore.session
 import phonenumbers
 from botocore.exceptions import BotoCoreError
 
+from accounts.limits import DEFAULTS as LIMITS
+from project import headers
 from project.environment import (
     Environment,
+    is_address,
     is_host,
     is_origin,
     is_region,
@@ -34,6 +37,11 @@ def _is_phone_region(value: str) -> str:
     return "" if known else f"is no region such as GB or JP: {value!r}"
 
 
+def _is_email_change(value: str) -> str:
+    known = value in {"immediate", "confirm"}
+    return "" if known else f"is neither immediate nor confirm: {value!r}"
+
+
 DEBUG = env.flag("DJANGO_DEBUG")
 PRODUCTION = not DEBUG
 
@@ -48,7 +56,10 @@ CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
 DYNAMODB_TABLE_PREFIX = env.text("DYNAMODB_TABLE_PREFIX", check=_is_prefix)
 # Connections that the process keeps open: at least as many as the server has threads.
 DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
-# A page gives up this long after it began; the last attempt then has its time-out on top.
+# A shorter way for operations on items than botocore's (`dynamo.lean`); off: all by botocore.
+DYNAMODB_LEAN = env.flag("DYNAMODB_LEAN", default=True)
+# A page gives up this long after it began; the last attempt then has its time-out on top. The time
+# that its mails take does not count.
 DYNAMODB_PAGE_SECONDS = 5.5
 
 
@@ -94,8 +105,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "project.middleware.HeadersMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
+    "accounts.toomany.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.FormEncodingMiddleware",
@@ -103,7 +118,7 @@ MIDDLEWARE = [
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -133,6 +148,8 @@ DATABASES: dict[str, dict[str, str]] = {}
 
 CACHES = {"default": {"BACKEND": "dynamo.cache.DynamoCache"}}
 SESSION_ENGINE = "dynamo.sessions"
+# Unless one asks to be remembered: then it lasts SESSION_COOKIE_AGE, as every session at the most.
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
@@ -151,13 +168,29 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.views.failures.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "profile"
 LOGOUT_REDIRECT_URL = "home"
 
 # The region whose numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region)
+
+# Keeps accounts whose address is not confirmed from issuing invoices.
+ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
+# Tells nobody who fills in a form whether an address is known: see accounts.heldsignups.
+ACCOUNTS_PREVENT_ENUMERATION = env.flag("ACCOUNTS_PREVENT_ENUMERATION")
+# When a change of address is made: `immediate`ly, or once a link to the new one is followed.
+ACCOUNTS_EMAIL_CHANGE = env.text("ACCOUNTS_EMAIL_CHANGE", check=_is_email_change) or "immediate"
+# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.
+ACCOUNTS_LIMITS = {
+    name: env.limit(f"ACCOUNTS_LIMIT_{name.upper()}", default=default)
+    for name, default in LIMITS.items()
+}
+# How many proxies of ours stand before the site and write X-Forwarded-For; 0: none is believed.
+ACCOUNTS_TRUSTED_HOPS = env.number("ACCOUNTS_TRUSTED_HOPS", default=0, least=0)
+# How long the links that Django itself signs are good, as are our own.
+PASSWORD_RESET_TIMEOUT = 3 * 24 * 60 * 60
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
@@ -178,34 +211,72 @@ STORAGES = {
 # Under development files are found where they lie, and changes are seen.
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 vars().update(
     env.email("EMAIL_URL", default="smtp://localhost:25" if PRODUCTION else "consolemail://")
 )
 
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.text("DJANGO_FROM_EMAIL", check=is_address) or "webmaster@localhost"
+
 # Bodies: forms here are small; a larger one is answered with 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
+# An invoice of `sequences.forms.SHOWN_LINES` has 970; files are taken nowhere.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+DATA_UPLOAD_MAX_NUMBER_FILES = 0
+
+# No script reads a cookie. Not "Strict": who follows a link from a mail would have no session.
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
+CONTENT_SECURITY_POLICY = headers.CONTENT
+PERMISSIONS_POLICY = headers.PERMISSIONS
+ANSWER_HEADERS: dict[str, str] = headers.ANSWER
+X_FRAME_OPTIONS = ANSWER_HEADERS["X-Frame-Options"]
+SECURE_REFERRER_POLICY = ANSWER_HEADERS["Referrer-Policy"]
+SECURE_CROSS_ORIGIN_OPENER_POLICY = ANSWER_HEADERS["Cross-Origin-Opener-Policy"]
 
 if PRODUCTION:
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
-    SESSION_COOKIE_SECURE = True
-    CSRF_COOKIE_SECURE = True
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
+    # Browsers take these names only over TLS, for all paths, and from this very host.
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
     # Only behind a proxy that always sets or strips the header may it be believed.
     if env.flag("DJANGO_BEHIND_TLS_PROXY"):
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
+DEFAULT_EXCEPTION_REPORTER = "project.reports.CrashReporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "project.reports.ReporterFilter"
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    # No line of this handler holds a secret, at any level: see project.logs.
+    "filters": {"talkative": {"()": "project.logs.TalkativeFilter"}},
+    "formatters": {
+        "plain": {
+            "()": "project.logs.HidingFormatter",
+            "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "filters": ["talkative"],
+            "formatter": "plain",
+        }
+    },
     "root": {"handlers": ["console"], "level": "INFO"},
-    # At DEBUG these print whole requests: password hashes and session keys too.
+    # Named here, these lose the handlers that Django gave them: all lines go to the one above.
     "loggers": {
-        name: {"level": "WARNING"} for name in ("botocore", "boto3", "pynamodb", "urllib3")
+        "django": {"level": "INFO"},
+        "django.server": {"level": "INFO", "propagate": True},
+        # What the filter would drop is not even put together.
+        **{name: {"level": "WARNING"} for name in ("boto3", "botocore", "pynamodb", "urllib3")},
     },
 }
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from accounts.views import HomeView
+from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
 
 urlpatterns = [

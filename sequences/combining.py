@@ -141,9 +141,6 @@ class Combiner(Generic[Key, Ask, Answer]):
         """Wait to be served; true where instead it is the caller's turn to send."""
         while True:
             in_time = caller.sleep_until_woken()
-            if caller.served:
-                # It was so before it was woken: no need to queue for the lock with all the others.
-                return False
             with self._lock:
                 if caller.served:
                     return False

@@ -266,5 +266,6 @@ class ListForm(forms.Form):
     customer = forms.CharField(
         label=_("Customer"),
         required=False,
+        max_length=rules.NAME_MAX_LENGTH,
         widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
     )

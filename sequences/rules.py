@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Context, Decimal
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
@@ -156,6 +157,19 @@ def seller_of(user: Any) -> Party:
         address=user.business_address or "",
         vat_id=user.vat_id or "",
     )
+
+
+def must_confirm(user: Any) -> bool:
+    """Whether the site demands a confirmed address, and the account has none."""
+    return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
+
+
+def check_may_issue(user: Any) -> None:
+    """Refuse an account without a confirmed address, where the site demands one."""
+    if must_confirm(user):
+        raise ValidationError(
+            _("Confirm your e-mail address first: your profile sends you the link."), "unconfirmed"
+        )
 
 
 def check_seller(seller: Party) -> None:

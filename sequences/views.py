@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from babel.numbers import get_currency_precision
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -57,7 +59,7 @@ from sequences.issuing import issue
 from sequences.money import currency_choices
 from sequences.pdf import render
 from sequences.records import all_invoices, find_invoice, list_invoices, void
-from sequences.rules import MAX_LINES, seller_of
+from sequences.rules import MAX_LINES, check_may_issue, must_confirm, seller_of
 
 #: Of most currencies.
 USUAL_DECIMALS = 2
@@ -139,15 +141,15 @@ class InvoicePdfView(OwnInvoicesMixin, View):
         return get_conditional_response(request, etag=etag, response=response)
 
 
-class YearDownloadView(OwnInvoicesMixin, View):
+class YearDownloadView(OwnInvoicesMixin, View, ABC):
     """All invoices of a year as one file, oldest first, made while it is sent."""
 
     content_type = ""
     ending = ""
 
+    @abstractmethod
     def file(self, invoices: Iterable[Invoice]) -> Iterator[bytes]:
         """The file's pieces."""
-        raise NotImplementedError
 
     def get(self, request: HttpRequest, year: int) -> StreamingHttpResponse:
         """The file; 404 where the year has no invoice."""
@@ -231,13 +233,20 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         return {**super().get_form_kwargs(), "seller": seller_of(self.request.user)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What the script counts in: the decimals of those currencies that have not two."""
+        """What the script counts in: the decimals of those currencies that have not two.
+
+        And whether the address must be confirmed first.
+        """
         decimals = {code: get_currency_precision(code) for code, _name in currency_choices()}
         unusual = {code: count for code, count in decimals.items() if count != USUAL_DECIMALS}
-        return super().get_context_data(decimals=json.dumps(unusual), **kwargs)
+        return super().get_context_data(
+            decimals=json.dumps(unusual), must_confirm=must_confirm(self.request.user), **kwargs
+        )
 
     def form_valid(self, form: InvoiceForm) -> HttpResponse:
         """Issue it; the same form sent again leads to the same invoice."""
+        if must_confirm(self.request.user):
+            return self.form_invalid(form)
         try:
             invoice = issue(
                 form.draft(),
@@ -269,6 +278,10 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         """Show the form again; with a request id that is still good."""
         if "request_id" in form.errors:
             form.renew_request_id()
+        try:
+            check_may_issue(self.request.user)
+        except ValidationError as error:
+            form.add_error(None, error)
         return super().form_invalid(form)
 
 

@@ -22,7 +22,8 @@ class Command(DynamoCommand):
 
     help = (
         "Check that every account has a guard for each unique value, and every guard its account. "
-        "missing: an account without its guard; orphaned: a guard of a value that nobody has; "
+        "missing: an account without its guard; orphaned: a guard of a value that nobody has, or "
+        "has reserved; "
         "foreign: an account whose value another's guard keeps."
     )
 

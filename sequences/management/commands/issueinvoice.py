@@ -16,8 +16,9 @@ from sequences import rules
 from sequences.amounts import Line
 from sequences.invoices import Draft, Party
 from sequences.issuing import issue
+from sequences.jsonform import as_json
 from sequences.management.invoicing import InvoiceCommand, find_user, said_plainly
-from sequences.management.output import as_json, as_row
+from sequences.management.output import as_row
 
 
 class Command(InvoiceCommand):
@@ -57,6 +58,7 @@ class Command(InvoiceCommand):
         user = find_user(options["user"])
         seller = rules.seller_of(user)
         with said_plainly():
+            rules.check_may_issue(user)
             rules.check_seller(seller)
         try:
             invoice = issue(draft, account=user.pk, seller=seller, request_id=request_id)

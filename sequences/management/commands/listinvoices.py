@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.arguments import positive
+from sequences.jsonform import as_json
 from sequences.management.invoicing import InvoiceCommand, find_account
-from sequences.management.output import as_json, as_row
+from sequences.management.output import as_row
 from sequences.records import all_invoices
 from sequences.years import years_of
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from sequences.jsonform import as_full_json
 from sequences.management.invoicing import InvoiceCommand, find_account
-from sequences.management.output import as_full_json, as_lines
+from sequences.management.output import as_lines
 from sequences.records import find_invoice
 
 

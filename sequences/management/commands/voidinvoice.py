@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from sequences import rules
+from sequences.jsonform import as_json
 from sequences.management.invoicing import InvoiceCommand, find_account, said_plainly
-from sequences.management.output import as_json, as_row
+from sequences.management.output import as_row
 from sequences.records import void
 
 

@@ -1,0 +1,122 @@
+"""What is limited: passwords that are tried, sign-ups, and mails that anybody can ask for.
+
+A slot is taken before the password is checked or anything is written, so of attempts made at once
+no more than the limit get through. The client's slot comes first: who has used up his own must not
+use up those of others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from accounts.clientaddress import counted_client
+from accounts.limits import Slot, limit
+from accounts.models import User
+from accounts.values import comparable_email, comparable_username
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """An attempt to sign in that may be made now."""
+
+    account: str
+    of_client: Slot | None
+
+    def succeeded(self) -> None:
+        """The password was right. Costs 2 requests.
+
+        The account's failures are forgotten. The client gets only this slot back: the owner of one
+        account could else go on guessing at others for ever.
+        """
+        limit("sign_in").clear(self.account)
+        limit("sign_in_client").give_back(self.of_client)
+
+
+def begin_sign_in(who: str, user: User | None, request: HttpRequest | None) -> SignIn:
+    """Let somebody try a password for `who`, who is `user`, or nobody (counted all the same).
+
+    An account has one count, whatever it is called by. Without `request` no client is counted.
+    Costs 2 requests, and 1 more for each of the two windows that has begun already.
+
+    Raises:
+        TooManyAttempts: too many failed for the account, or from the client's address.
+    """
+    client = limit("sign_in_client").take(counted_client(request)) if request else None
+    account = _account(user) if user else f"name.{_comparable(who)}"
+    limit("sign_in").take(account)
+    return SignIn(account, client)
+
+
+def is_password(user: User, password: str) -> bool:
+    """Whether this is the password of `user`, who is signed in; a failure counts as at sign-in.
+
+    Costs 2 requests, 1 more where others failed before, and those of `User.check_password`.
+
+    Raises:
+        TooManyAttempts: too many failed for the account; even the right one is refused then.
+    """
+    limit("sign_in").take(_account(user))
+    if not user.check_password(password):
+        return False
+    forget(user)
+    return True
+
+
+def forget(user: User) -> None:
+    """Forget the failed sign-ins of `user`, who has shown to own the account. Costs 1 request."""
+    limit("sign_in").clear(_account(user))
+
+
+@dataclass(frozen=True)
+class SignUp:
+    """A sign-up that may be made now."""
+
+    mail: Slot | None
+
+    def was_refused(self) -> None:
+        """No mail was sent, as where the user name is taken. Costs 1 request."""
+        limit("mail").give_back(self.mail)
+
+
+def begin_sign_up(email: str, request: HttpRequest) -> SignUp:
+    """Let somebody sign up with `email`, which gets a mail. Costs 2 requests, at most 4.
+
+    Raises:
+        TooManyAttempts: too many did from the client's address, or with that one.
+    """
+    limit("sign_up_client").take(counted_client(request))
+    return SignUp(_take_mail("sign_up", email))
+
+
+def begin_mail(kind: str, email: str, request: HttpRequest) -> None:
+    """Let somebody have a mail sent to `email`. Costs 2 requests, at most 4.
+
+    Each `kind` has a count of its own, so that nobody's reminders keep a reset from its owner.
+
+    Raises:
+        TooManyAttempts: too many were asked for from the client's address, or for that one.
+    """
+    limit("mail_client").take(counted_client(request))
+    _take_mail(kind, email)
+
+
+def _take_mail(kind: str, email: str) -> Slot | None:
+    return limit("mail").take(f"{kind}.{_comparable(email)}")
+
+
+def _account(user: User) -> str:
+    return f"account.{user.pk}"
+
+
+def _comparable(who: str) -> str:
+    """The one form of all spellings of a user name or an address."""
+    name = who.strip()
+    if "@" not in name:
+        return comparable_username(name)
+    try:
+        return comparable_email(name)
+    except ValueError:
+        # The domain is none, so that nobody has the address.
+        return name.casefold()

@@ -1,0 +1,76 @@
+"""Whether an address is its owner's: a link that is sent to it, and followed.
+
+The account has a `confirmation_id`, drawn anew with each address. A link names the account and that
+id: it confirms the address that it was sent to or nothing, and confirms it once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.http import HttpRequest
+
+from accounts import links, mails
+from accounts.exceptions import BadLink, StaleUser
+from accounts.models import User, new_confirmation_id
+
+PURPOSE = "confirm"
+
+#: How often a confirmation is tried against others who change the account at that moment.
+ATTEMPTS = 5
+
+
+def send_link(user: User, request: HttpRequest) -> bool:
+    """Send a confirmation link to the address of `user`; whether a mail server took it.
+
+    Costs no request; 1 and 1 write unit for an account that is older than confirmations.
+
+    Raises:
+        StaleUser: such an account changed, or was deleted, since it was read.
+    """
+    if not user.confirmation_id:
+        user.store({"confirmation_id": new_confirmation_id()})
+    token = links.make(PURPOSE, user.pk, str(user.confirmation_id))
+    link = mails.link(request, "email_confirm", token)
+    return mails.send("confirm", user.email, request, link=link, days=links.VALID_DAYS)
+
+
+def confirm(token: str) -> User:
+    """The account whose address the link confirms; confirmed already is a success.
+
+    Costs 2 requests, 1 read and 1 write unit; only the read where it was confirmed before.
+
+    Raises:
+        BadLink: the link is too old, or the account has another address by now, or is deleted.
+        StaleUser: others changed the account each time.
+    """
+    pk, confirmation_id = links.read(PURPOSE, token, 2)
+    for _attempt in range(ATTEMPTS):
+        user = _named(pk, confirmation_id)
+        if user.is_confirmed:
+            return user
+        try:
+            mark_confirmed(user)
+        except StaleUser:
+            continue
+        return user
+    raise StaleUser(pk)
+
+
+def _named(pk: str, confirmation_id: str) -> User:
+    try:
+        user = User.get(pk)
+    except User.DoesNotExist:
+        raise BadLink(PURPOSE) from None
+    if user.confirmation_id != confirmation_id:
+        raise BadLink(PURPOSE)
+    return user
+
+
+def mark_confirmed(user: User) -> None:
+    """Note that the address of `user` is confirmed. Costs 1 request and 1 write unit.
+
+    Raises:
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    user.store({"email_confirmed_at": datetime.now(UTC)})

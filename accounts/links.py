@@ -1,0 +1,41 @@
+"""Links that mails carry: signed by the server, for one purpose, good for three days.
+
+Signing says only that we made the link, and when. What it may do is decided where it is followed,
+by what is stored then: that makes it good for once, and for its account and address alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core import signing
+
+from accounts.exceptions import BadLink
+
+VALID_DAYS = 3
+VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
+
+
+def make(purpose: str, *parts: str) -> str:
+    """The token of a link for `purpose`, which says `parts` to who follows it; readable by all."""
+    return signing.dumps(parts, salt=_salt(purpose))
+
+
+def read(purpose: str, token: str, count: int) -> list[str]:
+    """The `count` parts that the token was made of.
+
+    Raises:
+        BadLink: it is older than three days, was made for another purpose, or not by us.
+    """
+    try:
+        parts: Any = signing.loads(token, salt=_salt(purpose), max_age=VALID_SECONDS)
+    except signing.BadSignature as error:
+        raise BadLink(purpose) from error
+    if not isinstance(parts, list) or len(parts) != count:
+        # As another version of this site made it.
+        raise BadLink(purpose)
+    return parts
+
+
+def _salt(purpose: str) -> str:
+    return f"accounts.links.{purpose}"

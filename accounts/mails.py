@@ -1,0 +1,52 @@
+"""The mails about accounts: subject and text by template, each to one bare address.
+
+They are sent after the write that they tell of, in the request that asked for it. So a mail server
+that is out of reach keeps nobody from what is stored; whoever waits for a link asks for another.
+Names that somebody typed stand in no mail to an address that is not known to be theirs: such mails
+would carry anybody's words to anybody.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from accounts.values import deliverable_email
+from dynamo.deadline import uncounted
+
+#: So that no programs answer, such as those of people who are away (RFC 3834).
+_HEADERS = {"Auto-Submitted": "auto-generated"}
+
+logger = logging.getLogger(__name__)
+
+
+def send(kind: str, to: str, request: HttpRequest, **context: Any) -> bool:
+    """Send the mail `templates/accounts/mail/<kind>.txt`; whether a mail server took it.
+
+    The templates get `context`, and `site`, the host that was asked. Where it cannot be sent, the
+    log says so, without address and text.
+    """
+    context |= {"site": request.get_host()}
+    subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
+    text = render_to_string(f"accounts/mail/{kind}.txt", context)
+    # A subject is one line, whatever its template and its values hold.
+    one_line = " ".join(subject.split())
+    try:
+        message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
+        with uncounted():
+            return message.send() == 1
+    except (OSError, ValueError) as error:
+        # An OSError is all that mail servers and the way to them do, a ValueError an address that
+        # no mail can carry.
+        logger.warning("A mail (%s) was not sent: %s.", kind, type(error).__name__)
+        return False
+
+
+def link(request: HttpRequest, url_name: str, *parts: str) -> str:
+    """The whole address of one of our pages, as mails name it."""
+    return request.build_absolute_uri(reverse(url_name, args=parts))

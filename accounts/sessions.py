@@ -1,0 +1,244 @@
+"""The sessions of an account: who is signed in, where, and the ways in which that ends.
+
+The map `sessions` of the account's item says which of them are alive. Each has a random id of its
+own, which Django's session carries: whoever reads the map can use no session. A page reads the
+account in any case, and so learns at no further cost whether its session was ended, whichever
+process ended it; see `accounts.middleware`.
+
+Every write is one UpdateItem of single entries under a condition that they themselves make false,
+so a write that comes late, or twice, brings nothing back. None raises `version`: no form depends
+on them. A session ends two weeks (`SESSION_COOKIE_AGE`) after its sign-in at the latest.
+
+The map has at most `MOST` entries, and the account's item, usually below 1 KB, is below 16 KB with
+them. What a sign-in and every change of an account cost goes by that size: 1 write unit per KB, so
+2 for a person with three devices, and 8 where there are 20 of the longest names.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from pynamodb.expressions.condition import Condition, size
+from pynamodb.expressions.update import Action
+
+from accounts.exceptions import StaleUser
+from accounts.models import User
+from dynamo.exceptions import ConditionFailed
+from dynamo.retries import pause_seconds
+
+#: A sign-in beyond so many ends the session that was seen longest ago.
+MOST = 20
+
+#: How much of what a browser says of itself is kept.
+BROWSER_MAX_LENGTH = 200
+ADDRESS_MAX_LENGTH = 45  # of an IPv6 address that holds an IPv4 one
+
+#: That a session was seen is written again after so long.
+SEEN_EVERY_SECONDS = 5 * 60
+
+#: How often a sign-in is tried against others of the same account at that moment.
+ATTEMPTS = 10
+
+
+@dataclass(frozen=True)
+class Session:
+    """One sign-in that has not ended. `browser` is what the browser said: anything."""
+
+    id: str
+    browser: str
+    address: str
+    signed_in_at: datetime
+    seen_at: datetime
+    expires_at: datetime
+
+
+def alive(user: User) -> list[Session]:
+    """The sessions of `user` as it was read, the one that was seen last first. No request."""
+    now = datetime.now(UTC)
+    living = [session for session in _all(user) if session.expires_at > now]
+    return sorted(living, key=lambda session: session.seen_at, reverse=True)
+
+
+def find(user: User, session_id: str | None) -> Session | None:
+    """The session of this id, if it is alive as `user` was read. No request."""
+    return next((session for session in alive(user) if session.id == session_id), None)
+
+
+def _all(user: User) -> Iterator[Session]:
+    for session_id, entry in user.sessions_read():
+        yield Session(
+            session_id,
+            str(entry.get("browser", "")),
+            str(entry.get("address", "")),
+            *(_moment(entry, name) for name in ("signedInAt", "seenAt", "expiresAt")),
+        )
+
+
+def _moment(entry: dict[str, Any], name: str) -> datetime:
+    """Where something else was written from outside, it is long ago: the session has lapsed."""
+    seconds = entry.get(name)
+    return datetime.fromtimestamp(seconds if isinstance(seconds, int) else 0, UTC)
+
+
+def begin(user: User, *, browser: str = "", address: str = "", instead_of: str = "") -> str:
+    """Note a sign-in and its time; the id of the new session. `instead_of` is a session it ends.
+
+    Costs 1 request; 1 read and 1 write more for each other sign-in of the account that comes in
+    between. For the units see above.
+
+    Raises:
+        StaleUser: the account was deleted, deactivated or given another password since `user` was
+            read; or others signed in to it each time.
+    """
+    session_id = secrets.token_urlsafe(16)
+    for attempt in range(ATTEMPTS):
+        now = _later_than(user.last_login)
+        entry = _entry(browser, address, now)
+        actions, condition = _beginning(user, session_id, entry, instead_of)
+        actions.append(User.last_login.set(now))
+        earlier = User.last_login.does_not_exist() | (User.last_login < now)
+        try:
+            user.update(actions, condition & earlier & _same_rights(user))
+        except ConditionFailed as error:
+            if _read_again(user, session_id, error):
+                return session_id
+            time.sleep(pause_seconds(attempt))
+        else:
+            return session_id
+    raise StaleUser(user.pk)
+
+
+def _later_than(last: datetime | None) -> datetime:
+    """Now; or just after the sign-in before, which a clock that is ahead has noted."""
+    now = datetime.now(UTC)
+    return now if last is None else max(now, last + timedelta(microseconds=1))
+
+
+def _entry(browser: str, address: str, now: datetime) -> dict[str, Any]:
+    seconds = int(now.timestamp())
+    return {
+        "browser": _plain(browser)[:BROWSER_MAX_LENGTH],
+        "address": _plain(address)[:ADDRESS_MAX_LENGTH],
+        "signedInAt": seconds,
+        "seenAt": seconds,
+        "expiresAt": seconds + settings.SESSION_COOKIE_AGE,
+    }
+
+
+def _plain(text: str) -> str:
+    return "".join(sign for sign in text if sign.isascii() and sign.isprintable())
+
+
+def _beginning(
+    user: User, session_id: str, entry: dict[str, Any], instead_of: str
+) -> tuple[list[Action], Condition]:
+    """What adds `entry` to the map as it was read, and drops what it has no place for."""
+    if user.sessions is None:
+        return [User.sessions.set({session_id: entry})], User.sessions.does_not_exist()
+    dropped = _dropped(user, instead_of)
+    actions: list[Action] = [User.sessions[session_id].set(entry)]
+    condition: Condition = size(User.sessions) < MOST + len(dropped)  # type: ignore[no-untyped-call]  # PynamoDB's
+    for each in dropped:
+        actions.append(User.sessions[each].remove())
+        condition &= User.sessions[each].exists()
+    return actions, condition
+
+
+def _dropped(user: User, instead_of: str) -> list[str]:
+    """The lapsed, the one that is replaced, and of the others those beyond the limit."""
+    kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
+    return [session_id for session_id, _entry in user.sessions_read() if session_id not in kept]
+
+
+def _same_rights(user: User) -> Condition:
+    """The condition that who could sign in when `user` was read still can."""
+    active = (User.is_active == user.is_active) | User.is_active.does_not_exist()
+    same: Condition = (User.password == user.password) & active
+    return same
+
+
+def _read_again(user: User, session_id: str, error: ConditionFailed) -> bool:
+    """Take over the account as it is now; whether the session began (our reply was lost)."""
+    stored = user.stored_now()
+    if stored is None:
+        raise StaleUser(user.pk, deleted=True) from error
+    now = User.from_raw_data(stored)
+    if not user.has({"password": now.password, "is_active": now.is_active}):
+        raise StaleUser(user.pk) from error
+    user.deserialize(stored)
+    return session_id in dict(user.sessions_read())
+
+
+def seen(user: User, session: Session, *, address: str) -> None:
+    """Note that `session` was used just now, and from where; nothing where that was noted lately.
+
+    Costs 1 request and 1 write unit per KB every five minutes. Where the session was ended, or
+    another page was faster, nothing is written.
+    """
+    now = datetime.now(UTC)
+    if (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS:
+        return
+    entry = User.sessions[session.id]
+    seconds = int(now.timestamp())
+    actions = [
+        entry["seenAt"].set(seconds),
+        entry["address"].set(_plain(address)[:ADDRESS_MAX_LENGTH]),
+    ]
+    try:
+        user.update(actions, entry["seenAt"] <= seconds - SEEN_EVERY_SECONDS)
+    except ConditionFailed:
+        return
+
+
+def end(user: User, session_id: str) -> None:
+    """End one session of `user`; one that has ended, or never was, is a success.
+
+    Costs 1 request and 1 write unit per KB, 1 read more where another ended it meanwhile; nothing
+    where it had ended when `user` was read.
+
+    Raises:
+        StaleUser: the session that `user` was read for was itself ended meanwhile.
+    """
+    if session_id not in dict(user.sessions_read()):
+        return
+    ending = User.sessions[session_id]
+    try:
+        user.update([ending.remove()], ending.exists() & user.signed_in())
+    except ConditionFailed as error:
+        _take_over(user, error, ended=session_id)
+
+
+def end_others(user: User) -> None:
+    """End all sessions of `user`, as it was read, but the one that it was read for.
+
+    Costs 1 request and 1 write unit per KB; nothing where there are no others.
+
+    Raises:
+        StaleUser: that one was itself ended meanwhile; the others are as they were.
+    """
+    others = [each for each, _entry in user.sessions_read() if each != user.session_id]
+    if not others:
+        return
+    try:
+        user.update([User.sessions[each].remove() for each in others], user.signed_in())
+    except ConditionFailed as error:
+        _take_over(user, error, ended="")
+
+
+def _take_over(user: User, error: ConditionFailed, *, ended: str) -> None:
+    """After a refusal: what is stored now, unless the session of `user` was ended by another."""
+    stored = user.stored_now()
+    if stored is None:
+        user.sessions = None
+        left = set()
+    else:
+        user.deserialize(stored)
+        left = {each for each, _entry in user.sessions_read()}
+    if user.session_id and user.session_id != ended and user.session_id not in left:
+        raise StaleUser(user.pk, deleted=stored is None) from error

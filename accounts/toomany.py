@@ -1,0 +1,59 @@
+"""The page for who has tried too often, which says when to try again."""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.deprecation import MiddlewareMixin
+from django.utils.log import log_response
+from django.utils.translation import gettext, ngettext
+
+from accounts.exceptions import TooManyAttempts
+
+logger = logging.getLogger(__name__)
+
+
+class TooManyAttemptsMiddleware(MiddlewareMixin):
+    """Answers 429 where a view met a limit."""
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """The page, if that is what the view raised; else None."""
+        return too_many(request, error) if isinstance(error, TooManyAttempts) else None
+
+
+def too_many(request: HttpRequest, error: TooManyAttempts) -> HttpResponse:
+    """The page that says when to try again; the log gets one line, without who and where.
+
+    It is rendered without the request, so that no context processor asks DynamoDB for the user.
+    """
+    context = {
+        "wait": in_words(error.retry_after_seconds),
+        "is_sign_in": error.limit == "sign_in",
+        "is_password": error.limit in {"sign_in", "sign_in_client"},
+    }
+    response = HttpResponse(render_to_string("429.html", context), status=429)
+    response["Retry-After"] = str(error.retry_after_seconds)
+    response["Cache-Control"] = "no-store"
+    # Marked as logged, or Django logs a line of its own, with the path and what it carries.
+    log_response(
+        "Too many attempts (%s).",
+        error.limit,
+        response=response,
+        request=request,
+        logger=logger,
+        level="warning",
+    )
+    return response
+
+
+def in_words(seconds: int) -> str:
+    """A time to wait, rounded up, as in "15 minutes"."""
+    if seconds < 60:
+        return gettext("less than a minute")
+    minutes = -(-seconds // 60)
+    if minutes < 120:
+        return ngettext("%(count)s minute", "%(count)s minutes", minutes) % {"count": minutes}
+    hours = -(-minutes // 60)
+    return ngettext("%(count)s hour", "%(count)s hours", hours) % {"count": hours}

@@ -1,0 +1,54 @@
+"""Home, and the account's own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.http import HttpResponse
+from django.urls import reverse_lazy
+from django.utils.translation import gettext as _
+from django.views.generic import FormView, TemplateView
+
+from accounts import services
+from accounts.exceptions import AccountError
+from accounts.forms import ProfileForm
+from accounts.values import readable_phone_number
+from accounts.views.common import FormPageMixin, show_errors, signed_in
+from dynamo.exceptions import Refused
+
+
+class HomeView(TemplateView):
+    """What this is; or, signed in, one's account at a glance."""
+
+    template_name = "home.html"
+
+
+class ProfileView(LoginRequiredMixin, FormPageMixin, FormView):
+    """Shows the account and edits what it says of its person."""
+
+    template_name = "accounts/profile.html"
+    form_class = ProfileForm
+    success_url = reverse_lazy("profile")
+
+    def get_initial(self) -> dict[str, Any]:
+        """What is stored."""
+        user = signed_in(self.request)
+        return {
+            "full_name": user.full_name,
+            "phone_number": readable_phone_number(user.phone_number),
+            "business_name": user.business_name,
+            "business_address": user.business_address,
+            "vat_id": user.vat_id,
+        }
+
+    def form_valid(self, form: ProfileForm) -> HttpResponse:
+        """Store the changes."""
+        try:
+            services.edit_profile(signed_in(self.request), **form.cleaned_data)
+        except (AccountError, Refused) as error:
+            show_errors(form, error)
+            return self.form_invalid(form)
+        messages.success(self.request, _("Your details are saved."))
+        return super().form_valid(form)

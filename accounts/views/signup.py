@@ -1,0 +1,93 @@
+"""The page that makes an account."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.generic import FormView
+
+from accounts import attempts, confirming, heldsignups, services, visits
+from accounts.exceptions import (
+    AccountError,
+    RequestIdUsed,
+    StaleUser,
+)
+from accounts.forms import SignUpForm
+from accounts.views.common import FormPageMixin, show_errors, show_not_sent
+from dynamo.exceptions import Refused
+
+
+@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+class SignUpView(FormPageMixin, FormView):
+    """Makes an account and signs in."""
+
+    template_name = "accounts/signup.html"
+    form_class = SignUpForm
+    success_url = reverse_lazy("profile")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The empty form, for those who have no account yet."""
+        if request.user.is_authenticated:
+            return redirect(self.get_success_url())
+        return super().get(request, *args, **kwargs)
+
+    def get_initial(self) -> dict[str, Any]:
+        """A request id of this form's own."""
+        return {"request_id": SignUpForm.new_request_id()}
+
+    def form_valid(self, form: SignUpForm) -> HttpResponse:
+        """Register; or, where nobody is to learn who is known here, hold it for its link."""
+        act = self._hold if settings.ACCOUNTS_PREVENT_ENUMERATION else self._register
+        attempt = attempts.begin_sign_up(form.cleaned_data["email"], self.request)
+        try:
+            return act(form)
+        except (AccountError, Refused) as error:
+            attempt.was_refused()
+            show_errors(form, error)
+            if isinstance(error, RequestIdUsed):
+                form.renew_request_id()
+            if isinstance(error, StaleUser):
+                logout(self.request)
+            return self.form_invalid(form)
+
+    def _register(self, form: SignUpForm) -> HttpResponse:
+        """Sign in; the same form sent again finds its account and signs in as before."""
+        user = services.register(
+            **form.account_values(),
+            password=form.cleaned_data["password1"],
+            request_id=form.cleaned_data["request_id"],
+        )
+        if not user.is_active:
+            raise RequestIdUsed(form.cleaned_data["request_id"])
+        visits.leave_as_another(self.request, user)
+        login(self.request, cast(Any, user))
+        messages.success(self.request, _("Welcome! Your account is ready."))
+        if not user.is_confirmed:
+            confirming.send_link(user, self.request)
+        return redirect(self.get_success_url())
+
+    def _hold(self, form: SignUpForm) -> HttpResponse:
+        """Answer alike whether or not the address is known."""
+        is_sent = heldsignups.hold(
+            form.account_values(),
+            password=form.cleaned_data["password1"],
+            request_id=form.cleaned_data["request_id"],
+            request=self.request,
+        )
+        return redirect("signup_sent") if is_sent else show_not_sent(self, form)
+
+    def form_invalid(self, form: SignUpForm) -> HttpResponse:
+        """Show the form again; with a request id that is still good."""
+        if "request_id" in form.errors:
+            form.renew_request_id()
+        return super().form_invalid(form)

@@ -1,0 +1,76 @@
+"""What a visitor's session and request say of a sign-in: its id, and when the password was checked.
+
+The id is none of the session's key: whoever reads it in the account's item can use no session.
+"""
+
+from __future__ import annotations
+
+import time
+
+from django.contrib.auth import SESSION_KEY
+from django.http import HttpRequest
+
+from accounts import sessions
+from accounts.clientaddress import client_address
+from accounts.models import User
+
+_ID = "accounts.session"
+_CONFIRMED_AT = "accounts.confirmed_at"
+
+#: For so long after the password was checked, pages that want to be sure ask for it no more.
+FRESH_SECONDS = 5 * 60
+
+
+def session_id(request: HttpRequest) -> str | None:
+    """The id of the session in the account's map; None where nobody is signed in."""
+    found: str | None = request.session.get(_ID)
+    return found
+
+
+def begin(request: HttpRequest, user: User) -> None:
+    """Let the session be a new one of `user`, who has just signed in. See `sessions.begin`.
+
+    Whoever was signed in already, and signs in again, gets a new key as well: Django draws one
+    only for who was not. Raises StaleUser.
+    """
+    before = session_id(request)
+    new_id = sessions.begin(
+        user,
+        browser=request.META.get("HTTP_USER_AGENT", ""),
+        address=address(request),
+        instead_of=before or "",
+    )
+    if before:
+        request.session.cycle_key()
+    request.session[_ID] = new_id
+    note_password_checked(request)
+
+
+def leave_as_another(request: HttpRequest, user: User) -> None:
+    """End the session of another account, in which `user` is about to sign in.
+
+    Costs 1 read and what `sessions.end` costs, where there is one; else nothing.
+    """
+    other, ending = request.session.get(SESSION_KEY), session_id(request)
+    if not other or not ending or other == user.pk:
+        return
+    try:
+        sessions.end(User.get(other), ending)
+    except User.DoesNotExist:
+        return
+
+
+def note_password_checked(request: HttpRequest) -> None:
+    """Let the session say that its owner's password was checked just now."""
+    request.session[_CONFIRMED_AT] = int(time.time())
+
+
+def is_fresh(request: HttpRequest) -> bool:
+    """Whether the password was checked in this session within the last five minutes."""
+    checked_at: int = request.session.get(_CONFIRMED_AT, 0)
+    return 0 <= time.time() - checked_at < FRESH_SECONDS
+
+
+def address(request: HttpRequest) -> str:
+    """The client's address as text; empty where there is none."""
+    return str(client_address(request) or "")
