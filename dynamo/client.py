@@ -1,14 +1,15 @@
 """The one way to DynamoDB: a shared client, and `send`, which repeats what may be repeated.
 
 All models, transactions, the cache and the commands of a process go through `send`, and so share
-one botocore client with its connection pool. It is made on first use, again in a forked child
-(sockets must not be shared), and is safe in threads, as botocore's clients are.
+botocore's connection pool. Those on items take the shorter way of `dynamo.lean`. All is made on
+first use, again in a forked child (sockets must not be shared), and safe in threads.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import boto3
@@ -17,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo import addressing, wire
+from dynamo import addressing
 from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
@@ -28,6 +29,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
+from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
 from dynamo.perprocess import PerProcess
 from dynamo.retries import Fault, fault_of, is_read, is_repeatable, pause_seconds
 from dynamo.signals import request_sent
@@ -50,16 +52,24 @@ _CONTROL = {
 
 
 def client() -> Any:
-    """The process's client, made on first use (which starts the local engine where one is due)."""
-    return _client()
+    """The process's botocore client, made on first use (which starts an embedded engine)."""
+    return _ways().botocore
 
 
 def reset() -> None:
     """Forget the client; the next request makes a new one (by other settings)."""
-    _client.reset()
+    _ways.reset()
 
 
-def _make_client() -> Any:
+@dataclass(frozen=True)
+class _Ways:
+    """How requests leave; `lean` is None where all of them go through botocore."""
+
+    botocore: Any
+    lean: LeanWay | None
+
+
+def _make_ways() -> _Ways:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -72,8 +82,8 @@ def _make_client() -> Any:
     )
     session: Any = addressing.session()  # its stubs have an overload for each service
     made = session.client("dynamodb", config=config, **_whereabouts(session))
-    wire.send_as_they_are(made)
-    return made
+    lean = LeanWay(made) if settings.DYNAMODB_LEAN and may_go_lean(made) else None
+    return _Ways(made, lean)
 
 
 def _whereabouts(session: boto3.Session) -> dict[str, Any]:
@@ -89,7 +99,7 @@ def _whereabouts(session: boto3.Session) -> dict[str, Any]:
 
 _LOCAL: dict[str, Any] = {"region_name": "us-east-1", **addressing.LOCAL_CREDENTIALS}
 
-_client: PerProcess[Any] = PerProcess(_make_client)
+_ways: PerProcess[_Ways] = PerProcess(_make_ways)
 
 
 def send(
@@ -150,11 +160,14 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    call = getattr(client(), xform_name(operation))
+    ways = _ways()
     response: dict[str, Any] = {}
     began = time.perf_counter()
     try:
-        response = call(**request)
+        if ways.lean is not None and operation in OPERATIONS:
+            response = ways.lean.send(operation, request)
+        else:
+            response = getattr(ways.botocore, xform_name(operation))(**request)
     finally:
         request_sent.send(
             sender=None,

@@ -47,6 +47,22 @@ def within(seconds: float) -> Iterator[None]:
         _ends_at.reset(token)
 
 
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Let the time that the body takes use up no deadline: it waits for somebody else.
+
+    Else whoever waits for a mail server finds the page over, and what was done is not told.
+    """
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        waited = time.monotonic() - began
+        for deadline in (_ends_at, _page_ends_at):
+            if (ends_at := deadline.get()) is not None:
+                deadline.set(ends_at + waited)
+
+
 def operation_ends_at() -> float:
     """The `time.monotonic()` after which an operation that begins now starts no new attempt."""
     own = time.monotonic() + OPERATION_SECONDS

@@ -327,5 +327,5 @@ def through(endpoint: FaultProxy | str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         # Another client inside; the one from before comes back, as clients are slow to make.
-        patch.setattr(client._client, "_made", None)
+        patch.setattr(client._ways, "_made", None)
         yield

@@ -184,7 +184,7 @@ django.setup()
 from dynamo import client as module
 from dynamo.client import send
 
-with module._client._lock:  # as where another thread makes the client at that moment
+with module._ways._lock:  # as where another thread makes the client at that moment
     child = os.fork()
     if not child:
         try:
