@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from botocore.loaders import JSONFileLoader, Loader
+from django.template.base import Template
 
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
@@ -68,6 +69,17 @@ def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
         return answers[question]
 
     return kept
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _templates_unwatched(django_test_environment: None) -> Iterator[None]:
+    """Let templates render as on a site: Django's tests keep a copy of the context of each.
+
+    A page has hundreds of them, one for each widget, and nobody here asks for their contexts.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
+        yield
 
 
 @pytest.fixture(scope="session")

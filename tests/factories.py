@@ -49,11 +49,26 @@ def stored_user(pk: str) -> dict[str, Any] | None:
 
 
 def assert_guards_match_users() -> None:
-    """The rule that always holds: every user has its guards, every guard its user."""
+    """The rule that always holds: every user has its guards, every guard its user.
+
+    A reservation has the user who notes it; who notes one has it, or it lapsed.
+    """
     items = stored_items()
     users = {pk: User.from_raw_data(item) for pk, item in items.items() if "#" not in pk}
     expected = {
         key: user.pk for user in users.values() for key in User.unique.keys_of(user).values()
     }
-    guards = {pk: item["owner"]["S"] for pk, item in items.items() if "#" in pk}
-    assert guards == expected
+    guards = {pk: item for pk, item in items.items() if "#" in pk}
+    reserved = {pk: item for pk, item in guards.items() if "expires" in item}
+    assert {pk: guards[pk]["owner"]["S"] for pk in guards.keys() - reserved.keys()} == expected
+    assert all("reservation" not in guards[pk] for pk in expected)
+    noted = [
+        (User.unique.key("email", str(user.pending_email)), user.pk, user)
+        for user in users.values()
+        if user.pending_email
+    ]
+    for key, item in reserved.items():
+        [user] = [user for at, pk, user in noted if (at, pk) == (key, item["owner"]["S"])]
+        assert item["reservation"]["S"] == user.pending_reservation
+        assert item["expires"]["N"] == str(user.pending_until)
+    assert {key for key, _pk, user in noted if user.awaited_email} <= reserved.keys()

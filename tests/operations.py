@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 
+from accounts import sessions
 from accounts.models import User
 from accounts.services import (
     account_key,
@@ -18,7 +19,6 @@ from accounts.services import (
     deactivate,
     delete,
     edit_profile,
-    record_login,
 )
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 
@@ -105,7 +105,11 @@ OPERATIONS = [
     Operation("deactivate", "UpdateItem", deactivate, lambda user: not user.is_active),
     Operation("delete", "TransactWriteItems", delete, lambda _user: False, version=0),
     Operation(
-        "record_login", "UpdateItem", record_login, lambda user: bool(user.last_login), version=1
+        "sessions.begin",
+        "UpdateItem",
+        sessions.begin,
+        lambda user: bool(user.last_login and sessions.alive(user)),
+        version=1,
     ),
     Operation(
         "upgrade_hash",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -98,12 +100,26 @@ def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpRespons
 
 def signed_in_as(client: Client) -> str | None:
     """The user name that the pages show to this visitor; None for an anonymous one."""
-    user = client.get("/").context["user"]
-    return user.username if user.is_authenticated else None
+    return shown_user(client.get("/"))
+
+
+def shown_user(response: HttpResponse) -> str | None:
+    """The user name in the head of a page; None on one for anonymous visitors."""
+    shown = re.search(r'class="who"[^>]*><bdi>(.*?)</bdi>', response.content.decode())
+    return html.unescape(shown[1]) if shown else None
 
 
 def stored_sessions() -> list[dict[str, Any]]:
-    """The items of the table that keeps the sessions."""
+    """The items of the table that keeps the sessions, without the counts of limits."""
+    return [item for item in _cached() if "N" not in item["value"]]
+
+
+def stored_counts() -> list[dict[str, Any]]:
+    """The items of the same table that are counts of limits."""
+    return [item for item in _cached() if "N" in item["value"]]
+
+
+def _cached() -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
     return items
 

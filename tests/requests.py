@@ -26,5 +26,18 @@ class Requests:
         for each in consumed if isinstance(consumed, list) else [consumed]:
             self.units += each["CapacityUnits"]
 
+    def apart(self) -> tuple[list[str], list[str]]:
+        """The operations, first without those of limits (`accounts.limits`), then these."""
+        others: list[str] = []
+        of_limits: list[str] = []
+        counted: set[str] = set()
+        for operation, request in zip(self.operations, self.requests, strict=True):
+            item = request.get("Item", {})
+            if "N" in item.get("value", {}):
+                counted.add(item["key"]["S"])
+            key = item.get("key") or request.get("Key", {}).get("key") or {}
+            (of_limits if key.get("S") in counted else others).append(operation)
+        return others, of_limits
+
     def clear(self) -> None:
         self.__init__()  # type: ignore[misc]  # begins again

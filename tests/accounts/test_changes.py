@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
+from accounts import sessions
 from accounts.exceptions import EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
@@ -18,7 +19,6 @@ from accounts.services import (
     deactivate,
     delete,
     edit_profile,
-    record_login,
 )
 from dynamo.client import send
 from tests.factories import (
@@ -200,7 +200,7 @@ def test_deleting_what_is_gone_is_a_success() -> None:
         lambda user: edit_profile(user, full_name="A ghost"),
         lambda user: change_password(user, "another good password"),
         deactivate,
-        record_login,
+        sessions.begin,
     ],
 )
 def test_a_change_after_the_deletion_says_so_and_makes_no_ghost(
@@ -256,7 +256,7 @@ def test_saving_stores_only_what_was_set(requests_sent: Requests) -> None:
     user.save()
 
     (request,) = requests_sent.requests
-    assert set(request["ExpressionAttributeNames"].values()) == {"password", "version"}
+    assert set(request["ExpressionAttributeNames"].values()) == {"password", "sessions", "version"}
     assert read_again(user).check_password("another good password")
 
 
@@ -284,7 +284,7 @@ def test_an_attribute_that_we_do_not_know_outlives_every_change() -> None:
 
     change_email(user, "new@example.org")
     edit_profile(user, full_name="Ann")
-    record_login(user)
+    sessions.begin(user)
 
     item = stored_user(user.pk)
     assert item is not None

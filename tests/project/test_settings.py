@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import runpy
 import shutil
 import subprocess
 import sys
@@ -13,20 +11,7 @@ from typing import Any
 import pytest
 
 from tests.commands import ROOT
-
-# What a production site is given, and nothing of what this machine has besides.
-PRODUCTION = {
-    "DJANGO_SECRET_KEY": "k3y-of-a-test_" + "0123456789abcdefghijklmnopqrstuvwxyz" * 2,
-    "DJANGO_ALLOWED_HOSTS": "www.example.org,.example.net",
-    "DJANGO_CSRF_TRUSTED_ORIGINS": "https://www.example.org",
-    "AWS_REGION": "eu-west-1",
-    "AWS_ACCESS_KEY_ID": "tests",
-    "AWS_SECRET_ACCESS_KEY": "tests",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "PATH": os.environ["PATH"],
-}
+from tests.production import PRODUCTION, settings_of
 
 
 @pytest.fixture
@@ -59,13 +44,8 @@ def start(
 
 def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:
     """The settings that `start` would run under, read in this process, which is a second faster."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            patch.delenv(name)
-        for name, value in (PRODUCTION | changes).items():
-            if value is not None:
-                patch.setenv(name, value)
-        return runpy.run_path(str(checkout / "project" / "settings.py"))
+    given = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
+    return settings_of(given, checkout)
 
 
 def assert_stops(ended: subprocess.CompletedProcess[str], *names: str) -> None:
@@ -117,6 +97,24 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("EMAIL_URL", "smtp://mail.example.org:99999"),
         ("ACCOUNTS_PHONE_REGION", "UK"),
         ("ACCOUNTS_PHONE_REGION", "Europe"),
+        ("DJANGO_FROM_EMAIL", "ledger"),
+        ("DJANGO_FROM_EMAIL", "Ledger, Inc <ledger@example.org>"),
+        ("DJANGO_FROM_EMAIL", "ledger@example.org, other@example.org"),
+        ("DJANGO_FROM_EMAIL", "Ledger\nBcc: x@example.org <ledger@example.org>"),
+        ("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", "maybe"),
+        ("ACCOUNTS_PREVENT_ENUMERATION", "sometimes"),
+        ("ACCOUNTS_EMAIL_CHANGE", "later"),
+        ("ACCOUNTS_EMAIL_CHANGE", "on"),
+        ("ACCOUNTS_TRUSTED_HOPS", "-1"),
+        ("ACCOUNTS_TRUSTED_HOPS", "one"),
+        ("ACCOUNTS_LIMIT_SIGN_IN", ""),
+        ("ACCOUNTS_LIMIT_SIGN_IN", "10"),
+        ("ACCOUNTS_LIMIT_SIGN_IN", "0/15m"),
+        ("ACCOUNTS_LIMIT_SIGN_IN", "10/0m"),
+        ("ACCOUNTS_LIMIT_SIGN_IN_CLIENT", "10/15"),
+        ("ACCOUNTS_LIMIT_SIGN_UP_CLIENT", "10 / 15m"),
+        ("ACCOUNTS_LIMIT_MAIL", "-5/1h"),
+        ("ACCOUNTS_LIMIT_MAIL_CLIENT", "none"),
         ("DJANGO_TIME_ZONE", "Europe/Leipzig"),
         ("DJANGO_TIME_ZONE", "Europe"),
         ("DJANGO_TIME_ZONE", "../UTC"),
@@ -164,12 +162,36 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
         {"AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.eu-west-1.amazonaws.com"},
         {"DYNAMODB_TABLE_PREFIX": "staging-"},
         {"ACCOUNTS_PHONE_REGION": "GB"},
+        {"DJANGO_FROM_EMAIL": "ledger@example.org"},
+        {"DJANGO_FROM_EMAIL": '"Büro, Ledger" <ledger@bücher.example>'},
+        {"ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": "on", "ACCOUNTS_PREVENT_ENUMERATION": "yes"},
+        {"ACCOUNTS_EMAIL_CHANGE": "confirm"},
+        {"ACCOUNTS_TRUSTED_HOPS": "0", "ACCOUNTS_LIMIT_SIGN_IN": "off"},
+        {"ACCOUNTS_TRUSTED_HOPS": "2", "ACCOUNTS_LIMIT_MAIL": "3/10s"},
         {"DJANGO_TIME_ZONE": ""},
     ],
     ids=lambda changes: ",".join(changes),
 )
 def test_a_value_that_may_be_starts(checkout: Path, changes: dict[str, str | None]) -> None:
     assert settings_under(checkout, **changes)["ROOT_URLCONF"] == "project.urls"
+
+
+def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
+    read = settings_under(
+        checkout,
+        ACCOUNTS_LIMIT_SIGN_IN="3/2d",
+        ACCOUNTS_LIMIT_MAIL="OFF",
+        ACCOUNTS_LIMIT_MAIL_CLIENT="7/90s",
+    )
+
+    assert read["ACCOUNTS_LIMITS"] == {
+        "sign_in": (3, 172_800),
+        "sign_in_client": (100, 900),
+        "sign_up_client": (20, 3600),
+        "mail": None,
+        "mail_client": (7, 90),
+    }
+    assert read["ACCOUNTS_TRUSTED_HOPS"] == 0
 
 
 def test_dates_are_those_of_the_time_zone(checkout: Path) -> None:

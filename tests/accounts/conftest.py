@@ -1,0 +1,33 @@
+"""Fixtures of the tests about accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from accounts.limits import DEFAULTS
+from tests import engines
+from tests.mailbox import MailServer, sent_by
+
+
+@pytest.fixture
+def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
+    """The limits of this test, none but those that it sets."""
+    settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS)
+    chosen: dict[str, tuple[int, int] | None] = settings.ACCOUNTS_LIMITS
+    return chosen
+
+
+@pytest.fixture(params=["550 no such user", "451 later", "421 too busy", "out of reach"])
+def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
+    """A mail server that takes no mail, or is not there."""
+    if request.param == "out of reach":
+        sent_by(settings, engines.free_port())
+        yield
+        return
+    with MailServer(answer=request.param) as server:
+        sent_by(settings, server.port)
+        yield
+        assert server.taken == []

@@ -1,0 +1,115 @@
+"""The reply is lost, or the request: each step of a change that waits still happens once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
+from accounts.models import User
+from accounts.services import change_email, delete
+from dynamo import tables
+from tests import engines
+from tests.emailchanges import NEW, again, token_of, waiting_user
+from tests.emptying import empty
+from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
+from tests.faults import CloseBefore, Delay, DropReply, FaultProxy, Meanwhile, through
+
+LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": Delay(1.0)}
+OLD = "old@example.org"
+THIRD = "third@example.org"
+
+Stored = tuple[str, str | None]
+
+# What is done to an account that waits for NEW; what is stored then: its address, and the awaited.
+STEPS: dict[str, tuple[Callable[[User], object], Stored | None]] = {
+    "replace": (lambda user: request_change(user, THIRD), (OLD, THIRD)),
+    "renew": (lambda user: request_change(user, NEW), (OLD, NEW)),
+    "confirm": (lambda user: confirm_change(token_of(user)), (NEW, None)),
+    "cancel": (cancel_change, (OLD, None)),
+    "take": (lambda user: change_email(user, NEW), (NEW, None)),
+    "change": (lambda user: change_email(user, THIRD), (THIRD, None)),
+    "respell": (lambda user: change_email(user, "Old@example.org"), ("Old@example.org", None)),
+    "delete": (delete, None),
+}
+each_step = pytest.mark.parametrize("name", STEPS)
+
+
+def assert_done_once(name: str, user: User, result: object) -> None:
+    """What was asked for is stored, the guards are right, and the object in hand is as stored."""
+    assert_guards_match_users()
+    call_command("checkguards", "--json")  # a CommandError where it finds anything
+    stored = STEPS[name][1]
+    if stored is None:
+        assert stored_items() == {}
+        return
+    read = again(user)
+    assert (read.email, read.awaited_email, read.version) == (*stored, 3)
+    in_hand = result.user if isinstance(result, Confirmed) else user
+    assert in_hand.to_dynamodb_dict() == stored_user(user.pk)
+    if isinstance(result, Confirmed):
+        # So the old address is told.
+        assert result.former == OLD
+
+
+@each_step
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+@pytest.mark.fault_of("moto", "ignores request tokens")
+def test_each_step_happens_once_whatever_was_lost(proxy: FaultProxy, name: str, lost: Any) -> None:
+    user = waiting_user(email=OLD)
+    proxy.forget()
+    proxy.plan("TransactWriteItems", lost)
+
+    result = STEPS[name][0](user)
+
+    assert proxy.count("TransactWriteItems") >= 2
+    assert_done_once(name, user, result)
+
+
+# The engine forgets its request tokens, as DynamoDB does after 10 minutes -------------------------
+
+
+@pytest.fixture(scope="module")
+def own_engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[engines.Durable, FaultProxy]]:
+    if request.config.getoption("--engine") != "dynoxide":
+        pytest.skip("needs an engine that keeps its data when it is killed")
+    engine = engines.Durable(tmp_path_factory.mktemp("engine"))
+    try:
+        with FaultProxy(engine.url) as proxy, through(proxy):
+            tables.create(next(t for t in tables.all_tables() if t.name == User.table()))
+        with FaultProxy(engine.url) as proxy:
+            yield engine, proxy
+    finally:
+        engine.kill()
+
+
+@each_step
+def test_each_step_recognises_its_own_work_when_the_engine_restarted_meanwhile(
+    own_engine: tuple[engines.Durable, FaultProxy], name: str
+) -> None:
+    engine, proxy = own_engine
+    with through(proxy):
+        empty(User.table())
+        user = waiting_user(email=OLD)
+        proxy.forget()
+        proxy.plan("TransactWriteItems", DropReply())
+        proxy.plan("TransactWriteItems", Meanwhile(engine.restart))
+
+        result = STEPS[name][0](user)
+
+        assert proxy.count("TransactWriteItems") >= 2
+        assert_done_once(name, user, result)
+
+
+def test_the_second_try_of_a_request_mails_the_link_that_is_stored(proxy: FaultProxy) -> None:
+    user = make_user()
+    proxy.plan("TransactWriteItems", DropReply())
+
+    request_change(user, NEW)
+
+    assert token_of(user) == token_of(again(user))

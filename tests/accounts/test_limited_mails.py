@@ -1,0 +1,137 @@
+"""Limits on sign-ups and on mails that anybody can ask for: nothing is left half done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from accounts.models import User
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.limited import assert_too_many, let_pass
+from tests.pages import Page, form_values, stored_counts, stored_sessions
+
+SIGN_UP = "/accounts/signup/"
+RESET = "/accounts/password_reset/"
+REMINDER = "/accounts/username_reminder/"
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    return make_user(username="Ann", email="Ann@Example.org")
+
+
+def sign_up(client: Client, username: str, email: str) -> Any:
+    typed = {"username": username, "email": email, "password1": PASSWORD, "password2": PASSWORD}
+    return client.post(SIGN_UP, form_values(client, SIGN_UP, **typed))
+
+
+@pytest.mark.parametrize("url", [RESET, REMINDER])
+@pytest.mark.parametrize(
+    "spellings",
+    [["ann@example.org", "ANN@EXAMPLE.org"], ["x@bücher.example", "X@xn--bcher-kva.example"]],
+    ids=["known", "unknown"],
+)
+def test_an_address_gets_five_mails_an_hour_in_any_spelling(
+    ann: User, client: Client, url: str, spellings: list[str]
+) -> None:
+    asked = [client.post(url, {"email": spellings[number % 2]}) for number in range(5)]
+    assert [response.status_code for response in asked] == [302] * 5
+
+    page = assert_too_many(client.post(url, {"email": spellings[1]}))
+
+    assert "You can try again in 60 minutes." in page.text
+    assert "password" not in page.text
+    assert len(mail.outbox) == 5
+    assert client.post(url, {"email": "another@example.org"}).status_code == 302
+    let_pass(3601)
+    assert client.post(url, {"email": spellings[0]}).status_code == 302
+
+
+@pytest.mark.parametrize("url", [RESET, REMINDER])
+def test_a_client_may_ask_for_so_many_mails(
+    ann: User, client: Client, limits: dict[str, Any], url: str
+) -> None:
+    limits["mail_client"] = (2, 3600)
+    limits["mail"] = (2, 3600)
+    for number in range(2):
+        assert client.post(url, {"email": f"x{number}@example.org"}).status_code == 302
+    counted = len(stored_counts())
+
+    assert_too_many(client.post(url, {"email": "ann@example.org"}))
+
+    assert len(stored_counts()) == counted
+
+
+def test_a_link_that_confirms_is_sent_five_times_an_hour(ann: User, client: Client) -> None:
+    client.force_login(ann)
+    for _mail in range(5):
+        assert client.post("/accounts/confirm/send/").status_code == 302
+    before = stored_items()
+
+    assert_too_many(client.post("/accounts/confirm/send/"))
+
+    assert len(mail.outbox) == 5
+    assert stored_items() == before
+
+
+def test_a_change_of_address_beyond_the_limit_changes_nothing(
+    ann: User, client: Client, limits: dict[str, Any]
+) -> None:
+    limits["mail"] = (1, 3600)
+    client.force_login(ann)
+    typed = {"email": "new@example.org", "password": PASSWORD}
+    other = Client()
+    other.force_login(make_user())
+    assert other.post("/accounts/email/", typed).status_code == 302
+    before, sent = stored_items(), len(mail.outbox)
+
+    assert_too_many(client.post("/accounts/email/", typed | {"email": "NEW@example.org"}))
+
+    assert stored_items() == before
+    assert len(mail.outbox) == sent
+
+
+@pytest.mark.parametrize("prevent", [False, True])
+@pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
+def test_a_client_signs_up_so_often(
+    ann: User, settings: Any, limits: dict[str, Any], prevent: bool, email: str
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
+    limits["sign_up_client"] = (2, 3600)
+    for number in range(2):
+        sign_up(Client(), f"user{number}x", f"user{number}x@example.org")
+    before, sent = stored_items(), len(mail.outbox)
+
+    assert_too_many(sign_up(Client(), "another", email))
+
+    assert (stored_items(), len(mail.outbox)) == (before, sent)
+
+
+@pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
+def test_held_sign_ups_send_an_address_five_mails_an_hour_known_or_not(
+    ann: User, settings: Any, email: str
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+    for number in range(5):
+        assert sign_up(Client(), f"user{number}x", email).status_code == 302
+    held = stored_sessions()
+
+    assert_too_many(sign_up(Client(), "another", email.upper()))
+
+    assert len(mail.outbox) == 5
+    assert stored_sessions() == held
+
+
+@pytest.mark.parametrize("prevent", [False, True])
+def test_a_refused_sign_up_uses_up_no_mail(
+    ann: User, client: Client, settings: Any, prevent: bool
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
+    for _attempt in range(7):
+        response = sign_up(client, "ANN", "new@example.org")
+        assert Page(response).errors["username"] == ["This user name is taken."]
+
+    assert sign_up(client, "bob", "new@example.org").status_code == 302

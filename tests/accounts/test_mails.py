@@ -1,0 +1,332 @@
+"""The mails themselves: to whom they go, what they say, and that nobody can put words into them."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from email.message import EmailMessage as ReceivedMail
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.mail.backends.locmem import EmailBackend
+from django.test import Client, RequestFactory, override_settings
+
+from accounts import mails
+from accounts.models import User
+from dynamo.client import send
+from dynamo.deadline import page_is_over
+from tests.accounts.test_sign_up_page import ANN, URL
+from tests.factories import make_user
+from tests.mailbox import MailServer, sent_by, the_mail, whole_link
+from tests.pages import Page, form_values, sign_in, signed_in_as
+
+KINDS = [
+    "confirm",
+    "email_changed",
+    "email_change_confirm",
+    "reminder",
+    "reminder_unknown",
+    "reset",
+    "reset_unknown",
+    "signup_known",
+    "signup_link",
+]
+REQUEST = RequestFactory().get("/")
+CONTEXT = {"link": "http://testserver/l/", "days": 3, "username": "Ann"} | dict.fromkeys(
+    ("sign_in", "sign_up"), "http://testserver/s/"
+)
+
+
+@pytest.fixture
+def server(settings: Any) -> Any:
+    """A mail server that takes every mail."""
+    with MailServer() as server:
+        sent_by(settings, server.port)
+        yield server
+
+
+# Each mail ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_mail_is_plain_text_of_short_lines_with_one_subject(kind: str) -> None:
+    assert mails.send(kind, "ann@example.org", REQUEST, **CONTEXT)
+
+    message = the_mail()
+    assert message.subject == message.subject.strip()
+    assert "testserver" in message.subject
+    assert "\n" not in message.subject
+    assert message.body.strip() == message.body.rstrip("\n")
+    assert "\n\n\n" not in message.body
+    for leftover in ("{{", "{%", "&#", "&amp;", "None"):
+        assert leftover not in message.body
+    assert message.message()["Auto-Submitted"] == "auto-generated"
+    assert message.from_email == "webmaster@localhost"
+
+
+@override_settings(DEFAULT_FROM_EMAIL="Bücher & Ledger <ledger@example.org>")
+def test_mails_come_from_the_address_of_the_settings(server: MailServer) -> None:
+    mails.send("confirm", "ann@example.org", REQUEST, **CONTEXT)
+
+    assert str(server.received()["From"]) == "Bücher & Ledger <ledger@example.org>"
+
+
+# Links -------------------------------------------------------------------------------------------
+
+
+@override_settings(
+    SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"), ALLOWED_HOSTS=["www.example.org"]
+)
+@pytest.mark.parametrize("url", ["/accounts/password_reset/", "/accounts/username_reminder/"])
+def test_links_follow_the_proxy_that_speaks_tls(engine: str, url: str) -> None:
+    make_user(email="ann@example.org")
+
+    Client().post(
+        url,
+        {"email": "ann@example.org"},
+        headers={"host": "www.example.org", "x-forwarded-proto": "https"},
+    )
+
+    assert whole_link().startswith("https://www.example.org/accounts/")
+
+
+@override_settings(ALLOWED_HOSTS=["www.example.org"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "www.example.org:evil.example"},
+        {"host": "www.example.org@evil.example"},
+        {"host": "www.example.org\nBcc: x@evil.example"},
+        {"host": "www.example.org\r\nBcc: x@evil.example"},
+        {"host": "www.example.org, evil.example"},
+        {"host": "www.example.org/evil.example"},
+    ],
+)
+def test_another_host_gets_no_mail_sent(engine: str, headers: dict[str, str]) -> None:
+    make_user(email="ann@example.org")
+
+    response = Client().post(
+        "/accounts/password_reset/", {"email": "ann@example.org"}, headers=headers
+    )
+
+    assert response.status_code == 400
+    assert mail.outbox == []
+
+
+@override_settings(ALLOWED_HOSTS=["www.example.org"])
+def test_a_proxys_host_header_is_not_believed(engine: str) -> None:
+    make_user(email="ann@example.org")
+
+    Client().post(
+        "/accounts/password_reset/",
+        {"email": "ann@example.org"},
+        headers={"host": "www.example.org", "x-forwarded-host": "evil.example"},
+    )
+
+    assert "evil" not in the_mail().message().as_string()
+
+
+# Hostile text ------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "Ann\r\nBcc: x@evil.example",
+    "Ann\nSubject: won",
+    "Ann\x00\x0bX",
+    "<x@evil.example>",
+    '"Ann" <x@evil.example>, ',
+    "=?utf-8?q?Ann=0aBcc:_x@evil.example?=",
+    "http://evil.example/{{ link }}{% now %}",
+    "\u202eevil\u2028Bcc: x@evil.example",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_that_was_typed_stands_in_no_mail(engine: str, client: Client, name: str) -> None:
+    client.post(URL, form_values(client, URL, **(ANN | {"full_name": name})))
+
+    for message in mail.outbox:
+        assert (message.to, message.recipients()) == (["ann@example.org"], ["ann@example.org"])
+        text = message.message().as_string()
+        assert "evil" not in text
+        assert "won" not in text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("attribute", ["fullName", "userName"])
+def test_a_name_that_is_stored_so_puts_nothing_into_a_header(
+    engine: str, server: MailServer, attribute: str, name: str
+) -> None:
+    user = make_user(email="ann@example.org")
+    # As no form lets it be; but a file that was imported, or a program of others, might.
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET #name = :name, emailConfirmedAt = :now",
+            "ExpressionAttributeNames": {"#name": attribute},
+            "ExpressionAttributeValues": {
+                ":name": {"S": name},
+                ":now": {"S": "2026-01-01T00:00:00.000000+0000"},
+            },
+        },
+    )
+
+    for url in ("/accounts/password_reset/", "/accounts/username_reminder/"):
+        server.taken.clear()
+        assert Client().post(url, {"email": "ann@example.org"}).status_code == 302
+        assert [to for to, _message in server.taken] == ["<ann@example.org>"]
+        assert_plain(server.received())
+
+
+def assert_plain(received: ReceivedMail) -> None:
+    """The mail has our headers, to one address, and one text."""
+    assert [name.lower() for name in received] == [
+        "content-type",
+        "mime-version",
+        "content-transfer-encoding",
+        "subject",
+        "from",
+        "to",
+        "date",
+        "message-id",
+        "auto-submitted",
+    ]
+    assert "evil" not in "".join(str(value) for value in received.values())
+    assert received.get_content_type() == "text/plain"
+
+
+@pytest.mark.parametrize("name", ["subject", "link", "username", "site"])
+def test_a_subject_is_one_line_whatever_is_put_into_it(server: MailServer, name: str) -> None:
+    request = RequestFactory().get("/")
+    request.get_host = lambda: "here\r\nBcc: x@evil.example"  # type: ignore[method-assign]  # as no host may be
+
+    assert mails.send("confirm", "ann@example.org", request, **{name: "a\r\nBcc: b@evil.example"})
+
+    received = server.received()
+    assert (received["Bcc"], received["To"]) == (None, "ann@example.org")
+
+
+# Addresses ----------------------------------------------------------------------------------------
+
+LONGEST = f"{'x' * 64}@{'y' * 63}.{'y' * 63}.{'y' * 57}.com"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent_to"),
+    [
+        (LONGEST, LONGEST),
+        ("o'hara+tag@example.org", "o'hara+tag@example.org"),
+        ("a%b!c@example.org", "a%b!c@example.org"),
+        ('"a@b"@example.org', '"a@b"@example.org'),
+        ('"a,b<c>;"@example.org', '"a,b<c>;"@example.org'),
+        ("ann@Bücher.Example", "ann@xn--bcher-kva.example"),
+        ("ann@XN--BCHER-KVA.example", "ann@xn--bcher-kva.example"),
+        # By the IDNA of 2003 this were strasse.example, which is another's.
+        ("ann@straße.example", "ann@xn--strae-oqa.example"),
+        ("ann@[127.0.0.1]", "ann@[127.0.0.1]"),
+    ],
+)
+def test_an_address_gets_its_mail_as_it_was_typed(
+    engine: str, client: Client, server: MailServer, typed: str, sent_to: str
+) -> None:
+    client.post(URL, form_values(client, URL, **(ANN | {"email": typed})))
+
+    assert [recipient for recipient, _message in server.taken] == [f"<{sent_to}>"]
+    [address] = server.received()["To"].addresses
+    assert f"{address.username}@{address.domain}".strip('"').replace('"', "") == (
+        sent_to.replace('"', "")
+    )
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "\u212aate@example.org",  # the sign for kelvin, which Django takes for a letter
+        "=?utf-8?q?x=40evil=2eexample=3e?=@example.org",
+        '"=?utf-8?q?x=40evil=2eexample?="@example.org',
+    ],
+)
+def test_an_address_that_programs_read_in_several_ways_gets_no_mail(
+    engine: str, client: Client, server: MailServer, typed: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.post(URL, form_values(client, URL, **(ANN | {"email": typed})))
+
+    client.post("/accounts/confirm/send/")
+    page = Page(client.get("/accounts/profile/"))
+    assert page.messages[-1] == "The mail could not be sent. Please try again later."
+    assert "A mail (confirm) was not sent: ValueError." in caplog.text
+    for url in ("/accounts/password_reset/", "/accounts/username_reminder/"):
+        page = Page(Client().post(url, {"email": typed}))
+        assert page.errors[""] == ["The mail could not be sent. Please try again later."]
+    assert server.taken == []
+
+
+def test_an_address_that_is_damaged_gets_no_mail_and_breaks_no_page(
+    engine: str, client: Client
+) -> None:
+    user = make_user(email="ann@example.org")
+    sign_in(client, user)
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET email = :email",
+            "ExpressionAttributeValues": {":email": {"S": "ann\r\nBcc: x@evil.example"}},
+        },
+    )
+
+    assert client.post("/accounts/confirm/send/").status_code == 302
+
+    page = Page(client.get("/accounts/profile/"))
+    assert page.messages == ["The mail could not be sent. Please try again later."]
+    assert mail.outbox == []
+
+
+# The log -----------------------------------------------------------------------------------------
+
+
+def test_a_mail_that_is_sent_is_not_logged(
+    server: MailServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        mails.send("confirm", "ann@example.org", REQUEST, **CONTEXT)
+
+    assert caplog.text == ""
+
+
+def test_a_mail_is_waited_for_no_longer_than_the_settings_say(
+    settings: Any, engine: str, client: Client
+) -> None:
+    assert settings.EMAIL_TIMEOUT == 10
+    settings.EMAIL_TIMEOUT = 0.2
+    with socket.create_server(("127.0.0.1", 0)) as black_hole:
+        sent_by(settings, black_hole.getsockname()[1])
+        response = client.post(URL, form_values(client, URL, **ANN))
+
+    assert response.status_code == 302
+
+
+class SlowBackend(EmailBackend):
+    """Takes a mail only once the page that sends it has used up its time."""
+
+    def send_messages(self, messages: Any) -> int:
+        while not page_is_over():
+            time.sleep(0.01)
+        return int(super().send_messages(messages))
+
+
+def test_a_mail_server_slower_than_a_page_may_be_keeps_nobody_from_what_is_stored(
+    settings: Any, engine: str, client: Client
+) -> None:
+    settings.EMAIL_BACKEND = f"{__name__}.SlowBackend"
+    settings.DYNAMODB_PAGE_SECONDS = 2
+
+    response = client.post(URL, form_values(client, URL, **ANN))
+
+    assert response.status_code == 302
+    assert signed_in_as(client) == "Ann"

@@ -1,0 +1,153 @@
+"""axe-core finds nothing serious on any page: on a phone and a desk, by day and by night."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import include, path, reverse
+from playwright.sync_api import Browser, Page
+
+from accounts import sessions
+from accounts.models import User
+from accounts.services import edit_profile
+from sequences.records import void
+from tests.browser.test_invoice_story import let_in, write
+from tests.factories import PASSWORD, make_user
+from tests.invoice_factories import DAY, issued
+from tests.project.test_url_map import ROWS
+
+pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
+
+WIDTHS = (390, 1280)
+LABEL = f"{DAY.year}-000001"
+VOIDED = f"{DAY.year}-000002"
+ERRORS = ("400", "403", "403_csrf", "404", "429", "500", "503")
+
+# These show no page of ours, or one that another of them shows.
+LEFT_OUT = {
+    "healthz",
+    "livez",
+    "account_export",
+    "invoices_csv",
+    "invoices_zip",
+    "invoice_pdf",
+    "signup_confirm",
+    "email_change_confirm",
+}
+
+
+def error_page(request: HttpRequest, name: str) -> HttpResponse:
+    context = {"wait": "15 minutes", "is_sign_in": True}
+    return HttpResponse(render_to_string(f"{name}.html", context))
+
+
+urlpatterns = [path("error/<str:name>/", error_page), path("", include("project.urls"))]
+
+
+@pytest.fixture
+def visitor(browser: Browser, site: str) -> Iterator[Page]:
+    # Colours that are still fading from day to night have no contrast to speak of.
+    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()
+
+
+def pages(*, signed_in: bool) -> list[str]:
+    """The addresses of the pages for this visitor; of who is signed in, those of theirs alone."""
+    found = [reverse("home")] if signed_in else []
+    for name, row in ROWS.items():
+        out, own = row.get
+        answer = out if not signed_in else own if own != out else 405
+        if isinstance(answer, int) and answer != 405 and name not in LEFT_OUT:
+            found.append(reverse(name, args=row.arguments))
+    return found
+
+
+def faults(page: Page) -> list[Any]:
+    """What axe says of the page that is shown, in both widths and colour schemes."""
+    page.evaluate(AXE_SCRIPT)
+    found: list[Any] = []
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        for scheme in schemes:
+            page.emulate_media(color_scheme=scheme)
+            found += [[page.url, width, scheme, *fault] for fault in _run(page, scheme)]
+    return found
+
+
+def _run(page: Page, scheme: str) -> list[list[str]]:
+    """The rules and places of what is serious. By night only the colours are others."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if scheme == "dark":
+        options["runOnly"] = ["color-contrast"]
+    result = page.evaluate(f"axe.run({json.dumps(options)})")
+    assert result["violations"] or result["passes"] or result["inapplicable"]
+    return [
+        [violation["id"], str(node["target"])]
+        for violation in result["violations"]
+        if violation["impact"] in {"serious", "critical"}
+        for node in violation["nodes"]
+    ]
+
+
+def seen(page: Page, addresses: list[str]) -> list[Any]:
+    found: list[Any] = []
+    for address in addresses:
+        page.goto(address)
+        found += faults(page)
+    return found
+
+
+def test_axe_finds_nothing_serious_on_the_pages_for_everybody(visitor: Page) -> None:
+    make_user(username="ann")
+    errors = [f"/error/{name}/" for name in ERRORS]
+
+    found = seen(visitor, [*pages(signed_in=False), *errors])
+
+    visitor.goto("/accounts/signup/")
+    visitor.get_by_label("User name").fill("ann")
+    visitor.get_by_label("E-mail address").fill("ann@example.org")
+    visitor.get_by_label("Password", exact=True).fill(PASSWORD)
+    visitor.get_by_label("Password confirmation").fill(PASSWORD)
+    visitor.get_by_role("button", name="Create account").click()
+    visitor.get_by_text("This user name is taken.").wait_for()
+    assert found + faults(visitor) == []
+    # Else axe may have been kept from work.
+    visitor.set_content('<p><font color="#eeeeee">Pale</font><input>')
+    assert {fault[-2] for fault in faults(visitor)} >= {"color-contrast", "label"}
+
+
+def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
+    visitor: Page, site: str, settings: Any
+) -> None:
+    settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
+    user = make_user(username="ann", full_name="Ann Example")
+    let_in(visitor.context, site, user)
+    user = User.get(user.pk)
+    edit_profile(user, business_name="Ann Ltd", business_address="1 High Street\nLondon")
+    sessions.begin(user, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
+    issued(user.pk)
+    issued(user.pk)
+    void(user.pk, VOIDED, "Wrong price")
+
+    addresses = pages(signed_in=True)
+    found = seen(visitor, [*addresses, f"/invoices/{VOIDED}/", f"/invoices/?year={DAY.year}"])
+
+    visitor.goto("/accounts/email/")
+    visitor.get_by_label("E-mail address").fill("ann@new.example")
+    visitor.get_by_label("Current password").fill(PASSWORD)
+    visitor.get_by_role("button", name="e-mail").click()
+    visitor.get_by_role("status").wait_for()
+    found += faults(visitor)
+    write(visitor, [("Printing", "1,5", "0.125", "7")])
+    visitor.get_by_role("button", name="Issue the invoice").click()
+    visitor.get_by_role("alert").wait_for()
+    assert found + faults(visitor) == []

@@ -1,0 +1,137 @@
+"""The main stories without a mouse; with scripts and without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.mail import EmailMessage
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from accounts import sessions
+from accounts.models import User
+from tests.browser.test_invoice_story import let_in
+from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
+
+pytestmark = pytest.mark.browser
+
+NEW_PASSWORD = "another horse battery"
+MOST_STEPS = 60
+
+
+@pytest.fixture(params=[True, False], ids=["scripts", "no-scripts"])
+def person(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
+    """Somebody with a keyboard alone, whose browser may run no scripts; only invoices have one."""
+    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=request.param)
+    context.set_default_timeout(10_000)
+    yield context.new_page()
+    context.close()
+
+
+def reach(page: Page, target: Locator) -> None:
+    """Press Tab until `target` has the focus."""
+    expect(target).to_have_count(1)
+    for _step in range(MOST_STEPS):
+        if target.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {target}")
+
+
+def enter(page: Page, label: str, text: str) -> None:
+    """Type into the field of that label, over what stands there."""
+    reach(page, page.get_by_label(label, exact=True))
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type(text)
+
+
+def press(page: Page, role: Any, name: str | re.Pattern[str]) -> None:
+    """Press the first link or button of that name."""
+    reach(page, page.get_by_role(role, name=name, exact=True).first)
+    page.keyboard.press("Enter")
+
+
+def mailed_link(mail: EmailMessage) -> str:
+    [link] = re.findall(r"http://\S+", str(mail.body))
+    return str(link)
+
+
+@pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
+def test_an_account_is_made_used_and_recovered_by_keyboard(
+    person: Page, mailoutbox: list[EmailMessage]
+) -> None:
+    person.goto("/")
+    press(person, "link", "Create an account")
+    expect(person).to_have_url(re.compile("/signup/$"))
+    enter(person, "User name", "ann")
+    enter(person, "E-mail address", "ann@example.org")
+    enter(person, "Password", PASSWORD)
+    enter(person, "Password confirmation", PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person.get_by_role("status")).to_contain_text("Welcome")
+
+    enter(person, "Business name (optional)", "Ann Ltd")
+    press(person, "button", "Save details")
+    expect(person.get_by_role("status")).to_contain_text("saved")
+
+    press(person, "link", "Change e-mail address")
+    enter(person, "E-mail address", "ann@new.example")
+    enter(person, "Current password", PASSWORD)
+    press(person, "button", "Change e-mail address")
+    expect(person.get_by_role("main")).to_contain_text("ann@new.example")
+    assert guard_owner("email#ann@example.org") is None
+
+    user = User.find("ann")
+    sessions.begin(user, browser="Another browser", address="192.0.2.7")
+    person.goto("/accounts/sessions/")
+    expect(person.get_by_role("main")).to_contain_text("192.0.2.7")
+    press(person, "button", re.compile(r"End .* 192\.0\.2\.7"))
+    expect(person.get_by_role("main")).not_to_contain_text("192.0.2.7")
+
+    press(person, "button", "Sign out")
+    press(person, "link", "Sign in")
+    press(person, "link", "Forgot your password?")
+    enter(person, "E-mail address", "ann@new.example")
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile("/password_reset/done/$"))
+    person.goto(mailed_link(mailoutbox[-1]))
+    enter(person, "New password", NEW_PASSWORD)
+    enter(person, "New password confirmation", NEW_PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile("/reset/done/$"))
+    press(person, "link", "Sign in")
+    enter(person, "User name or e-mail address", "ann")
+    enter(person, "Password", NEW_PASSWORD)
+    person.keyboard.press("Enter")
+    expect(person).to_have_url(re.compile("/profile/$"))
+    assert_guards_match_users()
+
+
+def test_an_invoice_is_written_by_keyboard(person: Page, site: str) -> None:
+    let_in(person.context, site, make_user())
+    person.goto("/")
+    press(person, "link", "Invoices")
+    press(person, "link", "New invoice")
+    enter(person, "Customer’s name", "Bob")
+    enter(person, "Description", "Work")
+    enter(person, "Unit price", "100")
+    enter(person, "VAT %", "19")
+    press(person, "button", "Issue the invoice")
+    expect(person.get_by_role("status")).to_contain_text("is issued")
+
+
+@pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
+def test_the_first_press_of_tab_leads_past_the_header(person: Page) -> None:
+    person.goto("/accounts/profile/")
+    person.goto("/")
+
+    person.keyboard.press("Tab")
+    skip = person.get_by_role("link", name="Skip to content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    person.keyboard.press("Enter")
+    person.keyboard.press("Tab")
+
+    expect(person.get_by_role("main").get_by_role("link").first).to_be_focused()

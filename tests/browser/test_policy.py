@@ -1,0 +1,37 @@
+"""A real browser under the site's policies: nothing of ours is held back."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.test_invoice_story import let_in, write
+from tests.factories import make_user
+from tests.invoice_factories import DAY, issued
+
+pytestmark = pytest.mark.browser
+
+
+def test_pages_scripts_and_the_viewer_of_pdfs_work_without_a_complaint(
+    browser: Browser, site: str
+) -> None:
+    user = make_user(username="ann", full_name="Ann Example")
+    issued(user.pk)
+    context = browser.new_context(base_url=site, locale="en-GB")
+    let_in(context, site, user)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+
+    write(page, [("Design", "1", "1200", "19")])
+    assert page.locator(".totals dd").last.inner_text() == "€1,428.00"
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).flexGrow") == "1"
+    assert said == []
+
+    viewer = page.goto(f"/invoices/{DAY.year}-000001.pdf")
+    assert viewer is not None
+    assert viewer.headers["content-type"] == "application/pdf"
+    # Chromium's viewer is a page around the file; where a policy keeps it out, an error page.
+    page.wait_for_function("document.body.style.height === '100%'")
+    assert [text for text in said if "Policy" in text] == []
+    context.close()

@@ -1,0 +1,72 @@
+"""How a person comes to an account by mail alone, and comes back to it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_account_story import sign_in, sign_up
+from tests.mailbox import link
+
+pytestmark = pytest.mark.browser
+
+NEW_PASSWORD = "another good password"
+
+
+def follow_link(page: Page) -> None:
+    """Go where the last mail leads."""
+    page.goto(link(mail.outbox.pop()))
+
+
+def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settings: Any) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+    sign_up(page, "ann", "ann@example.org")
+    expect(page).to_have_url(re.compile("/accounts/signup/sent/$"))
+    follow_link(page)
+    expect(page.get_by_role("status")).to_contain_text("Your account is ready")
+    sign_in(page, "ann")
+    expect(page.get_by_role("main")).to_contain_text("Confirmed")
+    page.get_by_role("button", name="Sign out").click()
+
+    page.goto("/accounts/login/")
+    page.get_by_role("link", name="Forgot your user name?").click()
+    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mailbox")
+    assert "\n\nann\n\n" in mail.outbox.pop().body
+
+    page.get_by_role("main").get_by_role("link", name="Sign in").click()
+    page.get_by_role("link", name="Forgot your password?").click()
+    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mailbox")
+    follow_link(page)
+    # The address of the form tells nobody the link.
+    expect(page).to_have_url(re.compile("/set-password/$"))
+    page.get_by_label("New password", exact=True).fill(NEW_PASSWORD)
+    page.get_by_label("New password confirmation").fill(NEW_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("The new password is set")
+
+    page.get_by_role("main").get_by_role("link", name="Sign in").click()
+    page.get_by_label("User name or e-mail address").fill("ann@example.org")
+    page.get_by_label("Password").fill(NEW_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/accounts/profile/$"))
+
+
+def test_a_person_asks_for_another_link_and_confirms_the_address(page: Page) -> None:
+    sign_up(page, "ann", "ann@example.org")
+    expect(page.get_by_role("main")).to_contain_text("Not confirmed")
+    page.get_by_role("button", name="Send the link again").click()
+    expect(page.get_by_role("status")).to_contain_text("The link is on its way")
+
+    follow_link(page)
+
+    expect(page.get_by_role("status")).to_contain_text("Your e-mail address is confirmed")
+    expect(page.get_by_role("main")).not_to_contain_text("Not confirmed")
+    expect(page.get_by_role("button", name="Send the link again")).to_have_count(0)

@@ -1,0 +1,59 @@
+"""A process whose threads try a password at once, for the race at a limit.
+
+    python -m tests.limit_workers WHO THREADS
+
+It says `ready`, and begins when a line arrives on its standard input. It answers with one line: for
+each attempt `checked` where the password was looked at, else `refused`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import django
+from django.conf import settings
+
+
+def main(who: str, threads: str) -> None:
+    """Try a wrong password once in each thread, all together."""
+    django.setup()
+    from django.contrib.auth import authenticate
+
+    from accounts.exceptions import TooManyAttempts
+    from dynamo.client import client
+    from tests.workers import say
+
+    client()
+    together = Barrier(int(threads))
+
+    def attempt(_number: int) -> str:
+        together.wait()
+        try:
+            assert authenticate(username=who, password="wrong password") is None
+        except TooManyAttempts:
+            return "refused"
+        return "checked"
+
+    say("ready")
+    sys.stdin.readline()
+    with ThreadPoolExecutor(int(threads)) as pool:
+        say(json.dumps(list(pool.map(attempt, range(int(threads))))))
+
+
+def start(who: str, *, threads: int) -> subprocess.Popen[str]:
+    """Start such a process on the engine that this one talks to."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.limit_workers", who, str(threads)],
+        cwd=settings.BASE_DIR,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

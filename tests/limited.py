@@ -1,0 +1,26 @@
+"""What a limit shows, and how its windows are made to pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo.cache import CacheItem
+from dynamo.client import send
+from tests.pages import Page, stored_counts
+
+
+def let_pass(seconds: int) -> None:
+    """Let every window that there is be so much older."""
+    for item in stored_counts():
+        item["expiresAt"]["N"] = str(int(item["expiresAt"]["N"]) - seconds * 1000)
+        send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+
+
+def assert_too_many(response: Any) -> Page:
+    assert response.status_code == 429
+    assert int(response["Retry-After"]) > 0
+    assert response["Cache-Control"] == "no-store"
+    page = Page(response)
+    assert "Too many attempts" in page.text
+    assert "sessionid" not in response.cookies
+    return page

@@ -1,0 +1,129 @@
+"""The mails that the site sends: read as their owner does, or taken by a server as it pleases."""
+
+from __future__ import annotations
+
+import re
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage as ReceivedMail
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
+from django.core import mail
+from django.core.mail import EmailMessage
+
+_LINK = re.compile(r"https?://\S+")
+
+
+def the_mail() -> EmailMessage:
+    """The only mail that was sent."""
+    [message] = mail.outbox
+    return message
+
+
+def whole_link(message: EmailMessage | None = None) -> str:
+    """The only link in a mail, else in the only mail that was sent."""
+    [link] = _LINK.findall((message or the_mail()).body)
+    return str(link)
+
+
+def link(message: EmailMessage | None = None) -> str:
+    """Its path, which a test client follows."""
+    return urlsplit(whole_link(message)).path
+
+
+@contextmanager
+def later(**units: float) -> Iterator[None]:
+    """So much time has passed, for links and for what the cache holds."""
+    ahead = timedelta(**units)
+    now, now_ns, reset_now = time.time, time.time_ns, PasswordResetTokenGenerator._now
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", lambda: now() + ahead.total_seconds())
+        patch.setattr(time, "time_ns", lambda: now_ns() + int(ahead.total_seconds() * 10**9))
+        patch.setattr(
+            PasswordResetTokenGenerator,
+            "_now",
+            lambda self: cast(datetime, reset_now(self)) + ahead,
+        )
+        yield
+
+
+@dataclass
+class MailServer:
+    """An SMTP server on a free port, which answers each recipient with `answer`."""
+
+    answer: str = "250 OK"
+    #: Recipient and bytes of each mail that it took.
+    taken: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Conversation)
+        self._server.daemon_threads = True
+        self._server.mail_server = self  # type: ignore[attr-defined]  # its handler's
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def received(self) -> ReceivedMail:
+        """The only mail that it took, as a mail program reads it."""
+        [(_recipient, message)] = self.taken
+        return cast(ReceivedMail, message_from_bytes(message, policy=policy.default))
+
+
+class _Conversation(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        server: MailServer = self.server.mail_server  # type: ignore[attr-defined]  # as above
+        recipient = ""
+        self._say("220 ready")
+        for line in self.rfile:
+            match line[:4].upper():
+                case b"RCPT":
+                    recipient = line.decode().strip().removeprefix("rcpt TO:")
+                    self._say(server.answer)
+                case b"DATA":
+                    self._say("354 go on")
+                    server.taken.append((recipient, self._text()))
+                    self._say("250 OK")
+                case b"QUIT":
+                    self._say("221 bye")
+                    return
+                case _:
+                    self._say("250 OK")
+
+    def _text(self) -> bytes:
+        lines = iter(self.rfile.readline, b".\r\n")
+        return b"".join(line.removeprefix(b".") for line in lines)
+
+    def _say(self, answer: str) -> None:
+        self.wfile.write(f"{answer}\r\n".encode())
+
+
+def sent_by(settings: Any, port: int) -> None:
+    """Let the site send its mails to an SMTP server at `port` of this machine."""
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
+    settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

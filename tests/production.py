@@ -1,0 +1,63 @@
+"""The site as production runs it, within this process."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tests.commands import ROOT
+
+# What a production site is given, and nothing of what this machine has besides.
+PRODUCTION = {
+    "DJANGO_SECRET_KEY": "k3y-of-a-test_" + "0123456789abcdefghijklmnopqrstuvwxyz" * 2,
+    "DJANGO_ALLOWED_HOSTS": "www.example.org,.example.net",
+    "DJANGO_CSRF_TRUSTED_ORIGINS": "https://www.example.org",
+    "AWS_REGION": "eu-west-1",
+    "AWS_ACCESS_KEY_ID": "tests",
+    "AWS_SECRET_ACCESS_KEY": "tests",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "PATH": os.environ["PATH"],
+}
+HOST = "www.example.org"
+
+# What the suite decides itself: where the engine is, which mails are seen, how cheap a hash is.
+_OF_THE_SUITE = (
+    "AWS_",
+    "DATABASES",
+    "DYNAMODB_",
+    "EMAIL_",
+    "LOGGING",
+    "PASSWORD_",
+    "ROOT_",
+    "TEMPLATES",
+)
+
+
+def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:
+    """What the settings of the checkout `root` make of an environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            patch.delenv(name)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        return runpy.run_path(str(root / "project" / "settings.py"))
+
+
+def apply(settings: Any, root: Path) -> None:
+    """Let pytest-django's `settings` be those of production; `root` is a folder to work in."""
+    if not (root / "project").exists():
+        # A copy, so that an `.env` beside manage.py does not count.
+        shutil.copytree(ROOT / "project", root / "project")
+    for name, value in settings_of(PRODUCTION, root).items():
+        if name.isupper() and not name.startswith(_OF_THE_SUITE):
+            setattr(settings, name, value)
+    if not settings.STATIC_ROOT.exists():
+        call_command("collectstatic", interactive=False, verbosity=0)

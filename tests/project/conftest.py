@@ -1,0 +1,22 @@
+"""Fixtures of the tests about the whole site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.production import apply
+
+
+@pytest.fixture(scope="session")
+def production_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the static files are collected, once for all tests."""
+    return tmp_path_factory.mktemp("production")
+
+
+@pytest.fixture
+def production(settings: Any, engine: str, production_root: Path) -> None:
+    """The settings of production, on the tests' engine."""
+    apply(settings, production_root)

@@ -1,0 +1,155 @@
+"""What Django reports of a crash holds no secret, in production and under development."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.contrib.auth.tokens import default_token_generator
+from django.core.signals import got_request_exception
+from django.test import Client
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+from django.views.debug import get_exception_reporter_class
+
+from accounts.models import User
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.faults import Answer, FaultProxy
+from tests.pages import form_values
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+NEW = "another <horse> & 'battery'"
+
+
+class BrokenHasher(MD5PasswordHasher):
+    """Fails in the midst of its work, with the password in its hands."""
+
+    def encode(self, password: str, salt: str) -> str:
+        raise RuntimeError("a bug")
+
+
+@pytest.fixture
+def reports() -> Iterator[list[str]]:
+    """The reports of the crashes, as pages and as text."""
+    made: list[str] = []
+
+    def report(request: Any, **_signal: Any) -> None:
+        reporter = get_exception_reporter_class(request)(request, *sys.exc_info())
+        made.extend([reporter.get_traceback_html(), reporter.get_traceback_text()])
+
+    got_request_exception.connect(report)
+    yield made
+    got_request_exception.disconnect(report)
+
+
+@pytest.fixture
+def visitor() -> Client:
+    return Client(raise_request_exception=False)
+
+
+def hashes() -> set[str]:
+    return {item["password"]["S"] for item in stored_items().values() if "password" in item}
+
+
+def sign_up(user: User) -> tuple[str, dict[str, str]]:
+    return "/accounts/signup/", {
+        "username": "bob",
+        "email": "bob@example.org",
+        "password1": NEW,
+        "password2": NEW,
+    }
+
+
+def sign_in(user: User) -> tuple[str, dict[str, str]]:
+    return "/accounts/login/", {"username": user.username, "password": PASSWORD}
+
+
+def change_password(user: User) -> tuple[str, dict[str, str]]:
+    return "/accounts/password_change/", {
+        "old_password": PASSWORD,
+        "new_password1": NEW,
+        "new_password2": NEW,
+    }
+
+
+def delete(user: User) -> tuple[str, dict[str, str]]:
+    return "/accounts/delete/", {"password": PASSWORD}
+
+
+def confirm_password(user: User) -> tuple[str, dict[str, str]]:
+    return "/accounts/reauthenticate/", {"password": PASSWORD}
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize("act", [sign_up, sign_in, change_password, delete, confirm_password])
+def test_a_crash_with_a_password_at_hand_does_not_show_it(
+    visitor: Client,
+    reports: list[str],
+    settings: Any,
+    act: Callable[[User], tuple[str, dict[str, str]]],
+    hold: bool,
+    debug: bool,
+) -> None:
+    user = make_user()
+    if act not in {sign_up, sign_in}:
+        visitor.force_login(user)
+    settings.ACCOUNTS_PREVENT_ENUMERATION = hold
+    address, typed = act(user)
+    values = form_values(visitor, address, **typed)
+    settings.PASSWORD_HASHERS = [f"{__name__}.BrokenHasher"]
+    settings.DEBUG = debug
+
+    response = visitor.post(address, values)
+
+    assert response.status_code == 500
+    secrets = {PASSWORD, NEW, *(cookie.value for cookie in visitor.cookies.values())}
+    if not debug:
+        secrets |= hashes()
+    for report in [*reports, response.content.decode()]:
+        assert [secret for secret in secrets if secret in report] == []
+    assert all("a bug" in report and "encode" in report for report in reports)
+
+
+def test_a_crash_on_a_link_does_not_show_its_token(
+    visitor: Client, reports: list[str], settings: Any
+) -> None:
+    user = make_user()
+    token = default_token_generator.make_token(user)
+    uid = urlsafe_base64_encode(force_bytes(user.pk))
+    form = visitor.get(f"/accounts/reset/{uid}/{token}/").url
+    settings.PASSWORD_HASHERS = [f"{__name__}.BrokenHasher"]
+
+    visitor.post(form, {"new_password1": NEW, "new_password2": NEW})
+
+    assert len(reports) == 2
+    for report in reports:
+        assert token not in report
+        assert NEW not in report
+        assert visitor.cookies["sessionid"].value not in report
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_crash_on_the_way_to_the_session_does_not_show_its_key(
+    visitor: Client, reports: list[str], proxy: FaultProxy, settings: Any, debug: bool
+) -> None:
+    visitor.force_login(make_user())
+    proxy.plan("GetItem", Answer(400, "ValidationException"))
+    settings.DEBUG = debug
+
+    response = visitor.get("/accounts/profile/")
+
+    assert response.status_code == 500
+    for report in [*reports, response.content.decode()]:
+        assert visitor.cookies["sessionid"].value not in report
+
+
+def test_an_account_that_is_printed_shows_its_key_alone() -> None:
+    user = make_user()
+
+    assert repr(user) == f"<User: {user.pk}>"
+    assert user.password not in f"{user} {user!r} {[user]}"

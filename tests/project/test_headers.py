@@ -1,0 +1,213 @@
+"""What every answer of production says to the browser, whatever it answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import include, path, reverse
+
+from accounts import links
+from accounts.models import User
+from project import headers
+from tests.commands import ROOT
+from tests.factories import PASSWORD, make_user
+from tests.faults import NOWHERE, through
+from tests.invoice_factories import DAY, issued
+from tests.production import HOST
+from tests.project.test_url_map import ROWS
+
+pytestmark = pytest.mark.usefixtures("production")
+
+ALWAYS = headers.ANSWER | {
+    "Content-Security-Policy": (
+        "base-uri 'none'; connect-src 'none'; default-src 'none'; font-src 'none'; "
+        "form-action 'self'; frame-ancestors 'none'; img-src 'self'; object-src 'none'; "
+        "script-src 'self'; style-src 'self'"
+    ),
+}
+HSTS = "max-age=31536000; includeSubDomains; preload"
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("a bug")
+
+
+urlpatterns = [path("broken/", broken), path("", include("project.urls"))]
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client(enforce_csrf_checks=True, raise_request_exception=False, headers={"host": HOST})
+
+
+def get(client: Client, path: str, **more: Any) -> Any:
+    return client.get(path, secure=True, **more)
+
+
+def assert_whole(response: Any, *, over_tls: bool = True) -> None:
+    said = {name: response.headers.get(name) for name in ALWAYS}
+    assert said["Content-Security-Policy"]
+    policy = "; ".join(sorted(said["Content-Security-Policy"].split("; ")))
+    assert said | {"Content-Security-Policy": policy} == ALWAYS
+    assert "unsafe" not in policy
+    allowed = re.findall(r"[\w-]+=\(([^)]*)\)", response.headers["Permissions-Policy"])
+    assert len(allowed) == len(headers.PERMISSIONS)
+    assert not any(allowed)
+    assert "Server" not in response.headers
+    assert "X-Powered-By" not in response.headers
+    assert "Access-Control-Allow-Origin" not in response.headers
+    if over_tls:
+        assert response.headers["Strict-Transport-Security"] == HSTS
+    for name, cookie in response.cookies.items():
+        assert cookie["secure"], name
+        assert cookie["httponly"], name
+        assert cookie["samesite"] == "Lax", name
+        assert (cookie["path"], cookie["domain"]) == ("/", ""), name
+
+
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_every_url_says_it_to_everybody(signed_in: bool, browser: Client) -> None:
+    if signed_in:
+        user = make_user()
+        issued(user.pk)
+        browser.force_login(user)
+
+    for name, row in ROWS.items():
+        response = get(browser, reverse(name, args=row.arguments))
+        # Probes are answered without TLS as with it.
+        assert_whole(response, over_tls=name not in {"healthz", "livez"})
+
+
+def test_pages_files_and_downloads_say_it(browser: Client) -> None:
+    user = make_user()
+    issued(user.pk)
+    browser.force_login(user)
+    page = get(browser, "/").content.decode()
+    found = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+    assert len(found) >= 3
+
+    for address in [*found, f"/invoices/{DAY.year}-000001.pdf", f"/invoices/{DAY.year}.zip"]:
+        response = get(browser, address)
+        assert response.status_code == 200
+        assert_whole(response)
+        response.close()
+
+
+def bad_host(client: Client) -> Any:
+    return get(client, "/", headers={"host": "elsewhere.example"})
+
+
+def bad_host_without_tls(client: Client) -> Any:
+    return client.get("/", headers={"host": "elsewhere.example"})
+
+
+def bad_encoding(client: Client) -> Any:
+    kind = "application/x-www-form-urlencoded; charset=utf-16"
+    return client.generic("POST", "/accounts/login/", b"x", content_type=kind, secure=True)
+
+
+def without_token(client: Client) -> Any:
+    return client.post("/accounts/login/", {}, secure=True)
+
+
+def too_large(client: Client) -> Any:
+    relaxed = Client(headers={"host": HOST}, raise_request_exception=False)
+    return relaxed.post("/accounts/login/", {"username": "x" * 1_000_001}, secure=True)
+
+
+def limited(client: Client) -> Any:
+    wrong = {"username": "nobody", "password": "not that"}
+    relaxed = Client(headers={"host": HOST})
+    for _attempt in range(10):
+        relaxed.post("/accounts/login/", wrong, secure=True)
+    return relaxed.post("/accounts/login/", wrong, secure=True)
+
+
+def out_of_reach(client: Client) -> Any:
+    client.force_login(make_user())
+    with through(NOWHERE), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "DYNAMODB_PAGE_SECONDS", 0.1)
+        return get(client, "/accounts/profile/")
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.parametrize(
+    ("ask", "status"),
+    [
+        (bad_host, 400),
+        (bad_host_without_tls, 400),
+        (bad_encoding, 400),
+        (too_large, 400),
+        (without_token, 403),
+        (lambda client: get(client, "/nowhere/"), 404),
+        (lambda client: get(client, "/static/nothing.css"), 404),
+        (lambda client: get(client, "/invoices/?year=x"), 302),
+        (lambda client: get(client, "/accounts/logout/"), 405),
+        (lambda client: get(client, "/accounts/confirm/x/"), 410),
+        (limited, 429),
+        (lambda client: get(client, "/broken/"), 500),
+        (out_of_reach, 503),
+        (lambda client: client.get("/"), 301),
+    ],
+)
+def test_every_refusal_and_failure_says_it(
+    browser: Client, ask: Callable[[Client], Any], status: int
+) -> None:
+    response = ask(browser)
+
+    assert response.status_code == status
+    assert_whole(response, over_tls=response.wsgi_request.is_secure() and ask is not bad_host)
+
+
+def test_cookies_have_names_that_no_other_site_can_set(browser: Client) -> None:
+    user = make_user()
+    relaxed = Client(headers={"host": HOST})
+
+    relaxed.get("/accounts/login/", secure=True)
+    values = {"username": user.username, "password": PASSWORD}
+    response = relaxed.post("/accounts/login/", values, secure=True)
+
+    assert response.status_code == 302
+    assert set(relaxed.cookies) - {"messages"} == {"__Host-sessionid", "__Host-csrftoken"}
+    assert_whole(response)
+    ended = relaxed.post("/accounts/logout/", secure=True)
+    assert ended.cookies["__Host-sessionid"]["max-age"] == 0
+    assert ended.cookies["__Host-sessionid"]["secure"]
+
+
+def test_the_cookie_of_a_message_is_as_safe(browser: Client) -> None:
+    user = make_user()
+    relaxed = Client(headers={"host": HOST})
+    token = links.make("confirm", user.pk, str(User.get(user.pk).confirmation_id))
+
+    response = relaxed.get(f"/accounts/confirm/{token}/", secure=True)
+
+    assert "messages" in response.cookies
+    assert_whole(response)
+
+
+def test_a_link_from_elsewhere_may_lead_here_but_no_frame_may_hold_a_page(
+    browser: Client,
+) -> None:
+    response = get(browser, "/", headers={"sec-fetch-site": "cross-site"})
+
+    assert response.status_code == 200
+    assert response["X-Frame-Options"] == "DENY"
+
+
+def test_no_template_has_what_the_policy_forbids() -> None:
+    inline = re.compile(r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc=)", re.I)
+    for file in _templates():
+        assert not inline.search(file), file
+
+
+def _templates() -> Iterator[str]:
+    for folder in (ROOT / "templates", *ROOT.glob("*/templates")):
+        for template in folder.rglob("*.html"):
+            yield template.read_text(encoding="utf-8")

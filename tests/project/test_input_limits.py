@@ -1,0 +1,116 @@
+"""What is too long, too much or too many gets a clear answer."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django import forms
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from accounts.models import User
+from sequences.invoices import Party
+from tests.factories import make_user
+from tests.pages import Page
+
+LONG = "x" * 100_000
+
+
+def our_forms(base: type = forms.BaseForm) -> Iterator[type[forms.BaseForm]]:
+    """Every form of the site that has fields."""
+    importlib.import_module("project.urls")
+    for form in base.__subclasses__():
+        yield from our_forms(form)
+        if form.__module__.startswith(("accounts.", "sequences.")) and form.base_fields:
+            yield form
+
+
+def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm:
+    """A form as it is sent, for whatever account it is."""
+    asked = {
+        name
+        for each in form.__mro__
+        for name in inspect.signature(each.__init__).parameters  # type: ignore[misc]  # of a class
+    }
+    more: dict[str, Any] = {}
+    if "user" in asked:
+        more["user"] = User(pk="x")
+    if "seller" in asked:
+        more["seller"] = Party("Ann")
+    return form(data=values, **more)
+
+
+@pytest.mark.parametrize("form", sorted(set(our_forms()), key=str), ids=lambda form: form.__name__)
+def test_every_field_of_text_has_a_bound(form: type[forms.BaseForm]) -> None:
+    texts = {
+        name
+        for name, each in filled(form, {}).fields.items()
+        if isinstance(each, (forms.CharField, forms.ChoiceField, forms.IntegerField))
+    }
+
+    assert texts <= set(filled(form, dict.fromkeys(texts, LONG)).errors)
+    assert texts <= set(filled(form, dict.fromkeys(texts, "1" * 100_000)).errors)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        (f"/{LONG}", 404),
+        (f"/accounts/confirm/{LONG}/", 410),
+        (f"/accounts/reset/{LONG}/{LONG}/", 200),
+        (f"/?{LONG}", 200),
+        (f"/accounts/login/?next=/{LONG}", 200),
+        (f"/invoices/?customer={LONG}", 404),
+        (f"/invoices/?before={'1' * 100_000}", 404),
+        (f"/invoices/new/?from={LONG}", 404),
+        (f"/invoices/?{'&'.join(map(str, range(1001)))}", 400),
+    ],
+    ids=lambda value: str(value)[:24],
+)
+def test_a_long_address_is_answered(address: str, status: int) -> None:
+    client = Client()
+    client.force_login(make_user())
+
+    assert client.get(address).status_code == status
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "header",
+    ["accept-language", "cookie", "referer", "user-agent", "x-forwarded-for", "x-csrftoken", "x-a"],
+)
+def test_a_long_header_changes_nothing(header: str) -> None:
+    user = make_user()
+
+    for value in (LONG, ",".join("1" for _ in range(10_000)), ";=" * 10_000):
+        client = Client(headers={header: value})
+        assert client.get("/accounts/login/").status_code == 200
+        values = {"username": user.username, "password": LONG}
+        assert client.post("/accounts/login/", values).status_code == 200
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"username": "x" * 1_000_001},
+        {f"field{number}": "" for number in range(1001)},
+        {"file": SimpleUploadedFile("a.txt", b"")},
+    ],
+    ids=["body", "fields", "file"],
+)
+@pytest.mark.parametrize("address", ["/accounts/login/", "/accounts/signup/", "/invoices/new/"])
+def test_what_is_too_much_is_a_bad_request(address: str, values: dict[str, Any]) -> None:
+    client = Client(raise_request_exception=False)
+    if "invoices" in address:
+        client.force_login(make_user())
+
+    response = client.post(address, values)
+
+    assert response.status_code == 400
+    assert "Bad request" in Page(response).text

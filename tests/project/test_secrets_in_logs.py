@@ -1,0 +1,239 @@
+"""No log line, at any level, holds a password, a hash, a session key or the token of a link."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+from django.core.mail import EmailMessage
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import URLResolver, get_resolver, include, path
+
+from project.hiding import HIDDEN, hide
+from project.logs import TALKATIVE, HidingFormatter, TalkativeFilter
+from tests.factories import stored_items
+from tests.faults import NOWHERE, through
+from tests.pages import form_values
+
+PASSWORD = "correct horse battery staple"
+WRONG = "wrong horse battery staple"
+LATER = "another horse battery staple"
+
+
+def broken(request: HttpRequest, token: str) -> HttpResponse:
+    raise RuntimeError(f"a bug that names {token}")
+
+
+urlpatterns = [path("new/<str:token>/", broken), path("", include("project.urls"))]
+
+
+def loggers() -> list[logging.Logger]:
+    known = logging.root.manager.loggerDict.values()
+    return [logging.root, *(each for each in known if isinstance(each, logging.Logger))]
+
+
+def our_handler() -> logging.StreamHandler[Any]:
+    [handler] = [
+        each for each in logging.root.handlers if isinstance(each.formatter, HidingFormatter)
+    ]
+    assert isinstance(handler, logging.StreamHandler)
+    return handler
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the site's handler writes while every logger lets everything pass."""
+    for name in (*TALKATIVE, "asyncio", "django.request", "django.server", "django.security.csrf"):
+        logging.getLogger(name)
+    levels = [(logger, logger.level) for logger in loggers()]
+    handler, lines = our_handler(), io.StringIO()
+    before = handler.setStream(lines)
+    for logger, _level in levels:
+        logger.setLevel(logging.DEBUG)
+    yield lines
+    for logger, level in levels:
+        logger.setLevel(level)
+    handler.setStream(before)
+
+
+class Visitor:
+    """Lives through the story, and remembers every secret that it meets."""
+
+    def __init__(self, mails: list[EmailMessage]) -> None:
+        self.client = Client(raise_request_exception=False)
+        self.secrets = {PASSWORD, WRONG, LATER}
+        self.mails = mails
+
+    def get(self, address: str) -> Any:
+        return self._met(self.client.get(address))
+
+    def send(self, address: str, **values: str) -> Any:
+        shown = form_values(self.client, address, **values)
+        return self._met(self.client.post(address, shown))
+
+    def mailed_path(self) -> str:
+        """Where the link of the last mail leads; its last part is a secret."""
+        [address] = re.findall(r"http://testserver(\S+)", str(self.mails[-1].body))
+        self.secrets.add(address.strip("/").rpartition("/")[2])
+        return str(address)
+
+    def _met(self, response: Any) -> Any:
+        for name in (site.SESSION_COOKIE_NAME, site.CSRF_COOKIE_NAME):
+            if name in self.client.cookies and (value := self.client.cookies[name].value):
+                self.secrets.add(value)
+        if not response.streaming:
+            token = rb'name="csrfmiddlewaretoken" value="([^"]+)"'
+            self.secrets |= {found.decode() for found in re.findall(token, response.content)}
+        for item in stored_items().values():
+            if "password" in item:
+                self.secrets.add(item["password"]["S"])
+        return response
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.usefixtures("engine")
+def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
+    written: io.StringIO, mailoutbox: list[EmailMessage], settings: Any
+) -> None:
+    ann = Visitor(mailoutbox)
+    settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
+    settings.DYNAMODB_PAGE_SECONDS = 60
+
+    signed_up = ann.send(
+        "/accounts/signup/",
+        username="ann",
+        email="ann@example.org",
+        password1=PASSWORD,
+        password2=PASSWORD,
+    )
+    assert signed_up.status_code == 302
+    confirm = ann.mailed_path()
+    assert ann.get(confirm).status_code == 302
+    ann.get("/accounts/sessions/")
+    ann.get("/accounts/export/").getvalue()
+    ann.send("/accounts/email/", email="ann@new.example", password=WRONG)
+    ann.send("/accounts/email/", email="ann@new.example", password=PASSWORD)
+    assert ann.get(ann.mailed_path()).status_code == 302
+    ann.send(
+        "/accounts/password_change/",
+        old_password=PASSWORD,
+        new_password1=LATER,
+        new_password2=LATER,
+    )
+    ann.client.post("/accounts/sessions/end_others/")
+    ann.client.post("/accounts/logout/")
+
+    ann.send("/accounts/login/", username="ann", password=WRONG)
+    assert ann.send("/accounts/login/", username="ann", password=LATER).status_code == 302
+    ann.client.post("/accounts/logout/")
+    ann.send("/accounts/password_reset/", email="ann@new.example")
+    reset = ann.mailed_path()
+    form = ann.get(reset).url
+    ann.send(form, new_password1=PASSWORD, new_password2=PASSWORD)
+    assert "does not work" in ann.get(reset).content.decode()
+
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+    ann.send(
+        "/accounts/signup/",
+        username="bob",
+        email="bob@example.org",
+        password1=PASSWORD,
+        password2=PASSWORD,
+    )
+    assert ann.get(ann.mailed_path()).status_code == 302
+
+    token = confirm.strip("/").rpartition("/")[2]
+    strict = Client(enforce_csrf_checks=True)
+    assert ann.get(f"/accounts/login/?next={confirm}").status_code == 200
+    assert ann.get(f"{confirm}more").status_code == 404
+    assert strict.post(confirm, {"password": PASSWORD}).status_code == 403
+    assert ann.client.post(confirm, {"password": PASSWORD}).status_code == 405
+    assert ann.get(f"/new/{token}/").status_code == 500
+    with through(NOWHERE), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "DYNAMODB_PAGE_SECONDS", 0.1)
+        assert ann.client.get(confirm).status_code == 503
+
+    log = written.getvalue()
+    assert len(ann.secrets) > 15
+    assert [secret for secret in ann.secrets if secret in log] == []
+    for line in (
+        f"Not Found: /accounts/confirm/{HIDDEN}/more",
+        f"Method Not Allowed (POST): /accounts/confirm/{HIDDEN}/",
+        f"Forbidden (CSRF cookie not set.): /accounts/confirm/{HIDDEN}/",
+        f"Internal Server Error: /new/{HIDDEN}/",
+        f"RuntimeError: a bug that names {HIDDEN}",
+        f"GET /accounts/confirm/{HIDDEN}/: DynamoDB gave no answer",
+    ):
+        assert line in log
+
+
+def test_every_handler_hides() -> None:
+    handlers = {handler for logger in loggers() for handler in logger.handlers}
+    ours = [
+        handler
+        for handler in handlers
+        if not isinstance(handler, logging.NullHandler)
+        and not type(handler).__module__.startswith("_pytest")
+    ]
+
+    assert ours == [our_handler()]
+    assert [type(each) for each in ours[0].filters] == [TalkativeFilter]
+    assert logging.getLogger("django.server").propagate
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"GET /accounts/confirm/{} HTTP/1.1" 302 0',
+        '"GET /accounts/confirm/{}/ HTTP/1.1" 302 0',
+        '"GET /accounts/confirm/{}?from=mail HTTP/1.1" 404 0',
+        '"GET /accounts/login/?next=/accounts/confirm/{}/&x=1 HTTP/1.1" 200 0',
+        '"GET /accounts/login/?next=%2Faccounts%2Fconfirm%2F{}%2F HTTP/1.1" 200 0',
+        "Not Found: /accounts/reset/Zm9v/{}/and/more",
+        "Not Found: /under/a/prefix/accounts/email/confirm/{}/",
+        "<WSGIRequest: GET '/accounts/signup/confirm/{}/'>",
+    ],
+)
+def test_the_server_s_own_lines_show_no_token(written: io.StringIO, line: str) -> None:
+    logging.getLogger("django.server").info("%s", line.format("WyJ-a_b:1abc:Zx"))
+
+    assert line.format(HIDDEN) in written.getvalue()
+
+
+def token_routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    for each in resolver.url_patterns:
+        route = before + str(each.pattern)
+        if isinstance(each, URLResolver):
+            yield from token_routes(each, route)
+        elif "token" in route:
+            yield route
+
+
+def test_every_url_with_a_token_is_known() -> None:
+    routes = list(token_routes(get_resolver()))
+    assert len(routes) >= 4
+
+    for route in routes:
+        shown = "/" + re.sub("<[^>]*>", "s3cr3t:v4lue", route)
+        assert "s3cr3t:v4lue" not in hide(shown).rpartition("/reset/s3cr3t:v4lue")[2], route
+
+
+@pytest.mark.parametrize("name", ["botocore.endpoint", "urllib3", "pynamodb.connection.base"])
+def test_of_talkative_libraries_only_warnings_are_written(written: io.StringIO, name: str) -> None:
+    logging.getLogger(name).info("whole request")
+    logging.getLogger(name).warning("pool is full")
+
+    assert "pool is full" in written.getvalue()
+    assert "whole request" not in written.getvalue()
+
+
+def test_other_lines_are_written_as_they_are(written: io.StringIO) -> None:
+    logging.getLogger("accounts").debug("Confirmed %s: /accounts/profile/ 100%%", "ann")
+
+    assert "DEBUG accounts Confirmed ann: /accounts/profile/ 100%\n" in written.getvalue()

@@ -1,0 +1,278 @@
+"""Every URL, for every visitor: what comes back to a GET, and to a POST from a form of the site.
+
+A URL without a row here fails. A new one takes one line: what it answers, or where it leads (by
+the name of a URL), to who is signed in and to who is not, and to those for whom that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import URLResolver, get_resolver, resolve, reverse
+from django.utils.crypto import get_random_string
+
+from accounts.forms import SignUpForm
+from accounts.models import User
+from accounts.services import deactivate
+from sequences.forms import InvoiceForm
+from tests.factories import PASSWORD, make_user
+from tests.invoice_factories import DAY, issued
+
+NEW_PASSWORD = "another horse battery"
+
+OUT = ("anonymous", "deactivated")
+IN = ("signed in", "unconfirmed", "locked", "staff")
+VISITORS = OUT + IN
+
+Answer = int | str
+LOGIN = "login"
+LABEL = f"{DAY.year}-000001"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a URL answers to GET and POST: a status, or the name of the URL that it leads to.
+
+    Each is of those who are not signed in, and of those who are; `but` names exceptions, as in
+    `"POST locked"`. `sent` makes the form's values for an account.
+    """
+
+    get: tuple[Answer, Answer]
+    post: tuple[Answer, Answer] = (405, 405)
+    but: dict[str, Answer] = field(default_factory=dict)
+    sent: Callable[[User], dict[str, Any]] = lambda _user: {}
+    arguments: tuple[str | int, ...] = ()
+
+    def expected(self, method: str, visitor: str) -> Answer:
+        pair = self.get if method == "GET" else self.post
+        return self.but.get(f"{method} {visitor}", pair[visitor in IN])
+
+
+def page(get: tuple[Answer, Answer] = (200, 200), *arguments: str | int, **more: Any) -> Row:
+    """A page that only shows something."""
+    return Row(get, arguments=arguments, **more)
+
+
+def own(post: Answer = 405, *arguments: str | int, get: Answer = 200, **more: Any) -> Row:
+    """A page for who is signed in; the others are asked to sign in."""
+    return Row((LOGIN, get), (LOGIN, post), arguments=arguments, **more)
+
+
+def link() -> Row:
+    """A link from a mail, here one that is not whole; its own tests follow true ones."""
+    return page((410, 410), "not-whole")
+
+
+def password(user: User) -> dict[str, Any]:
+    return {"password": PASSWORD}
+
+
+def sign_in_values(user: User) -> dict[str, Any]:
+    return {"username": user.username, "password": PASSWORD}
+
+
+def sign_up_values(user: User) -> dict[str, Any]:
+    name = get_random_string(8)
+    return {
+        "username": name,
+        "email": f"{name}@example.org",
+        "password1": NEW_PASSWORD,
+        "password2": NEW_PASSWORD,
+        "request_id": SignUpForm.new_request_id(),
+    }
+
+
+def password_values(user: User) -> dict[str, Any]:
+    return {
+        "old_password": PASSWORD,
+        "new_password1": NEW_PASSWORD,
+        "new_password2": NEW_PASSWORD,
+    }
+
+
+def invoice_values(user: User) -> dict[str, Any]:
+    return {
+        "customer_name": "Bob",
+        "currency": "EUR",
+        "request_id": InvoiceForm.new_request_id(),
+        "lines-TOTAL_FORMS": "1",
+        "lines-INITIAL_FORMS": "0",
+        "lines-0-description": "Work",
+        "lines-0-quantity": "1",
+        "lines-0-unit_price": "100",
+        "lines-0-vat_rate": "19",
+    }
+
+
+def mail_values(user: User) -> dict[str, Any]:
+    return {"email": user.email}
+
+
+LOCKED = {"POST locked": 429}
+
+ROWS = {
+    "home": page(),
+    "healthz": Row((200, 200), (200, 200)),
+    "livez": Row((200, 200), (200, 200)),
+    # Signing up and in
+    "signup": Row((200, "profile"), ("profile", "profile"), sent=sign_up_values),
+    "signup_sent": page(),
+    "signup_confirm": link(),
+    "login": Row(
+        (200, 200), ("profile", "profile"), LOCKED | {"POST deactivated": 200}, sign_in_values
+    ),
+    "logout": Row((405, 405), ("home", "home")),
+    # One's own account
+    "profile": own("profile"),
+    "username_change": own(
+        "profile", sent=lambda user: password(user) | {"username": get_random_string(8)}, but=LOCKED
+    ),
+    "email_change": own(
+        "profile",
+        sent=lambda user: password(user) | {"email": f"{get_random_string(8)}@example.org"},
+        but=LOCKED,
+    ),
+    "email_change_cancel": own("profile", get=405),
+    "email_change_confirm": link(),
+    "email_confirm": link(),
+    "email_confirm_send": own("profile", get=405),
+    "password_change": own("password_change_done", sent=password_values, but=LOCKED),
+    "password_change_done": own(),
+    "account_sessions": own(),
+    "session_end": own("account_sessions", get=405),
+    "sessions_end_others": own("account_sessions", get=405),
+    "reauthenticate": own("profile", sent=password, but=LOCKED),
+    "account_export": own(),
+    "account_delete": own("home", sent=password, but=LOCKED),
+    # Ways back to an account
+    "password_reset": Row(
+        (200, 200), ("password_reset_done", "password_reset_done"), sent=mail_values
+    ),
+    "password_reset_done": page(),
+    "password_reset_confirm": page((200, 200), "bm9ib2R5", "not-whole", post=(200, 200)),
+    "password_reset_complete": page(),
+    "username_reminder": Row(
+        (200, 200), ("username_reminder_done", "username_reminder_done"), sent=mail_values
+    ),
+    "username_reminder_done": page(),
+    # Invoices
+    "invoice_list": own(),
+    "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
+    "invoices_csv": own(405, DAY.year),
+    "invoices_zip": own(405, DAY.year),
+    "invoice": own(405, LABEL),
+    "invoice_pdf": own(405, LABEL),
+    "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
+}
+
+
+def url_names(resolver: URLResolver) -> Iterator[str]:
+    for each in resolver.url_patterns:
+        if isinstance(each, URLResolver):
+            yield from url_names(each)
+        else:
+            assert each.name, f"{each.pattern} has no name"
+            yield each.name
+
+
+@pytest.fixture(autouse=True)
+def _locks_at_once(settings: Any) -> None:
+    """One wrong password locks an account; whose address is not confirmed issues no invoice."""
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"sign_in": (1, 900)}
+    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    # None of this is about time, of which a busy machine takes some.
+    settings.DYNAMODB_PAGE_SECONDS = 60
+
+
+def arrive(visitor: str) -> tuple[Client, User]:
+    """A browser that this visitor has used before, and the account that the visitor has."""
+    user = make_user(is_staff=visitor == "staff", email_confirmed=visitor != "unconfirmed")
+    client = Client(enforce_csrf_checks=True)
+    if visitor != "anonymous":
+        client.force_login(user)
+    if visitor == "deactivated":
+        deactivate(User.get(user.pk))
+    if visitor == "locked":
+        wrong = {"username": user.username, "password": "not that"}
+        assert Client().post("/accounts/login/", wrong).status_code == 200
+    return client, user
+
+
+def send(client: Client, path: str, values: dict[str, Any]) -> Any:
+    """Send a form as the site made it."""
+    secret = get_random_string(32)
+    client.cookies[settings.CSRF_COOKIE_NAME] = secret
+    return client.post(path, values, headers={"x-csrftoken": secret})
+
+
+def path_of(name: str) -> str:
+    return reverse(name, args=ROWS[name].arguments)
+
+
+def answer(response: Any) -> Answer:
+    """The status, or of a redirect the name of the URL that it leads to."""
+    if response.status_code != 302:
+        return int(response.status_code)
+    return str(resolve(urlsplit(response.url).path).url_name)
+
+
+def test_every_url_has_a_row_and_every_row_a_url() -> None:
+    names = list(url_names(get_resolver()))
+
+    assert sorted(names) == sorted(ROWS)
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("visitor", VISITORS)
+def test_every_page_answers_each_visitor_as_its_row_says(visitor: str) -> None:
+    client, user = arrive(visitor)
+    issued(user.pk)
+
+    found = {name: answer(client.get(path_of(name))) for name in ROWS}
+
+    assert found == {name: row.expected("GET", visitor) for name, row in ROWS.items()}
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("visitor", VISITORS)
+def test_every_form_answers_each_visitor_as_its_row_says(visitor: str) -> None:
+    found: dict[str, Answer] = {}
+    arrived = None
+    for name, row in ROWS.items():
+        client, user = arrived or arrive(visitor)
+        if name == "invoice_void":
+            issued(user.pk)
+        found[name] = answer(send(client, path_of(name), row.sent(user)))
+        # Where nothing happened, the next form finds the account as it was.
+        arrived = (client, user) if found[name] in {LOGIN, 405, 429} else None
+
+    assert found == {name: row.expected("POST", visitor) for name, row in ROWS.items()}
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("visitor", ["anonymous", "signed in"])
+def test_no_form_is_taken_without_the_token_of_the_site(visitor: str) -> None:
+    client, user = arrive(visitor)
+    expected: dict[str, Answer] = dict.fromkeys(ROWS, 403) | {"healthz": 200, "livez": 200}
+    if visitor == "signed in":
+        # They sent the form of an entrance twice, and are led on.
+        expected |= {"login": "profile", "signup": "profile"}
+
+    found = {name: answer(client.post(path_of(name), row.sent(user))) for name, row in ROWS.items()}
+
+    assert found == expected
+
+
+@pytest.mark.usefixtures("engine")
+def test_who_is_asked_to_sign_in_comes_back_afterwards() -> None:
+    asking = [name for name, row in ROWS.items() if row.get[0] == LOGIN]
+
+    for name in asking:
+        response = Client().get(path_of(name))
+        assert response.url.startswith(f"{reverse('login')}?next=/"), name

@@ -1,0 +1,59 @@
+"""Looks into the sessions of a stored account, and lets time pass for them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.test import Client
+
+from accounts import sessions
+from accounts.models import User
+from dynamo.client import send
+from tests.factories import stored_user
+
+
+def stored_ids(user: User) -> set[str]:
+    """The ids in the stored map, lapsed ones included."""
+    item = stored_user(user.pk)
+    return set(item.get("sessions", {"M": {}})["M"]) if item else set()
+
+
+def begun(user: User, **more: str) -> str:
+    """The id of a session that begins now, of the account as it is stored now."""
+    return sessions.begin(User.get(user.pk), **more)
+
+
+def read_for(user: User, session_id: str) -> User:
+    """The account as a page of that session reads it."""
+    read = User.get(user.pk)
+    read.session_id = session_id
+    return read
+
+
+def only(user: User) -> sessions.Session:
+    """The one session that is alive."""
+    [session] = sessions.alive(User.get(user.pk))
+    return session
+
+
+def let_pass(user: User, session_id: str, name: str, seconds: float) -> None:
+    """Let `name` (seenAt, expiresAt) of a session be as after so long."""
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET sessions.#id.#name = sessions.#id.#name - :passed",
+            "ConditionExpression": "attribute_exists(sessions.#id)",
+            "ExpressionAttributeNames": {"#id": session_id, "#name": name},
+            "ExpressionAttributeValues": {":passed": {"N": str(int(seconds))}},
+        },
+    )
+
+
+def forget_password_check(client: Client, seconds: float = 5 * 60) -> None:
+    """Let the client's password have been checked so long ago."""
+    session: Any = client.session
+    session["accounts.confirmed_at"] = int(time.time() - seconds)
+    session.save()
