@@ -2,9 +2,9 @@
 
 Until then the account keeps the address that it has. It notes the new one, and the id of its
 reservation, which keeps others from the new address for three days (`dynamo.guards`). The link
-names the account and that id. So it makes this change or none: not after another change, nor a
-newer request, nor for an account that was made anew. The id becomes the `confirmation_id` of the
-changed account; by it the link is known again where it is followed twice.
+names the account and that id. So it makes this change or none: not after another change, a newer
+request or another password, nor for an account that was made anew. The id becomes the
+`confirmation_id` of the changed account; by it the link is known again where it is followed twice.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ def request_change(user: User, email: str) -> None:
         },
         asked=asked,
     )
+    if not user.awaited_email:
+        # Asked for before, and lapsed: with a password that was changed at this moment.
+        raise StaleUser(user.pk)
 
 
 def send_link(user: User, request: HttpRequest) -> bool:
@@ -81,8 +84,8 @@ def confirm_change(token: str) -> Confirmed:
     read where there is nothing to do.
 
     Raises:
-        BadLink: the link or its reservation is too old; or the change was cancelled or replaced;
-            or the account has another address by now, or is deleted.
+        BadLink: the link or its reservation is too old; or the change was cancelled or replaced,
+            or lapsed with a password; or the account has another address by now, or is deleted.
         EmailTaken: another account took the address when it had lapsed.
         StaleUser: others changed the account each time.
     """

@@ -188,24 +188,27 @@ class User(DjangoUser, Model):
         """Give the stored account `values`, none of them unique; take over what is stored then.
 
         Another password ends all sessions but the one it is changed in; a deactivation ends all.
+        Both let a change of address that waits for its link lapse: whoever had the password, or is
+        kept out, may have asked for it.
 
         Raises:
             StaleUser: the account changed, or was deleted, since it was read, and has not `values`.
         """
-        written = self.raised({**values, **self._sessions_with(values)})
+        written = self.raised({**values, **self._ended_with(values)})
         try:
             self.update(self.set_or_remove(written), self.unchanged())
         except ConditionFailed as error:
             self.adopt_if_so(self.stored_now(), values, error)
 
-    def _sessions_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The sessions that are left by a change to `values`, where they change."""
-        if values.get("is_active") is False:
-            return {"sessions": None}
-        if "password" not in values:
+    def _ended_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What a change to `values` leaves of what it ends: sessions, and a change that waits."""
+        deactivates = values.get("is_active") is False
+        if not (deactivates or "password" in values):
             return {}
-        kept = {id_: each for id_, each in self.sessions_read() if id_ == self.session_id}
-        return {"sessions": kept or None}
+        here = None if deactivates else self.session_id
+        kept = {id_: each for id_, each in self.sessions_read() if id_ == here}
+        lapsed = {"pending_until": guards.now()} if self.awaited_email else {}
+        return {"sessions": kept or None, **lapsed}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
         """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""

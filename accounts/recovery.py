@@ -18,7 +18,7 @@ from accounts import links, mails
 from accounts.finding import find_evenly
 from accounts.forms import email_field
 from accounts.models import User
-from accounts.values import comparable_username
+from accounts.values import comparable_username, is_deliverable
 
 
 class ResetForm(PasswordResetForm):
@@ -32,10 +32,10 @@ class ResetForm(PasswordResetForm):
     def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # of Django's options the view passes, this site has one each
         """Mail a link, or that no account has the address. 2 requests and 2 read units."""
         address = self.cleaned_data["email"]
-        user = find_evenly(address)
+        user = _whom_to_mail(address)
         # Made for nobody as well, as it takes its time.
         token = default_token_generator.make_token(user or _nobody())
-        if user is None or not _can_sign_in(user):
+        if user is None:
             sign_up = mails.link(request, "signup")
             self.is_sent = mails.send("reset_unknown", address, request, sign_up=sign_up)
             return
@@ -44,12 +44,21 @@ class ResetForm(PasswordResetForm):
         self.is_sent = mails.send("reset", user.email, request, link=link, days=links.VALID_DAYS)
 
 
+def _whom_to_mail(address: str) -> User | None:
+    """The account that has the address; None where there is none, or nobody can sign in to it.
+
+    Nor where no mail can go to the address as it was typed, or as it is stored (the sign for kelvin
+    is another spelling of a k): that it fails for one of them alone would tell that there is one.
+    Costs 2 requests and 2 read units.
+    """
+    user = find_evenly(address)
+    if user is None or not (user.is_active and user.has_usable_password()):
+        return None
+    return user if is_deliverable(address) and is_deliverable(user.email) else None
+
+
 def _nobody() -> User:
     return User(pk="", email="", password="")
-
-
-def _can_sign_in(user: User) -> bool:
-    return user.is_active and user.has_usable_password()
 
 
 def remind_of_username(address: str, request: HttpRequest) -> bool:
@@ -57,8 +66,8 @@ def remind_of_username(address: str, request: HttpRequest) -> bool:
 
     Returns whether a mail server took the mail. Costs 2 requests and 2 read units.
     """
-    user = find_evenly(address)
-    if user is None or not _can_sign_in(user):
+    user = _whom_to_mail(address)
+    if user is None:
         sign_up = mails.link(request, "signup")
         return mails.send("reminder_unknown", address, request, sign_up=sign_up)
     sign_in = mails.link(request, "login")

@@ -161,7 +161,8 @@ def edit_profile(user: User, **texts: str) -> None:
 def change_password(user: User, password: str) -> None:
     """Give `user` another password, which ends the account's other sessions.
 
-    Costs 1 request and 1 write unit.
+    And a change of address that waits for its link: see `User.store`. Costs 1 request and 1 write
+    unit.
 
     Raises:
         StaleUser: the account changed, or was deleted, since `user` was read.
@@ -172,7 +173,8 @@ def change_password(user: User, password: str) -> None:
 def deactivate(user: User) -> None:
     """Let nobody sign in, and end the sessions that there are. The values stay taken.
 
-    Costs 1 request and 1 write unit, nothing where it is so already. Raises StaleUser.
+    A change of address that waits for its link ends as well: see `User.store`. Costs 1 request
+    and 1 write unit, nothing where it is so already. Raises StaleUser.
     """
     change(user, {"is_active": False})
 

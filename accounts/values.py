@@ -123,6 +123,15 @@ def deliverable_email(address: str) -> str:
     return f"{local}@{_comparable_domain(domain)}"
 
 
+def is_deliverable(address: str) -> bool:
+    """Whether a mail can go to `address`; see `deliverable_email`."""
+    try:
+        deliverable_email(address)
+    except ValueError:
+        return False
+    return True
+
+
 def clean_text(text: str, limit: int = TEXT_MAX_LENGTH) -> str | None:
     """One line of free text, or None where it is empty."""
     line = text.strip()

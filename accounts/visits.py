@@ -15,7 +15,7 @@ from accounts.clientaddress import client_address
 from accounts.models import User
 
 _ID = "accounts.session"
-_CONFIRMED_AT = "accounts.confirmed_at"
+_CHECKED_AT = "accounts.checked_at"
 
 #: For so long after the password was checked, pages that want to be sure ask for it no more.
 FRESH_SECONDS = 5 * 60
@@ -62,12 +62,12 @@ def leave_as_another(request: HttpRequest, user: User) -> None:
 
 def note_password_checked(request: HttpRequest) -> None:
     """Let the session say that its owner's password was checked just now."""
-    request.session[_CONFIRMED_AT] = int(time.time())
+    request.session[_CHECKED_AT] = int(time.time())
 
 
 def is_fresh(request: HttpRequest) -> bool:
     """Whether the password was checked in this session within the last five minutes."""
-    checked_at: int = request.session.get(_CONFIRMED_AT, 0)
+    checked_at: int = request.session.get(_CHECKED_AT, 0)
     return 0 <= time.time() - checked_at < FRESH_SECONDS
 
 

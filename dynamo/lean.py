@@ -240,7 +240,7 @@ def _read(data: bytes) -> dict[str, Any]:
     try:
         read = json.loads(data, object_hook=_decoded)
         if not isinstance(read, dict):
-            raise ValueError("not an object")  # noqa: TRY004 - as the parser says of other bodies
+            raise ValueError("not an object")
     except ValueError as error:
         raise HTTPClientError(error=error) from error
     # botocore leaves them out, and callers ask what is there.

@@ -178,7 +178,7 @@ ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region
 
 # Keeps accounts whose address is not confirmed from issuing invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
-# Tells nobody who fills in a form whether an address is known: see accounts.heldsignups.
+# Tells nobody who signs up whether an address is known: see accounts.heldsignups.
 ACCOUNTS_PREVENT_ENUMERATION = env.flag("ACCOUNTS_PREVENT_ENUMERATION")
 # When a change of address is made: `immediate`ly, or once a link to the new one is followed.
 ACCOUNTS_EMAIL_CHANGE = env.text("ACCOUNTS_EMAIL_CHANGE", check=_is_email_change) or "immediate"

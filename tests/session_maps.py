@@ -55,5 +55,5 @@ def let_pass(user: User, session_id: str, name: str, seconds: float) -> None:
 def forget_password_check(client: Client, seconds: float = 5 * 60) -> None:
     """Let the client's password have been checked so long ago."""
     session: Any = client.session
-    session["accounts.confirmed_at"] = int(time.time() - seconds)
+    session["accounts.checked_at"] = int(time.time() - seconds)
     session.save()

@@ -18,7 +18,16 @@ from accounts.emailchange import (
 )
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
-from accounts.services import change_email, change_username, delete, edit_profile, find_user
+from accounts.services import (
+    activate,
+    change_email,
+    change_password,
+    change_username,
+    deactivate,
+    delete,
+    edit_profile,
+    find_user,
+)
 from dynamo import guards
 from tests.emailchanges import (
     NEW,
@@ -267,6 +276,39 @@ def test_a_link_followed_after_the_account_was_deleted_and_made_anew_does_nothin
 
     assert anew.pk == user.pk
     assert_changes_nothing(lambda: confirm_change(token), BadLink)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda user: change_password(user, "another good password"),
+        lambda user: (deactivate(user), activate(user)),
+    ],
+    ids=["password", "deactivation"],
+)
+def test_a_link_followed_after_what_ends_sessions_does_nothing(end: Callable[[User], Any]) -> None:
+    user = waiting_user()
+    token = token_of(user)
+
+    end(again(user))
+
+    assert again(user).awaited_email is None
+    assert_changes_nothing(lambda: confirm_change(token), BadLink)
+    assert_all_is_well()
+    request_change(again(user), NEW)
+    confirm_change(token_of(again(user)))
+    assert again(user).email == NEW
+    assert_all_is_well()
+
+
+def test_a_request_renewed_while_a_password_ends_it_is_told() -> None:
+    read = again(waiting_user())
+    change_password(again(read), "another good password")
+
+    with pytest.raises(StaleUser):
+        request_change(read, NEW)
+
+    assert again(read).awaited_email is None
 
 
 def test_what_else_changed_meanwhile_is_in_no_links_way() -> None:

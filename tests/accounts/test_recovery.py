@@ -134,6 +134,24 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(
 
 
 @pytest.mark.parametrize("url", [RESET, REMINDER])
+@pytest.mark.parametrize("stored", ["kate@example.org", "\u212aate@example.org"])
+@pytest.mark.parametrize("typed", ["kate@example.org", "\u212aate@example.org"])
+def test_a_spelling_that_no_mail_can_go_to_does_not_tell_either(
+    engine: str, requests_sent: Requests, url: str, stored: str, typed: str
+) -> None:
+    def answer() -> tuple[Any, ...]:
+        requests_sent.clear()
+        status = ask(typed, url).status_code
+        reads = requests_sent.operations.count("GetItem")
+        return status, reads, [message.to for message in mail.outbox]
+
+    unknown = answer()
+    make_user(email=stored)
+
+    assert answer() == unknown
+
+
+@pytest.mark.parametrize("url", [RESET, REMINDER])
 def test_the_mail_goes_to_the_address_that_is_stored(ann: User, url: str) -> None:
     ask("ANN@EXAMPLE.ORG", url)
 

@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import logging
+import signal
 import socket
+import ssl
+import subprocess
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import boto3
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
-from botocore.credentials import Credentials, RefreshableCredentials
+from botocore.credentials import (
+    CredentialProvider,
+    CredentialResolver,
+    Credentials,
+    RefreshableCredentials,
+)
 from botocore.exceptions import (
-    BotoCoreError,
     ChecksumError,
     ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
     NoCredentialsError,
     ReadTimeoutError,
+    SSLError,
 )
-from botocore.parsers import ResponseParserError
 from django.conf import settings as django_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynamo import addressing
 from dynamo import client as dynamo_client
 from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
+from dynamo.retries import Fault, fault_of
 from tests.engines import free_port
 from tests.waiting import wait_until
 
 KEYS = Credentials("AKID", "secret")
+#: With it, an endpoint is that of botocore's table, whatever engine the environment names.
+TABLE: Any = {"ignore_configured_endpoint_urls": True}
 GET = {"TableName": "users", "Key": {"pk": {"S": "a"}}}
 
 TEXTS = st.text(max_size=8)
@@ -67,25 +83,40 @@ ITEMS = st.dictionaries(TEXTS | st.sampled_from(["B", "BS"]), VALUES, max_size=4
 class Endpoint:
     """An HTTP server that keeps what it is asked, and answers as it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self.status, self.body = 200, b"{}"
         self.headers: dict[str, str] = {}
+        #: Instead of `body`: what a request is answered, by its body.
+        self.answer: Callable[[bytes], bytes] = lambda _asked: self.body
         #: What came: headers in lower case, and bodies.
         self.asked: list[tuple[dict[str, str], bytes]] = []
-        self.closed = 0
-        self._server = self._listening()
+        self.opened = self.closed = 0
+        self._server = self._listening(host)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.port = self._server.server_address[1]
+        named = f"[{host}]" if ":" in host else host
+        self.url = f"{'https' if tls else 'http'}://{named}:{self.port}"
 
-    def _listening(self) -> ThreadingHTTPServer:
+    def _listening(self, host: str) -> ThreadingHTTPServer:
         endpoint = self
 
         class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+            def process_request(self, request: Any, client_address: Any) -> None:
+                endpoint.opened += 1
+                super().process_request(request, client_address)
+
+            def handle_error(self, request: Any, client_address: Any) -> None:
+                """Say nothing of who hangs up."""
+
             def shutdown_request(self, request: Any) -> None:
                 super().shutdown_request(request)
                 endpoint.closed += 1
 
-        return Server(("127.0.0.1", 0), self._handler())
+        return Server((host, 0), self._handler())
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         endpoint = self
@@ -96,14 +127,15 @@ class Endpoint:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 named = {name.lower(): value for name, value in self.headers.items()}
-                endpoint.asked.append((named, body))
+                endpoint.asked.append(({**named, ":path": self.path}, body))
+                answer = endpoint.answer(body)
                 self.send_response(endpoint.status)
                 for name, value in endpoint.headers.items():
                     self.send_header(name, value)
                 if "Content-Length" not in endpoint.headers:
-                    self.send_header("Content-Length", str(len(endpoint.body)))
+                    self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
-                self.wfile.write(endpoint.body)
+                self.wfile.write(answer)
                 self.close_connection = "Content-Length" in endpoint.headers
 
             def log_message(self, format: str, *args: Any) -> None:
@@ -126,17 +158,26 @@ def http() -> Iterator[Endpoint]:
 @pytest.fixture
 def endpoint(http: Endpoint) -> Endpoint:
     http.status, http.body, http.headers = 200, b"{}", {}
+    http.answer = lambda _asked: http.body
     http.asked.clear()
     return http
 
 
-def botocores(url: str, **config: Any) -> Any:
-    return boto3.client(
+def botocores(
+    url: str | None, credentials: Any = KEYS, region: str = "eu-central-1", **config: Any
+) -> Any:
+    class Given(CredentialProvider):
+        METHOD = "given"
+
+        def load(self) -> Any:
+            return credentials
+
+    session: Any = addressing.session()
+    session._session.register_component("credential_provider", CredentialResolver([Given()]))
+    return session.client(
         "dynamodb",
-        "eu-central-1",
+        region,
         endpoint_url=url,
-        aws_access_key_id=KEYS.access_key,
-        aws_secret_access_key=KEYS.secret_key,
         config=Config(
             parameter_validation=False,
             user_agent="test",
@@ -146,8 +187,8 @@ def botocores(url: str, **config: Any) -> Any:
     )
 
 
-def lean(url: str, credentials: Any = KEYS, **config: Any) -> LeanWay:
-    return LeanWay(botocores(url, **config), credentials, None)
+def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanWay:
+    return LeanWay(botocores(url, credentials, **config))
 
 
 Ask = Callable[..., dict[str, Any]]
@@ -167,7 +208,7 @@ def ask(request: pytest.FixtureRequest) -> Callable[..., Ask]:
     return of
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(ITEMS)
 def test_a_request_has_the_body_that_botocore_makes(http: Endpoint, item: dict[str, Any]) -> None:
     http.status, http.body, http.headers = 200, b"{}", {}
@@ -195,7 +236,7 @@ class _Ways(dict[str, tuple[LeanWay, Any]]):
 WAYS = _Ways()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(ITEMS)
 def test_an_answer_is_read_as_botocore_reads_it(http: Endpoint, item: dict[str, Any]) -> None:
     http.status, http.headers = 200, {}
@@ -209,8 +250,8 @@ def test_an_answer_is_read_as_botocore_reads_it(http: Endpoint, item: dict[str, 
     assert ours.send("GetItem", GET)["Item"] == theirs.get_item(**GET)["Item"] == item
 
 
-@pytest.mark.parametrize("token", [None, "a token"])
-@pytest.mark.parametrize("path", ["", "/below/it"])
+@pytest.mark.parametrize("token", [None, "a token", " one between blanks "])
+@pytest.mark.parametrize("path", ["", "/below/it", "/a b/../c//d~*%20"])
 def test_a_request_bears_the_signature_that_botocore_makes(
     endpoint: Endpoint, token: str | None, path: str
 ) -> None:
@@ -229,6 +270,39 @@ def test_a_request_bears_the_signature_that_botocore_makes(
         auth.add_auth(again)
         assert again.headers["Authorization"] == headers["authorization"]
         assert ("x-amz-security-token" in headers) == (token is not None)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("region", ["eu-central-1", "us-gov-west-1"])
+def test_a_request_has_the_headers_that_botocore_sends(host: str, region: str) -> None:
+    try:
+        endpoint = Endpoint(host)
+    except OSError:
+        pytest.skip(f"no {host} here")
+    made = botocores(endpoint.url + "/below", Credentials("AKID", "secret", "token"), region)
+
+    LeanWay(made).send("GetItem", GET)
+    made.get_item(**GET)
+
+    endpoint.close()
+    ours, theirs = (_lasting(headers) for headers, _body in endpoint.asked)
+    # They tell of botocore's repetitions, and are not signed.
+    assert ours.items() <= theirs.items()
+    assert theirs.keys() - ours.keys() == {"amz-sdk-invocation-id", "amz-sdk-request"}
+
+
+def _lasting(headers: dict[str, str]) -> dict[str, str]:
+    """But for what is another in the next second."""
+    kept = {name: value for name, value in headers.items() if name != "x-amz-date"}
+    return kept | {"authorization": headers["authorization"].partition("Signature")[0]}
+
+
+def test_a_region_that_signs_as_another_does_so_here() -> None:
+    """As the one of DynamoDB Local, in botocore's table of endpoints."""
+    frozen = KEYS.get_frozen_credentials()
+    signed = lean(None, region="local", **TABLE)._signer.headers("GetItem", b"{}", frozen, 0)
+
+    assert "/19700101/us-east-1/dynamodb/" in signed["Authorization"]
 
 
 class _AtThatTime(SigV4Auth):
@@ -266,16 +340,28 @@ def test_credentials_that_run_out_are_refreshed_before_they_sign(endpoint: Endpo
             "expiry_time": (datetime.now(UTC) + lasts).isoformat(),
         }
 
-    way = lean(endpoint.url, RefreshableCredentials.create_from_metadata(fetch(), fetch, "test"))
+    made = botocores(
+        endpoint.url, RefreshableCredentials.create_from_metadata(fetch(), fetch, "test")
+    )
+    way = LeanWay(made)
     for _request in range(3):
         way.send("GetItem", GET)
+    made.get_item(**GET)
 
-    assert [headers["x-amz-security-token"] for headers, _body in endpoint.asked] == ["second"] * 3
+    assert [headers["x-amz-security-token"] for headers, _body in endpoint.asked] == ["second"] * 4
 
 
-def test_without_credentials_nothing_leaves(endpoint: Endpoint) -> None:
+def test_without_credentials_nothing_leaves(endpoint: Endpoint, ask: Any) -> None:
     with pytest.raises(NoCredentialsError):
-        lean(endpoint.url, None).send("GetItem", GET)
+        ask(endpoint.url, credentials=None)(**GET)
+    assert endpoint.asked == []
+
+
+def test_credentials_that_cannot_be_sent_are_an_error_of_botocores(
+    endpoint: Endpoint, ask: Any
+) -> None:
+    with pytest.raises(HTTPClientError):
+        ask(endpoint.url, credentials=Credentials("AK\nID", "secret"))(**GET)
     assert endpoint.asked == []
 
 
@@ -351,14 +437,48 @@ def test_an_answer_whose_crc_is_wrong_is_refused(endpoint: Endpoint, ask: Any) -
 
 def test_an_answer_that_ends_early_is_a_closed_connection(endpoint: Endpoint, ask: Any) -> None:
     endpoint.body, endpoint.headers = b'{"Item"', {"Content-Length": "20"}
-    with pytest.raises((ConnectionClosedError, BotoCoreError)):
+    with pytest.raises(ConnectionClosedError):
         ask(endpoint.url)(**GET)
 
 
-def test_an_answer_that_is_no_json_is_no_success(endpoint: Endpoint) -> None:
-    endpoint.body = b"{"
-    with pytest.raises(ResponseParserError):
+NO_ANSWERS = {
+    "cut off": b"{",
+    "empty": b"",
+    "a list": b"[]",
+    "null": b"null",
+    "compressed": gzip.compress(b"{}"),
+    "no base64": b'{"Item": {"a": {"B": "x"}}}',
+}
+
+
+@pytest.mark.parametrize("status", [200, 400, 502])
+@pytest.mark.parametrize("name", NO_ANSWERS)
+def test_what_is_no_answer_of_dynamodb_is_a_lost_reply(
+    endpoint: Endpoint, name: str, status: int
+) -> None:
+    """botocore takes some for successes, and lets errors that are not its own escape for others."""
+    endpoint.status, endpoint.body = status, NO_ANSWERS[name]
+    endpoint.headers = {"Content-Encoding": "gzip"} if name == "compressed" else {}
+    with pytest.raises((HTTPClientError, ClientError)) as raised:
         lean(endpoint.url).send("GetItem", GET)
+
+    readable = status == 400 and name in {"cut off", "empty", "no base64"}
+    assert fault_of(raised.value) is (Fault.FINAL if readable else Fault.MAYBE_DONE)
+
+
+def test_what_is_null_is_not_there(endpoint: Endpoint, ask: Any) -> None:
+    endpoint.body = b'{"Item": null, "ConsumedCapacity": null}'
+    assert ask(endpoint.url)(**GET).keys() <= {"ResponseMetadata"}
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+def test_nobody_is_followed_elsewhere(endpoint: Endpoint, ask: Any, status: int) -> None:
+    endpoint.status, endpoint.headers = status, {"Location": endpoint.url + "/elsewhere"}
+    with pytest.raises(ClientError) as refused:
+        ask(endpoint.url)(**GET)
+
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
+    assert [headers[":path"] for headers, _body in endpoint.asked] == ["/"]
 
 
 def test_a_closed_port_is_a_failure_to_connect(ask: Any) -> None:
@@ -406,8 +526,75 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(endpoint: Endp
         wait_until(lambda closed=closed: endpoint.closed > closed)
 
 
-def test_a_proxy_is_left_to_botocore(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def _echo(asked: bytes) -> bytes:
+    return json.dumps({"Item": json.loads(asked)["Key"]}).encode()
+
+
+def _key(name: object) -> dict[str, Any]:
+    return {"pk": {"S": str(name)}}
+
+
+def test_threads_get_their_own_answers_and_keep_as_many_connections_as_was_said(
+    endpoint: Endpoint, ask: Any
+) -> None:
+    endpoint.answer = _echo
+    opened, closed = endpoint.opened, endpoint.closed
+    get = ask(endpoint.url, max_pool_connections=2)
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda number: get(TableName="users", Key=_key(number)), range(200))
+        assert [answer["Item"] for answer in answers] == [_key(number) for number in range(200)]
+
+    wait_until(lambda: endpoint.opened - opened - (endpoint.closed - closed) <= 2)
+
+
+def test_who_is_interrupted_leaves_no_answer_to_the_next(endpoint: Endpoint, ask: Any) -> None:
+    came, may_answer = threading.Event(), threading.Event()
+
+    def answer(asked: bytes) -> bytes:
+        came.set()
+        may_answer.wait(10)
+        return _echo(asked)
+
+    def interrupt(me: int) -> None:
+        came.wait(10)
+        signal.pthread_kill(me, signal.SIGUSR1)
+
+    def interrupted(*_signal: Any) -> None:
+        raise KeyboardInterrupt
+
+    get = ask(endpoint.url, max_pool_connections=1)
+    get(**GET)
+    endpoint.answer = answer
+    before = signal.signal(signal.SIGUSR1, interrupted)
+    try:
+        Thread(target=interrupt, args=(threading.get_ident(),)).start()
+        with pytest.raises(KeyboardInterrupt):
+            get(TableName="users", Key=_key("first"))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    may_answer.set()
+
+    assert get(TableName="users", Key=_key("second"))["Item"] == _key("second")
+
+
+def test_the_log_tells_no_secret(endpoint: Endpoint, caplog: pytest.LogCaptureFixture) -> None:
+    way = lean(endpoint.url, Credentials("AKID", "the-secret", "the-token"))
+    with caplog.at_level(logging.DEBUG, "urllib3"), caplog.at_level(logging.DEBUG):
+        way.send("GetItem", {"TableName": "users", "Key": _key("a-name")})
+
+    assert "POST" in caplog.text
+    for secret in ("the-secret", "the-token", "a-name"):
+        assert secret not in caplog.text
+
+
+# Whom it goes to ----------------------------------------------------------------------------------
+
+
+def test_a_proxy_is_left_to_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
     outside = botocores("https://dynamodb.eu-central-1.amazonaws.com")
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
     assert may_go_lean(outside)
 
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
@@ -417,20 +604,76 @@ def test_a_proxy_is_left_to_botocore(endpoint: Endpoint, monkeypatch: pytest.Mon
     assert may_go_lean(outside)
 
 
-def test_fips_endpoints_are_left_to_botocore() -> None:
-    assert not may_go_lean(botocores("https://example.org", use_fips_endpoint=True))
+def test_fips_endpoints_are_left_to_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert may_go_lean(botocores(None, **TABLE))
+
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
+    assert not may_go_lean(botocores(None, **TABLE))
+    assert not may_go_lean(botocores("https://example.org"))
 
 
-def test_tls_trusts_whom_botocore_trusts(tmp_path: Any) -> None:
-    made = botocores("https://dynamodb.eu-central-1.amazonaws.com")
+@pytest.mark.parametrize("url", ["http://127.0.0.1:4/?a=b", "ftp://127.0.0.1:4"])
+def test_endpoints_of_other_kinds_are_left_to_botocore(url: str) -> None:
+    assert not may_go_lean(botocores(url))
 
-    usual = LeanWay(made, KEYS, None)._pool
-    told = LeanWay(made, KEYS, str(tmp_path / "ca.pem"))._pool
 
-    assert (usual.scheme, usual.port) == ("https", None)
-    assert usual.cert_reqs == told.cert_reqs == "CERT_REQUIRED"
-    assert usual.ca_certs.endswith("cacert.pem")
-    assert told.ca_certs == str(tmp_path / "ca.pem")
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one who is trusted by nobody, with its key, for the name localhost."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", path, "-out", path.with_name("certificate.pem")),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    path.write_bytes(path.read_bytes() + path.with_name("certificate.pem").read_bytes())
+    return path
+
+
+@pytest.fixture
+def secure(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    for name in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    server = Endpoint(tls=context)
+    server.body = b'{"Item": {}}'
+    yield server
+    server.close()
+
+
+def test_who_is_not_vouched_for_is_told_nothing(secure: Endpoint, ask: Any) -> None:
+    with pytest.raises(SSLError):
+        ask(f"https://localhost:{secure.port}")(**GET)
+    assert secure.asked == []
+
+
+@pytest.mark.parametrize("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+def test_who_is_vouched_for_is_believed_under_its_own_name_alone(
+    secure: Endpoint, ask: Any, certificate: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, str(certificate.with_name("certificate.pem")))
+    assert ask(f"https://localhost:{secure.port}")(**GET)["Item"] == {}
+
+    with pytest.raises(SSLError):
+        ask(f"https://127.0.0.1:{secure.port}")(**GET)
+    assert len(secure.asked) == 1
+
+
+def test_connections_are_botocores_own(endpoint: Endpoint) -> None:
+    made = botocores(endpoint.url)
+    way = LeanWay(made)
+    opened = endpoint.opened
+
+    made.get_item(**GET)
+    way.send("GetItem", GET)
+    made.get_item(**GET)
+
+    assert endpoint.opened - opened == 1
 
 
 @pytest.mark.usefixtures("engine")
