@@ -16,7 +16,7 @@ from tests import invoice_workers
 from tests.invoice_factories import assert_whole, new_account, stored_invoices, sweep
 
 FULL = os.environ.get("STORM") == "full"
-ROUNDS = 20 if FULL else 2
+ROUNDS = 20 if FULL else 1
 PROCESSES = 4
 REQUESTS = 150 if FULL else 60
 
