@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import pytest
+
 from dynamo.client import send
 from dynamo.models import Item
 from dynamo.signals import request_sent
@@ -36,10 +38,10 @@ def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
 
 
 def abandoned(name: str, *, lease_seconds: float = 0.3, **settings: Any) -> Lease:
-    """A lease that nobody renews, as after a crash."""
-    lease = taken(name, lease_seconds=lease_seconds, **settings)
-    heartbeats.drop(lease)
-    return lease
+    """A lease that nobody renews, as after a crash: not even once, however slow the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeats, "keep", lambda lease: None)
+        return taken(name, lease_seconds=lease_seconds, **settings)
 
 
 def unaware(lease: Lease) -> Lease:
