@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest
-
-from accounts.clientaddress import counted_client
 from accounts.limits import Slot, limit
 from accounts.models import User
 from accounts.values import comparable_email, comparable_username
@@ -34,19 +31,20 @@ class SignIn:
         limit("sign_in_client").give_back(self.of_client)
 
 
-def begin_sign_in(who: str, user: User | None, request: HttpRequest | None) -> SignIn:
+def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
     """Let somebody try a password for `who`, who is `user`, or nobody (counted all the same).
 
-    An account has one count, whatever it is called by. Without `request` no client is counted.
+    An account has one count, whatever it is called by. `client` is whom limits count beside it
+    (`accounts.clientaddress.counted_client`); None counts nobody.
     Costs 2 requests, and 1 more for each of the two windows that has begun already.
 
     Raises:
         TooManyAttempts: too many failed for the account, or from the client's address.
     """
-    client = limit("sign_in_client").take(counted_client(request)) if request else None
+    of_client = limit("sign_in_client").take(client) if client else None
     account = _account(user) if user else f"name.{_comparable(who)}"
     limit("sign_in").take(account)
-    return SignIn(account, client)
+    return SignIn(account, of_client)
 
 
 def is_password(user: User, password: str) -> bool:
@@ -80,17 +78,17 @@ class SignUp:
         limit("mail").give_back(self.mail)
 
 
-def begin_sign_up(email: str, request: HttpRequest) -> SignUp:
+def begin_sign_up(email: str, client: str) -> SignUp:
     """Let somebody sign up with `email`, which gets a mail. Costs 2 requests, at most 4.
 
     Raises:
         TooManyAttempts: too many did from the client's address, or with that one.
     """
-    limit("sign_up_client").take(counted_client(request))
+    limit("sign_up_client").take(client)
     return SignUp(_take_mail("sign_up", email))
 
 
-def begin_mail(kind: str, email: str, request: HttpRequest) -> None:
+def begin_mail(kind: str, email: str, client: str) -> None:
     """Let somebody have a mail sent to `email`. Costs 2 requests, at most 4.
 
     Each `kind` has a count of its own, so that nobody's reminders keep a reset from its owner.
@@ -98,7 +96,7 @@ def begin_mail(kind: str, email: str, request: HttpRequest) -> None:
     Raises:
         TooManyAttempts: too many were asked for from the client's address, or for that one.
     """
-    limit("mail_client").take(counted_client(request))
+    limit("mail_client").take(client)
     _take_mail(kind, email)
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import attempts
+from accounts.clientaddress import counted_client
 from accounts.finding import find_evenly
 from accounts.models import User
 
@@ -40,7 +41,9 @@ class AccountBackend(BaseBackend):
         if username is None or password is None:
             return None
         user = find_evenly(username)
-        attempt = attempts.begin_sign_in(username, user, request)
+        attempt = attempts.begin_sign_in(
+            username, user, counted_client(request) if request else None
+        )
         if user is None:
             User().set_password(password)
             return None

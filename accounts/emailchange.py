@@ -9,13 +9,10 @@ request or another password, nor for an account that was made anew. The id becom
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.http import HttpRequest
-
-from accounts import links, mails, services
+from accounts import links, services
 from accounts.confirming import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
@@ -68,12 +65,9 @@ def request_change(user: User, email: str) -> None:
         raise StaleUser(user.pk)
 
 
-def send_link(user: User, request: HttpRequest) -> bool:
-    """Send the link to the address that `user` asked for; whether a mail server took it."""
-    token = links.make(PURPOSE, user.pk, str(user.pending_reservation))
-    link = mails.link(request, "email_change_confirm", token)
-    new = str(user.pending_email)
-    return mails.send("email_change_confirm", new, request, link=link, days=links.VALID_DAYS)
+def link_token(user: User) -> str:
+    """The token of the link that makes the change which `user` waits for. Costs no request."""
+    return links.make(PURPOSE, user.pk, str(user.pending_reservation))
 
 
 def confirm_change(token: str) -> Confirmed:
@@ -91,11 +85,8 @@ def confirm_change(token: str) -> Confirmed:
     """
     pk, reservation = links.read(PURPOSE, token, 2)
     former = None
-    for attempt in itertools.count(1):
-        try:
-            user = User.get(pk)
-        except User.DoesNotExist:
-            raise BadLink(PURPOSE) from None
+    for _attempt in range(ATTEMPTS):
+        user = links.account_of(PURPOSE, pk)
         if user.confirmation_id == reservation:
             return Confirmed(user, former)
         if user.pending_reservation != reservation or not user.awaited_email:
@@ -105,11 +96,9 @@ def confirm_change(token: str) -> Confirmed:
             _take_awaited(user)
         except StaleUser:
             # Perhaps by this link, followed twice at once; or its reply was lost.
-            if attempt >= ATTEMPTS:
-                raise
-        else:
-            return Confirmed(user, former)
-    raise AssertionError("unreachable: the loop ends by return or raise")
+            continue
+        return Confirmed(user, former)
+    raise StaleUser(pk)
 
 
 def _take_awaited(user: User) -> None:

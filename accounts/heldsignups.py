@@ -15,11 +15,10 @@ from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.core.cache import cache
-from django.http import HttpRequest
 from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import links, mails, services
+from accounts import links, services
 from accounts.exceptions import BadLink, RequestIdUsed, UsernameTaken
 from accounts.models import User
 
@@ -27,11 +26,11 @@ PURPOSE = "signup"
 
 
 @sensitive_variables()
-def hold(values: dict[str, Any], *, password: str, request_id: str, request: HttpRequest) -> bool:
-    """Hold a sign-up, with `values` as `services.register` takes them, and mail its address.
+def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | None:
+    """Hold a sign-up, with `values` as `services.register` takes them.
 
-    Returns whether a mail server took the mail. Costs 3 requests, 2 read units and 1 write unit
-    per KB; the same whether or not the address is known.
+    Returns the token of the link that makes the account; None where the address is known. Costs 3
+    requests, 2 read units and 1 write unit per KB; the same whether or not it is.
 
     Raises:
         ValidationError: a value breaks its rule.
@@ -44,14 +43,8 @@ def hold(values: dict[str, Any], *, password: str, request_id: str, request: Htt
     key = get_random_string(32)
     held = {**values, "password_hash": make_password(password), "request_id": request_id}
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
-    link = mails.link(request, "signup_confirm", links.make(PURPOSE, key))
-    return mails.send(
-        "signup_known" if is_known else "signup_link",
-        cleaned["email"],
-        request,
-        link=mails.link(request, "password_reset") if is_known else link,
-        days=links.VALID_DAYS,
-    )
+    token = links.make(PURPOSE, key)
+    return None if is_known else token
 
 
 @sensitive_variables()
@@ -71,20 +64,13 @@ def release(token: str) -> User:
     if held is None:
         raise BadLink(PURPOSE)
     if "made" in held:
-        return _made(held["made"])
+        return links.account_of(PURPOSE, held["made"])
     user = services.register(**held, email_confirmed=True)
     if user.password != held["password_hash"]:
         raise RequestIdUsed(held["request_id"])
     # Only now: whoever follows the link again after a crash finds the account made.
     cache.set(_cache_key(key), {"made": user.pk}, links.VALID_SECONDS)
     return user
-
-
-def _made(pk: str) -> User:
-    try:
-        return User.get(pk)
-    except User.DoesNotExist:
-        raise BadLink(PURPOSE) from None
 
 
 def _cache_key(key: str) -> str:

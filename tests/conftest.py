@@ -18,28 +18,6 @@ from tests.emptying import empty_all
 from tests.faults import FaultProxy, through
 from tests.requests import Requests
 
-#: Tests of what people see of the answers, by module. They talk to an engine only on the way.
-PAGES = {
-    "test_account_pages",
-    "test_commands",
-    "test_confirmation",
-    "test_confirmed_only",
-    "test_email_change_page",
-    "test_enumeration",
-    "test_export",
-    "test_invoice_commands",
-    "test_invoice_pages",
-    "test_limited_mails",
-    "test_limited_pages",
-    "test_mails",
-    "test_reauthentication",
-    "test_recovery",
-    "test_session_pages",
-    "test_sign_in_page",
-    "test_sign_up_page",
-    "test_unavailable_pages",
-}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -58,8 +36,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = config.getoption("--engine")
     for item in items:
-        if item.path.stem in PAGES or item.path.parent.name in {"browser", "project"}:
-            item.add_marker("pages")
         for marker in item.iter_markers("fault_of"):
             name, fault = marker.args
             if name == engine:

@@ -35,7 +35,7 @@ def pages(destination: Destination, *, page_limit: int = 1000) -> Iterator[list[
     }
     while True:
         # boto3 asks for the keys URL-encoded, as XML has no sign for some of theirs, and decodes.
-        answer = s3._call("ListObjectsV2", **request)
+        answer = s3.call("ListObjectsV2", **request)
         yield [
             Listed(found["Key"], found["Size"], found["ETag"].strip('"'))
             for found in answer.get("Contents", [])
@@ -52,7 +52,7 @@ def look_into(destination: Destination) -> None:
         BucketMissing, StorageFailed: see `uploads.s3`.
     """
     # HeadBucket would have no message where it is refused.
-    s3._call("ListObjectsV2", Bucket=destination.bucket, Prefix=below(destination), MaxKeys=1)
+    s3.call("ListObjectsV2", Bucket=destination.bucket, Prefix=below(destination), MaxKeys=1)
 
 
 def below(destination: Destination) -> str:

@@ -109,7 +109,8 @@ def _make_client() -> Any:
 _client: PerProcess[Any] = PerProcess(_make_client)
 
 
-def _call(operation: str, **request: Any) -> dict[str, Any]:
+def call(operation: str, **request: Any) -> dict[str, Any]:
+    """The answer to one request, `operation` by the API's name. Raises StorageFailed."""
     try:
         answer: dict[str, Any] = getattr(client(), xform_name(operation))(**request)
     except (BotoCoreError, ClientError) as error:
@@ -138,7 +139,7 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
         StorageBusy: another was being put there at the same time.
         StorageFailed: and so do all functions here.
     """
-    answer = _call(
+    answer = call(
         "PutObject", Bucket=bucket, Key=key, Body=body, ChecksumSHA256=sha256, IfNoneMatch="*"
     )
     return _bare(answer["ETag"])
@@ -147,7 +148,7 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
 def head(bucket: str, key: str) -> Found | None:
     """The object as it is; None where there is none (or no such bucket: the answer is the same)."""
     try:
-        answer = _call("HeadObject", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+        answer = call("HeadObject", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
     except StorageFailed as error:
         if error.code in {"404", "NoSuchKey", "NotFound"}:
             return None
@@ -167,7 +168,7 @@ def part_sizes(bucket: str, key: str) -> list[int]:
     sizes: list[int] = []
     marker = 0
     while True:
-        answer = _call(
+        answer = call(
             "GetObjectAttributes",
             Bucket=bucket,
             Key=key,
@@ -182,7 +183,7 @@ def part_sizes(bucket: str, key: str) -> list[int]:
 
 def download(bucket: str, key: str) -> Iterator[bytes]:
     """The object's bytes."""
-    body = _call("GetObject", Bucket=bucket, Key=key)["Body"]
+    body = call("GetObject", Bucket=bucket, Key=key)["Body"]
     try:
         yield from body.iter_chunks(CHUNK_BYTES)
     except BotoCoreError as error:
@@ -195,7 +196,7 @@ def begin(bucket: str, key: str) -> tuple[str, bool]:
     Raises:
         StorageFailed: it may have been begun all the same.
     """
-    answer = _call(
+    answer = call(
         "CreateMultipartUpload",
         Bucket=bucket,
         Key=key,
@@ -212,7 +213,7 @@ def send_part(bucket: str, key: str, upload_id: str, number: int, body: Span, sh
     Raises:
         UploadGone: the upload was completed or aborted.
     """
-    answer = _call(
+    answer = call(
         "UploadPart",
         Bucket=bucket,
         Key=key,
@@ -234,7 +235,7 @@ def parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
     there: dict[int, Part] = {}
     marker = 0
     while True:
-        answer = _call(
+        answer = call(
             "ListParts", Bucket=bucket, Key=key, UploadId=upload_id, PartNumberMarker=marker
         )
         for part in answer.get("Parts", []):
@@ -259,7 +260,7 @@ def complete(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str
         {"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.sha256}
         for part in sent
     ]
-    answer = _call(
+    answer = call(
         "CompleteMultipartUpload",
         Bucket=bucket,
         Key=key,
@@ -273,7 +274,7 @@ def complete(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str
 def abort(bucket: str, key: str, upload_id: str) -> None:
     """Forget a multipart upload and its parts; one that is gone is fine."""
     try:
-        _call("AbortMultipartUpload", Bucket=bucket, Key=key, UploadId=upload_id)
+        call("AbortMultipartUpload", Bucket=bucket, Key=key, UploadId=upload_id)
     except UploadGone:
         return
 
@@ -284,7 +285,7 @@ def uploads_of(bucket: str, key: str) -> list[str]:
     # XML has no sign for some signs of keys; boto3 asks for them encoded where it lists objects.
     request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
     while True:
-        answer = _call("ListMultipartUploads", **request)
+        answer = call("ListMultipartUploads", **request)
         # Some other implementations do not encode.
         plain = unquote_str if answer.get("EncodingType") == "url" else str
         found = [(plain(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]

@@ -13,7 +13,8 @@ from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import attempts, confirming, emailchange, mails, services
+from accounts import attempts, emailchange, mails, services
+from accounts.clientaddress import counted_client
 from accounts.exceptions import StaleUser
 from accounts.forms import (
     AccountDeleteForm,
@@ -23,7 +24,8 @@ from accounts.forms import (
     UsernameChangeForm,
 )
 from accounts.models import User
-from accounts.views.common import (
+from accounts.views import letters
+from accounts.views.pages import (
     FormPageMixin,
     KeepSessionMixin,
     PasswordConfirmedView,
@@ -68,7 +70,7 @@ class EmailChangeView(PasswordConfirmedView):
         email = form.cleaned_data["email"]
         is_another = bool(User.unique.moves(user, {"email": email}))
         if is_another:
-            attempts.begin_mail("change", email, self.request)
+            attempts.begin_mail("change", email, counted_client(self.request))
         if is_another and _needs_link():
             self._reserve(user, email)
         else:
@@ -80,7 +82,7 @@ class EmailChangeView(PasswordConfirmedView):
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
             mails.send("email_changed", old, self.request)
-            confirming.send_link(user, self.request)
+            letters.send_confirmation(user, self.request)
 
     def _reserve(self, user: User, email: str) -> None:
         """Reserve the new address, and send it the link; the old one stays until then."""
@@ -88,7 +90,7 @@ class EmailChangeView(PasswordConfirmedView):
         self.success_message = gettext_lazy(
             "Your new address is reserved. Follow the link that we send there to make the change."
         )
-        if not emailchange.send_link(user, self.request):
+        if not letters.send_email_change(user, self.request):
             messages.error(
                 self.request,
                 _("The mail could not be sent. Please ask for the change again later."),

@@ -18,6 +18,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from accounts import attempts, confirming, heldsignups
+from accounts.clientaddress import counted_client
 from accounts.exceptions import (
     AccountError,
     BadLink,
@@ -26,7 +27,8 @@ from accounts.exceptions import (
     ValueTaken,
 )
 from accounts.models import User
-from accounts.views.common import signed_in
+from accounts.views import letters
+from accounts.views.pages import signed_in
 from dynamo.exceptions import Refused
 
 logger = logging.getLogger(__name__)
@@ -128,8 +130,8 @@ class ConfirmationSendView(LoginRequiredMixin, View):
 
 
 def _is_sent(user: User, request: HttpRequest) -> bool:
-    attempts.begin_mail("confirm", user.email, request)
+    attempts.begin_mail("confirm", user.email, counted_client(request))
     try:
-        return confirming.send_link(user, request)
+        return letters.send_confirmation(user, request)
     except StaleUser:
         return False

@@ -11,8 +11,8 @@ from django.views import View
 
 from accounts import emailchange, mails
 from accounts.exceptions import StaleUser
-from accounts.views.common import signed_in
 from accounts.views.confirmation import LinkView
+from accounts.views.pages import signed_in
 
 
 class EmailChangeConfirmView(LinkView):

@@ -6,7 +6,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.views import View
 
 from accounts import exports
-from accounts.views.common import signed_in
+from accounts.views.pages import signed_in
 from accounts.views.reauthentication import FreshSignInMixin
 
 

@@ -15,7 +15,7 @@ from accounts import services
 from accounts.exceptions import AccountError
 from accounts.forms import ProfileForm
 from accounts.values import readable_phone_number
-from accounts.views.common import FormPageMixin, show_errors, signed_in
+from accounts.views.pages import FormPageMixin, show_errors, signed_in
 from dynamo.exceptions import Refused
 
 

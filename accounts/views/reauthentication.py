@@ -11,12 +11,11 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
 from accounts import visits
 from accounts.forms import PasswordConfirmedForm
-from accounts.views.common import FormPageMixin, KeepSessionMixin, signed_in
+from accounts.views.pages import FormPageMixin, KeepSessionMixin, signed_in
 
 
 class FreshSignInMixin(LoginRequiredMixin):
@@ -40,7 +39,7 @@ class FreshSignInMixin(LoginRequiredMixin):
         return reverse(self.return_to) if self.return_to else request.get_full_path()
 
 
-@method_decorator([sensitive_post_parameters("password"), never_cache], name="dispatch")
+@method_decorator(never_cache, name="dispatch")
 class ReauthenticateView(
     LoginRequiredMixin, KeepSessionMixin, FormPageMixin, RedirectURLMixin, FormView
 ):

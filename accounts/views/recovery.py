@@ -6,16 +6,31 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import views as auth_views
+from django.contrib.auth.forms import PasswordResetForm
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from django.views.generic import FormView
 
 from accounts import attempts
+from accounts.clientaddress import counted_client
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, email_field
-from accounts.recovery import ResetForm, remind_of_username
-from accounts.views.common import FormPageMixin, show_errors, show_not_sent
+from accounts.views import letters
+from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
+
+
+class ResetForm(PasswordResetForm):
+    """Django's, which mails by `accounts.views.letters`."""
+
+    email = email_field()
+
+    #: Whether a mail server took the mail; known once it is saved.
+    is_sent = False
+
+    def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # of Django's options the view passes, this site has one each
+        """Send the mail. Costs as `letters.send_reset`."""
+        self.is_sent = letters.send_reset(self.cleaned_data["email"], request)
 
 
 class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
@@ -25,7 +40,7 @@ class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Send the mail, or say that it could not be sent."""
-        attempts.begin_mail("reset", form.cleaned_data["email"], self.request)
+        attempts.begin_mail("reset", form.cleaned_data["email"], counted_client(self.request))
         response = super().form_valid(form)
         return response if form.is_sent else show_not_sent(self, form)
 
@@ -76,7 +91,7 @@ class UsernameReminderView(FormPageMixin, FormView):
     def form_valid(self, form: ReminderForm) -> HttpResponse:
         """Send the mail, or say that it could not be sent."""
         email = form.cleaned_data["email"]
-        attempts.begin_mail("reminder", email, self.request)
-        if not remind_of_username(email, self.request):
+        attempts.begin_mail("reminder", email, counted_client(self.request))
+        if not letters.send_reminder(email, self.request):
             return show_not_sent(self, form)
         return super().form_valid(form)

@@ -17,7 +17,7 @@ from django.views.generic import TemplateView
 from accounts import sessions
 from accounts.browsers import readable
 from accounts.exceptions import StaleUser
-from accounts.views.common import signed_in
+from accounts.views.pages import signed_in
 from accounts.views.reauthentication import FreshSignInMixin
 
 

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from accounts import visits
 from accounts.exceptions import StaleUser
 from accounts.forms import SignInForm
-from accounts.views.common import FormPageMixin, show_errors
+from accounts.views.pages import FormPageMixin, show_errors
 
 
 class SignInView(FormPageMixin, auth_views.LoginView):

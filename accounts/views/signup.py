@@ -13,21 +13,18 @@ from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import FormView
 
-from accounts import attempts, confirming, heldsignups, services, visits
-from accounts.exceptions import (
-    AccountError,
-    RequestIdUsed,
-    StaleUser,
-)
+from accounts import attempts, heldsignups, services, visits
+from accounts.clientaddress import counted_client
+from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
 from accounts.forms import SignUpForm
-from accounts.views.common import FormPageMixin, show_errors, show_not_sent
+from accounts.views import letters
+from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
 from dynamo.exceptions import Refused
 
 
-@method_decorator([sensitive_post_parameters(), never_cache], name="dispatch")
+@method_decorator(never_cache, name="dispatch")
 class SignUpView(FormPageMixin, FormView):
     """Makes an account and signs in."""
 
@@ -48,7 +45,7 @@ class SignUpView(FormPageMixin, FormView):
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         """Register; or, where nobody is to learn who is known here, hold it for its link."""
         act = self._hold if settings.ACCOUNTS_PREVENT_ENUMERATION else self._register
-        attempt = attempts.begin_sign_up(form.cleaned_data["email"], self.request)
+        attempt = attempts.begin_sign_up(form.cleaned_data["email"], counted_client(self.request))
         try:
             return act(form)
         except (AccountError, Refused) as error:
@@ -73,17 +70,17 @@ class SignUpView(FormPageMixin, FormView):
         login(self.request, cast(Any, user))
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
-            confirming.send_link(user, self.request)
+            letters.send_confirmation(user, self.request)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Answer alike whether or not the address is known."""
-        is_sent = heldsignups.hold(
+        token = heldsignups.hold(
             form.account_values(),
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
-            request=self.request,
         )
+        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token, self.request)
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:

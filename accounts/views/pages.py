@@ -106,7 +106,6 @@ class KeepSessionMixin:
         return response
 
 
-@method_decorator(sensitive_post_parameters("password"), name="dispatch")
 class PasswordConfirmedView(LoginRequiredMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
     """A change that asks for the password first. Subclasses say which, in `change`."""
 

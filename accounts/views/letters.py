@@ -1,0 +1,66 @@
+"""The mails that pages send, each with its link or what to do next.
+
+Each function returns whether a mail server took the mail (`accounts.mails`).
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.tokens import default_token_generator
+from django.http import HttpRequest
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from accounts import confirming, emailchange, links, mails, recovery
+from accounts.models import User
+
+
+def send_confirmation(user: User, request: HttpRequest) -> bool:
+    """To the address of `user`, the link that confirms it. Costs and raises as `link_token`."""
+    link = mails.link(request, "email_confirm", confirming.link_token(user))
+    return mails.send("confirm", user.email, request, link=link, days=links.VALID_DAYS)
+
+
+def send_email_change(user: User, request: HttpRequest) -> bool:
+    """To the address that `user` asked for, the link that makes the change."""
+    link = mails.link(request, "email_change_confirm", emailchange.link_token(user))
+    new = str(user.pending_email)
+    return mails.send("email_change_confirm", new, request, link=link, days=links.VALID_DAYS)
+
+
+def send_held_sign_up(address: str, token: str | None, request: HttpRequest) -> bool:
+    """The link that makes the account; without a `token`, that the address has one already."""
+    if token is None:
+        reset = mails.link(request, "password_reset")
+        return mails.send("signup_known", address, request, link=reset, days=links.VALID_DAYS)
+    link = mails.link(request, "signup_confirm", token)
+    return mails.send("signup_link", address, request, link=link, days=links.VALID_DAYS)
+
+
+def send_reset(address: str, request: HttpRequest) -> bool:
+    """The link that sets a new password, or that no account has the address.
+
+    Costs 2 requests and 2 read units, whether or not one has.
+    """
+    user = recovery.whom_to_mail(address)
+    # Made for nobody as well, as it takes its time.
+    token = default_token_generator.make_token(user or User(pk="", email="", password=""))
+    if user is None:
+        sign_up = mails.link(request, "signup")
+        return mails.send("reset_unknown", address, request, sign_up=sign_up)
+    uid = urlsafe_base64_encode(force_bytes(user.pk))
+    link = mails.link(request, "password_reset_confirm", uid, token)
+    return mails.send("reset", user.email, request, link=link, days=links.VALID_DAYS)
+
+
+def send_reminder(address: str, request: HttpRequest) -> bool:
+    """The user name of the account that has the address, or that none has it.
+
+    Costs 2 requests and 2 read units, whether or not one has.
+    """
+    user = recovery.whom_to_mail(address)
+    if user is None:
+        sign_up = mails.link(request, "signup")
+        return mails.send("reminder_unknown", address, request, sign_up=sign_up)
+    sign_in = mails.link(request, "login")
+    name = recovery.name_to_mail(user)
+    return mails.send("reminder", user.email, request, username=name, sign_in=sign_in)
