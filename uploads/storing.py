@@ -42,12 +42,17 @@ log = logging.getLogger(__name__)
 TRIES = 4
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Job:
-    """A file, and the key that it gets."""
+    """A file, and the key that it gets.
+
+    `is_put`: this run stored the object. Where the lease is lost before that is written down, the
+    next try finds it in the bucket, or another process does and writes it down.
+    """
 
     source: Source
     key: str
+    is_put: bool = False
 
 
 def store(job: Job, run: Run) -> Ending | Holder:
@@ -65,7 +70,7 @@ def store(job: Job, run: Run) -> Ending | Holder:
         run.go_on()
         try:
             with opened(job.source.path) as file:
-                return _store(file, job.key, run)
+                return _store(file, job, run)
         except (ClaimLost, LeaseLost) as error:
             lost = error
         except (BucketMissing, Interrupted, TableMissing):
@@ -81,18 +86,20 @@ def _reason(error: Exception) -> str:
     return str(error).removesuffix(".")
 
 
-def _store(file: OpenFile, key: str, run: Run) -> Ending | Holder:
+def _store(file: OpenFile, job: Job, run: Run) -> Ending | Holder:
     contents: Small | Large
     contents = Small(file.read_whole()) if is_small(file.size) else Large(file)
-    url = run.destination.url_for(key)
+    url = run.destination.url_for(job.key)
     claim = _claimed(url, contents.size, run)
     if isinstance(claim, Holder):
         return claim
     if isinstance(claim, UploadItem):
-        return _compared(contents, claim, key)
+        return _compared(contents, claim, job)
     if isinstance(contents, Small):
-        return _store_small(contents, key, claim, run)
-    return _store_large(contents, key, claim, run)
+        _store_small(contents, claim, job, run)
+    else:
+        _store_large(contents, claim, job, run)
+    return _ending(contents, job, otherwise=ADOPTED)
 
 
 def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
@@ -114,29 +121,36 @@ def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
     raise ClaimLost(url)
 
 
-def _compared(contents: Contents, row: UploadItem, key: str) -> Ending:
+def _compared(contents: Contents, row: UploadItem, job: Job) -> Ending:
     """What becomes of a file whose key is done."""
     if row.size != contents.size or row.sha256 != contents.sha256:
-        raise Conflict(key, ANOTHER_STORED)
-    return Ending("skipped", contents.size, STORED_BEFORE)
+        raise Conflict(job.key, ANOTHER_STORED)
+    return _ending(contents, job, otherwise=STORED_BEFORE)
 
 
-def _store_small(contents: Small, key: str, claim: Claim, run: Run) -> Ending:
-    with _given_back(claim, key, run) as held:
-        held.claim = tidied(claim, key, run, keep=None)
-        etag, is_ours = store_small(contents, key, claim, run)
+def _ending(contents: Contents, job: Job, *, otherwise: str) -> Ending:
+    if job.is_put:
+        return Ending("uploaded", contents.size)
+    return Ending("skipped", contents.size, otherwise)
+
+
+def _store_small(contents: Small, claim: Claim, job: Job, run: Run) -> None:
+    with _given_back(claim, job.key, run) as held:
+        held.claim = tidied(claim, job.key, run, keep=None)
+        etag, is_ours = store_small(contents, job.key, claim, run)
+        job.is_put |= is_ours
         claim.lease.check()
         claims.finish(claim, contents.size, contents.sha256, etag)
     run.sent(contents.size)
-    return _ending(contents.size, is_ours=is_ours)
 
 
-def _store_large(contents: Large, key: str, claim: Claim, run: Run) -> Ending:
-    with _given_back(claim, key, run) as held:
-        held.claim = tidied(claim, key, run, keep=claim.upload_id)
-        upload = LargeUpload(contents, key, held.claim, run)
+def _store_large(contents: Large, claim: Claim, job: Job, run: Run) -> None:
+    with _given_back(claim, job.key, run) as held:
+        held.claim = tidied(claim, job.key, run, keep=claim.upload_id)
+        upload = LargeUpload(contents, job.key, held.claim, run)
         try:
             etag, sha256, is_ours = upload.store()
+            job.is_put |= is_ours
         except StorageFailed:
             # S3 refuses what is not as its checksum says: then the file is to blame.
             contents.file.assert_unchanged()
@@ -145,11 +159,6 @@ def _store_large(contents: Large, key: str, claim: Claim, run: Run) -> Ending:
             held.claim = upload.claim
         claim.lease.check()
         claims.finish(held.claim, contents.size, sha256, etag)
-    return _ending(contents.size, is_ours=is_ours)
-
-
-def _ending(size: int, *, is_ours: bool) -> Ending:
-    return Ending("uploaded", size) if is_ours else Ending("skipped", size, ADOPTED)
 
 
 @dataclass

@@ -262,6 +262,34 @@ def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
     assert_stored(s3, bucket, files)
 
 
+@pytest.mark.parametrize(
+    ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
+)
+def test_what_a_run_stored_before_its_lease_was_lost_is_its_upload(
+    operation: str,
+    size: int,
+    bucket: str,
+    s3: Any,
+    s3_proxy: S3Proxy,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    file = file_of(tmp_path, "a", content(size))
+
+    def break_its_lock() -> None:
+        (name,) = locks()
+        send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": name}}})
+        wait_until(lambda: "is lost" in caplog.text)
+
+    s3_proxy.plan(operation, Meanwhile(break_its_lock))
+
+    uploaded = upload(bucket, file, lease_seconds=4)
+
+    assert uploaded.outcomes == ["uploaded"]
+    assert s3_proxy.stored == {"in/a": 1}
+    assert_stored(s3, bucket, [file])
+
+
 class _Stop(threading.Event):
     """Knows how often it was found to be set."""
 
