@@ -1,8 +1,8 @@
 """Runs a contender's worker processes side by side, and prints what they measured as a table.
 
 A worker is a program that says `ready`, waits for a line, does its operations from several
-threads and prints one line of JSON: `{"seconds", "milliseconds": [of each operation], "requests",
-"units"}`.
+threads and prints one line of JSON: `{"seconds", "cpu_seconds", "milliseconds": [of each
+operation], "made": how many were not refused, "requests", "units"}`.
 Every figure is the median of the rounds; in each round all contenders run, in rotated order.
 """
 
@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 Command = Callable[[int, int], list[str]]
@@ -46,13 +46,18 @@ class Load:
 
 @dataclass(frozen=True)
 class Result:
-    """One run: operations a second, latencies, requests and units per operation."""
+    """One run: operations a second, latencies, and for each the client's CPU, requests, units.
+
+    `made` counts the operations that were not refused.
+    """
 
     rate: float
     median_ms: float
     p99_ms: float
+    cpu_ms: float
     requests: float
     units: float
+    made: float
 
 
 def measure(contender: Contender, load: Load, operations: int) -> Result:
@@ -79,8 +84,10 @@ def measure(contender: Contender, load: Load, operations: int) -> Result:
         rate=done / max(answer["seconds"] for answer in answers),
         median_ms=statistics.median(latencies),
         p99_ms=statistics.quantiles(latencies, n=100)[98],
+        cpu_ms=sum(answer["cpu_seconds"] for answer in answers) / done * 1000,
         requests=sum(answer["requests"] for answer in answers) / done,
         units=sum(answer["units"] for answer in answers) / done,
+        made=sum(answer.get("made", done) for answer in answers),
     )
 
 
@@ -110,10 +117,15 @@ def compare(
     loads: Sequence[Load],
     operations: Callable[[Load], int],
     rounds: int,
+    between: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, Load], Result]:
-    """Every contender under every load, `rounds` times, in rotated order; the medians."""
+    """Every contender under every load, `rounds` times, in rotated order; the medians.
+
+    `between` runs before each round: it empties the engine, whose writes grow dearer with its file.
+    """
     runs: dict[tuple[str, Load], list[Result]] = {}
     for number in range(rounds):
+        between()
         turn = number % len(contenders)
         order = [*contenders[turn:], *contenders[:turn]]
         for load in loads:
@@ -128,8 +140,8 @@ def compare(
 def _median(results: list[Result]) -> Result:
     return Result(
         *(
-            statistics.median(getattr(result, name) for result in results)
-            for name in ("rate", "median_ms", "p99_ms", "requests", "units")
+            statistics.median(getattr(result, field.name) for result in results)
+            for field in fields(Result)
         )
     )
 
@@ -143,9 +155,10 @@ def print_table(
     """Print Markdown: a row a contender and load."""
     print(f"\n### {title}\n")
     print(
-        "| processes × threads | contender | per second | median ms | 99 % ms | requests | units |"
+        "| processes × threads | contender | per second | median ms | 99 % ms | CPU ms "
+        "| requests | units |"
     )
-    print("|---|---|---:|---:|---:|---:|---:|")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
     for load in loads:
         for contender in contenders:
             result = results[contender.name, load]
@@ -153,5 +166,5 @@ def print_table(
             requests = f"{result.requests:.2f}" if result.requests else "–"
             print(
                 f"| {load} | {contender.name} | {result.rate:,.0f} | {result.median_ms:.1f} | "
-                f"{result.p99_ms:.1f} | {requests} | {units} |"
+                f"{result.p99_ms:.1f} | {result.cpu_ms:.2f} | {requests} | {units} |"
             )

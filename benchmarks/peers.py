@@ -13,16 +13,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import boto3
+
 from tests import engines
 
+ENDPOINT = "AWS_ENDPOINT_URL_DYNAMODB"
 ROOT = Path(__file__).resolve().parent.parent
 PEER_PACKAGES = [
     "boto3>=1.43,<2",
     "django>=5.2,<5.3",
+    "django-dynamodb-backend==1.0.0",
     "django-sequences==3.1",
     "psycopg[binary]>=3.2",
+    "pydynox==1.8.0",
     "python-dynamodb-lock==0.9.1",
 ]
+NODE_PACKAGES = ["@aws-sdk/client-dynamodb@3", "dynamodb-onetable@2.7.7"]
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 #: PostgreSQL refuses to run as root; Debian's package makes this user.
 POSTGRES_USER = "postgres"
@@ -37,16 +43,35 @@ def site() -> Iterator[dict[str, str]]:
             "DJANGO_DEBUG": "on",
             "DJANGO_SECRET_KEY": "of-the-benchmarks-alone",
             "DYNAMODB_TABLE_PREFIX": "",
-            "AWS_ENDPOINT_URL_DYNAMODB": url,
+            ENDPOINT: url,
             "AWS_REGION": "us-east-1",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "benchmarks",
             "AWS_SECRET_ACCESS_KEY": "benchmarks",
             "PYTHONPATH": str(ROOT),
         }
-        manage = [sys.executable, str(ROOT / "manage.py"), "createtables"]
-        subprocess.run(manage, env=env, check=True, stdout=subprocess.DEVNULL)
+        _create_tables(env)
         yield env
+
+
+def empty(env: dict[str, str]) -> None:
+    """Drop all tables of the engine and make the site's anew."""
+    client = boto3.client(
+        "dynamodb",
+        env["AWS_REGION"],
+        endpoint_url=env[ENDPOINT],
+        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+    )
+    for table in client.list_tables()["TableNames"]:
+        client.update_table(TableName=table, DeletionProtectionEnabled=False)
+        client.delete_table(TableName=table)
+    _create_tables(env)
+
+
+def _create_tables(env: dict[str, str]) -> None:
+    manage = [sys.executable, str(ROOT / "manage.py"), "createtables"]
+    subprocess.run(manage, env=env, check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
@@ -96,6 +121,19 @@ def peer_python() -> str:
         _run([str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES])
         installed.write_text("\n".join(PEER_PACKAGES))
     return str(python)
+
+
+def node_program(name: str) -> list[str]:
+    """The command of a program beside this file, by a Node that has its packages; made once."""
+    folder = ROOT / "var" / "peers-node"
+    installed = folder / "installed"
+    if not installed.exists() or installed.read_text().split("\n") != NODE_PACKAGES:
+        folder.mkdir(parents=True, exist_ok=True)
+        options = ["--no-save", "--no-audit", "--no-fund", "--silent"]
+        _run(["npm", "install", "--prefix", str(folder), *options, *NODE_PACKAGES])
+        installed.write_text("\n".join(NODE_PACKAGES))
+    program = Path(__file__).parent / name
+    return ["env", f"BENCH_NODE_FOLDER={folder}", "node", str(program)]
 
 
 def aws_cli() -> str:

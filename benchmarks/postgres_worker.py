@@ -1,4 +1,5 @@
-"""A worker on PostgreSQL: django-sequences, alone or with its invoice row, in one transaction.
+"""A worker on PostgreSQL: django-sequences, alone or with its invoice row, in one transaction;
+and an account whose name and address are unique columns.
 
 It runs as a script, in an environment of its own, without this project: django-sequences has a
 package of the same name as ours. So `worker` is found beside it.
@@ -11,6 +12,7 @@ import os
 
 import django
 from django.conf import settings
+from registrant import next_registrant
 from worker import Cost, Operation, options_of, work
 
 settings.configure(
@@ -30,9 +32,26 @@ settings.configure(
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
+from django.db import connection, models, transaction  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 from sequences import get_next_value  # noqa: E402
+
+
+class Account(models.Model):  # noqa: DJ008 - nobody prints one
+    """As one would declare it."""
+
+    id = models.UUIDField(primary_key=True)
+    username = models.CharField(max_length=150, unique=True)
+    email = models.EmailField(unique=True)
+    password = models.CharField(max_length=128)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False)
+    joined_at = models.DateTimeField()
+
+    class Meta:
+        app_label = "bench"
+
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS invoice (
@@ -64,7 +83,23 @@ def counter(name: str) -> None:
     get_next_value(name)
 
 
-OPERATIONS: dict[str, Operation] = {"invoice": invoice, "counter": counter}
+def register(name: str) -> None:
+    """One INSERT; the database knows what is unique."""
+    who = next_registrant(name)
+    Account.objects.create(
+        id=who.pk,
+        username=who.username,
+        email=who.email,
+        password="argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$aGFzaA",  # noqa: S106
+        joined_at=timezone.now(),
+    )
+
+
+OPERATIONS: dict[str, Operation] = {
+    "invoice": invoice,
+    "counter": counter,
+    "register": register,
+}
 
 
 def main() -> None:
@@ -74,6 +109,8 @@ def main() -> None:
         call_command("migrate", verbosity=0)
         with connection.cursor() as cursor:
             cursor.execute(TABLE)
+        with connection.schema_editor() as editor:
+            editor.create_model(Account)
         return
     work(OPERATIONS[options.contender], options, Cost())
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 Operation = Callable[[str], object]
-"""What is measured; it is given the name that all share."""
+"""What is measured; it is given the name that all share. False says that it was refused."""
 
 
 class Cost:
@@ -58,18 +58,20 @@ def work(operation: Operation, options: argparse.Namespace, cost: Cost) -> None:
     _say("ready")
     sys.stdin.readline()
 
-    def timed(_number: int) -> float:
+    def timed(_number: int) -> tuple[float, bool]:
         began = time.perf_counter()
-        operation(options.name)
-        return (time.perf_counter() - began) * 1000
+        made = operation(options.name) is not False
+        return (time.perf_counter() - began) * 1000, made
 
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(options.threads) as pool:
-        milliseconds = list(pool.map(timed, range(options.operations)))
-    seconds = time.perf_counter() - began
+        timings = list(pool.map(timed, range(options.operations)))
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
     answer = {
         "seconds": seconds,
-        "milliseconds": milliseconds,
+        "cpu_seconds": cpu_seconds,
+        "milliseconds": [each for each, _made in timings],
+        "made": sum(made for _each, made in timings),
         "requests": cost.requests,
         "units": cost.units,
     }
