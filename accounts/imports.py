@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,6 +25,7 @@ from accounts.models import User
 from accounts.rowfiles import Row
 from accounts.services import register
 from dynamo.exceptions import DynamoError, Refused
+from dynamo.tally import CountingPool
 
 #: Rows that are read ahead for each worker, so that none waits for the next to be checked.
 ROWS_PER_WORKER = 4
@@ -74,7 +75,7 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
             one was begun.
     """
     candidates = Candidates()
-    with ThreadPoolExecutor(workers) as pool:
+    with CountingPool(workers) as pool:
         under_way = _UnderWay(pool, rows_at_most=workers * ROWS_PER_WORKER)
         for row in rows:
             entry = candidate_or_rejected(candidates, row)
@@ -100,7 +101,7 @@ def candidate_or_rejected(candidates: Candidates, row: Row) -> Candidate | Resul
 class _UnderWay:
     """The rows that are being registered, in the order of their lines; `rows_at_most` of them."""
 
-    def __init__(self, pool: ThreadPoolExecutor, rows_at_most: int) -> None:
+    def __init__(self, pool: CountingPool, rows_at_most: int) -> None:
         self._pool = pool
         self._rows_at_most = rows_at_most
         self._rows: deque[tuple[Candidate | Result, Future[Result | None]]] = deque()

@@ -15,6 +15,7 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.views.decorators.debug import sensitive_variables
 
+from accounts import metrics
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
@@ -82,6 +83,7 @@ def register(
     except (AccountError, Refused) as error:
         made = write.refusal_of(user)
         if made is None:
+            metrics.note_refused(error, User.unique.stored_name)
             raise
         return _made_before(made.stored, user, password, RequestIdUsed(request_id), error)
     user.stored = user.to_dynamodb_dict()
@@ -248,6 +250,7 @@ def change(user: User, values: dict[str, Any], *, asked: dict[str, Any] | None =
     except (AccountError, Refused) as error:
         refusal = write.refusal_of(user)
         if refusal is None:
+            metrics.note_refused(error, User.unique.stored_name)
             raise
         user.adopt_if_so(refusal.stored, asked or values, error)
     else:

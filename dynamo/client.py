@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo import addressing
+from dynamo import addressing, attempts
 from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
@@ -130,7 +130,7 @@ def send(
     maybe_done = False
     for attempt in itertools.count():
         try:
-            return _attempt(operation, request)
+            return _attempt(operation, request, attempt)
         except (BotoCoreError, ClientError) as error:
             fault = fault_of(error)
             if fault is Fault.FINAL:
@@ -159,22 +159,24 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def _attempt(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+def _attempt(operation: str, request: dict[str, Any], number: int) -> dict[str, Any]:
     ways = _ways()
     response: dict[str, Any] = {}
+    failure: BotoCoreError | ClientError | None = None
     began = time.perf_counter()
     try:
         if ways.lean is not None and operation in OPERATIONS:
             response = ways.lean.send(operation, request)
         else:
             response = getattr(ways.botocore, xform_name(operation))(**request)
+    except (BotoCoreError, ClientError) as error:
+        failure = error
+        raise
     finally:
+        seconds = time.perf_counter() - began
+        attempts.tell(operation, request, response, failure, number, seconds)
         request_sent.send(
-            sender=None,
-            operation=operation,
-            request=request,
-            response=response,
-            seconds=time.perf_counter() - began,
+            sender=None, operation=operation, request=request, response=response, seconds=seconds
         )
     return response
 

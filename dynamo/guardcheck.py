@@ -15,7 +15,6 @@ Works for any model that declares `UniqueAttributes`, while the site is used, in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +40,7 @@ from dynamo.guardstate import (
 )
 from dynamo.models import Item
 from dynamo.spool import RUN_LENGTH, Spool
+from dynamo.tally import CountingPool
 from dynamo.unique import SEPARATOR, UniqueAttributes
 
 #: How often a guard's repair is tried; each refusal means that another changed it just then.
@@ -230,7 +230,7 @@ class _Check:
     def settle(self, claims: Spool, report: Report) -> None:
         """Confirm what the claims make suspect, repair it if that is asked for, and report it."""
         suspects = self._suspects(claims)
-        with ThreadPoolExecutor(self.sizes.confirm_threads) as pool:
+        with CountingPool(self.sizes.confirm_threads) as pool:
             # A pool takes all that it is given at once, so it is given a little at a time.
             while batch := list(islice(suspects, self.sizes.confirm_ahead)):
                 for findings in pool.map(self._settled, batch):

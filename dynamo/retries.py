@@ -42,7 +42,8 @@ _CONFLICT = {"TransactionConflictException"}
 _IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-_REASONS_TO_REPEAT = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+_CONFLICTING = {"TransactionConflict"}
+_REASONS_TO_REPEAT = _CONFLICTING | {"ThrottlingError", "ProvisionedThroughputExceeded"}
 
 _READS = {
     "BatchGetItem",
@@ -86,12 +87,41 @@ def _fault_of_answer(error: ClientError) -> Fault:
     if code in _THROTTLED or code in _CONFLICT:
         return Fault.NOT_DONE
     if code == "TransactionCanceledException":
-        reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
-        again = any(reason.get("Code") in _REASONS_TO_REPEAT for reason in reasons)
+        again = not _REASONS_TO_REPEAT.isdisjoint(cancellation_codes(error))
         return Fault.NOT_DONE if again else Fault.FINAL
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     maybe_done = code in _IN_PROGRESS or code in _SERVER_FAULT or status >= 500
     return Fault.MAYBE_DONE if maybe_done else Fault.FINAL
+
+
+def outcome_of(error: BotoCoreError | ClientError) -> str:
+    """What became of a failed attempt, in one of a few words.
+
+    `refused`: by a condition. `conflict`: another's transaction was in the way, or an earlier
+    attempt of the same. `throttled`. `failed`: an error of DynamoDB's own. `unanswered`: no
+    connection, no usable answer, or no credentials. `rejected`: everything else that it refuses.
+    """
+    if not isinstance(error, ClientError):
+        return "unanswered"
+    code = error.response.get("Error", {}).get("Code", "")
+    reasons = set(cancellation_codes(error))
+    if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICTING:
+        return "conflict"
+    if code in _THROTTLED or reasons & _REASONS_TO_REPEAT:
+        return "throttled"
+    if code == "ConditionalCheckFailedException" or reasons == {"ConditionalCheckFailed"}:
+        return "refused"
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
+
+
+def cancellation_codes(error: BotoCoreError | ClientError) -> list[str]:
+    """Why a transaction was cancelled: the code of each action that was not innocent."""
+    if not isinstance(error, ClientError):
+        return []
+    reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
+    codes = [str(reason.get("Code", "None")) for reason in reasons]
+    return [code for code in codes if code != "None"]
 
 
 def is_read(operation: str) -> bool:

@@ -7,11 +7,12 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Scan.html
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from dynamo.client import send
 from dynamo.models import Item
+from dynamo.tally import CountingPool
 
 SEGMENTS = 4
 
@@ -42,7 +43,7 @@ def pages(
     }
     if page_limit is not None:
         request["Limit"] = page_limit
-    with ThreadPoolExecutor(segments) as pool:
+    with CountingPool(segments) as pool:
         under_way: dict[Future[dict[str, Any]], dict[str, Any]] = {}
 
         def ask(page: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dynamo.deadline import within
 from dynamo.exceptions import DynamoError
 from dynamo.retries import pause_seconds
+from dynamo.tally import counted_on
 from locks.clock import now
 from locks.exceptions import LeaseLost
 
@@ -85,7 +86,7 @@ class _Heartbeats:
     def _renew(self, lease: Lease) -> None:
         try:
             # One that is not answered must not cost the others their time.
-            with within(self._patience_seconds()):
+            with within(self._patience_seconds()), counted_on(lease.tally):
                 lease.renew()
         except LeaseLost:
             self.drop(lease)

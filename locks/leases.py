@@ -13,10 +13,11 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from dynamo import tally
 from dynamo.deadline import within
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, records
+from locks import heartbeats, metrics, records
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.models import LockItem
@@ -39,6 +40,7 @@ MOST_VERSIONS = 100
 
 _LATE = "it was not renewed in time"
 _TAKEN = "another holds the lock, or it was broken"
+_REASONS = {_LATE: "late", _TAKEN: "taken"}
 
 
 class Lease:
@@ -62,6 +64,8 @@ class Lease:
             self.fence = int(item["fencingToken"]["N"])
         except ValueError as error:
             raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
+        #: Whose requests its renewals are.
+        self.tally = tally.current()
         #: The lock as it was stored when we took it, on the wire.
         self.taken = item
         self.lease_seconds = lease_seconds
@@ -126,6 +130,7 @@ class Lease:
                 return
             self._why = why
             self.lost.set()
+        metrics.LOST.labels(_REASONS[why]).inc()
         log.warning("%s", LeaseLost(self.name, self.fence, why))
 
     def _raise_if_lost(self, cause: Exception | None = None) -> None:

@@ -35,7 +35,7 @@ from types import TracebackType
 from dynamo.deadline import within
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, records
+from locks import heartbeats, metrics, records
 from locks.clock import now
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.leases import Lease
@@ -136,7 +136,13 @@ class Lock:
             return None
 
     def _acquire(self, wait_seconds: float) -> Lease:
-        lease = self._wait_for(wait_seconds)
+        asked_at = now()
+        try:
+            lease = self._wait_for(wait_seconds)
+        except LockTaken:
+            metrics.WAITS.labels("taken").observe(now() - asked_at)
+            raise
+        metrics.WAITS.labels("acquired").observe(now() - asked_at)
         try:
             lease = self._alive(lease)
             heartbeats.keep(lease)

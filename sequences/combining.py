@@ -23,6 +23,7 @@ from typing import Generic, TypeVar
 
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
+from dynamo.tally import current
 
 Key = TypeVar("Key", bound=Hashable)
 Ask = TypeVar("Ask")
@@ -118,6 +119,8 @@ class Combiner(Generic[Key, Ask, Answer]):
             if self._enter(key, caller) or self._wait(key, caller):
                 self._send(key, caller)
                 self._leave(key, caller)
+            elif (tally := current()) is not None:
+                tally.note_joined()
         except BaseException:
             # Harmless where it had left already, and right where it had only begun to.
             self._leave(key, caller)

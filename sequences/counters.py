@@ -42,6 +42,7 @@ from typing import get_args
 
 from dynamo.client import send
 from dynamo.models import PARTITION_KEY_MAX_BYTES
+from sequences import metrics
 from sequences.combining import Combiner
 from sequences.draws import (
     NUMBERS_END,
@@ -90,7 +91,9 @@ def next_value(
     """
     counting = _counting(name, initial_value, increment, reset_value, strategy)
     if reset_value is not None and strategy == "atomic":
-        return draw_or_start_over(counting, reset_value)
+        value = draw_or_start_over(counting, reset_value)
+        metrics.note("counter", callers=1, numbers=1)
+        return value
     return _draw(counting, 1)[0]
 
 
@@ -265,9 +268,10 @@ def _draw(counting: Counting, count: int) -> range:
 
 
 def _draw_together(counting: Counting, counts: SequenceOf[int]) -> list[range]:
-    if counting.strategy == "atomic":
-        return draw_atomically(counting, counts)
-    return draw_optimistically(counting, counts)
+    draw = draw_atomically if counting.strategy == "atomic" else draw_optimistically
+    drawn = draw(counting, counts)
+    metrics.note("counter", callers=len(counts), numbers=sum(counts))
+    return drawn
 
 
 _combiner: Combiner[Counting, int, range] = Combiner(_draw_together)

@@ -9,6 +9,7 @@ from dynamo.client import send
 from dynamo.exceptions import Refused, Unavailable
 from dynamo.models import Item
 from dynamo.transaction import Transaction
+from sequences import metrics
 from sequences.exceptions import DamagedSeries, DateTooEarly, InvoiceError, RequestIdReused
 from sequences.heads import Head, counter_key, head_beside, head_of
 from sequences.invoices import (
@@ -70,6 +71,7 @@ class Group:
             raise
         for ask, invoice in zip(self._asks, self.invoices, strict=True):
             ask.outcome = invoice
+        metrics.note("invoice", callers=len(self._asks), numbers=len(self._asks))
         return True
 
     def _give_up_unguarded(self, error: Unavailable) -> None:

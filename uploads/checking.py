@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import itemgetter
@@ -23,6 +22,7 @@ from dynamo import scan
 from dynamo.findings import Findings
 from dynamo.models import Item
 from dynamo.spool import RUN_LENGTH, Spool
+from dynamo.tally import CountingPool
 from uploads import claims, listing, s3
 from uploads.checksums import composite_of, is_composite, sha256_of
 from uploads.destination import Destination
@@ -139,13 +139,13 @@ class _Check:
     def settle(self, claims: Spool) -> None:
         """Confirm what the claims make suspect, and report it."""
         suspects = _suspects(claims)
-        with ThreadPoolExecutor(self.sizes.confirm_threads) as pool:
+        with CountingPool(self.sizes.confirm_threads) as pool:
             # A pool takes all that it is given at once, so it is given a little at a time.
             while batch := list(islice(suspects, self.sizes.confirm_ahead)):
                 self._report(batch, pool)
                 self.progress("Suspects confirmed", len(batch))
 
-    def _report(self, batch: list[_Suspect], pool: ThreadPoolExecutor) -> None:
+    def _report(self, batch: list[_Suspect], pool: CountingPool) -> None:
         findings = self.report.findings
         confirmed = []
         for suspect in batch:

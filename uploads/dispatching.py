@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from dynamo.tally import CountingPool
 from dynamo.terminal import printable
 from locks.clock import now
 from uploads.claims import Holder
@@ -49,8 +50,8 @@ class Dispatcher:
         self._destination = destination
         self._stop = stop or threading.Event()
         self._on_bytes = on_bytes
-        self._files = ThreadPoolExecutor(workers, "uploads")
-        self._parts = ThreadPoolExecutor(workers, "uploads parts")
+        self._files = CountingPool(workers, "uploads")
+        self._parts = CountingPool(workers, "uploads parts")
         # Twice as many as there are threads, so that none waits for us.
         self._most_running = 2 * workers
         self._running = 0

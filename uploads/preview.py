@@ -7,13 +7,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
 from dynamo.batches import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
+from dynamo.tally import CountingPool
 from dynamo.terminal import printable
 from uploads import s3
 from uploads.contents import Large, are_equal
@@ -56,7 +56,7 @@ def preview_files(
     size_bytes = 0
     coming = iter(sources)
     firsts: _Firsts = {}
-    with ThreadPoolExecutor(workers) as pool:
+    with CountingPool(workers) as pool:
         while not stop.is_set() and (batch := list(islice(coming, READ_MAX_ITEMS))):
             for result in _previewed(batch, destination, pool, stop, firsts):
                 counts[result.outcome] += 1
@@ -80,7 +80,7 @@ class _Job:
 def _previewed(
     batch: list[Source | Unusable],
     destination: Destination,
-    pool: ThreadPoolExecutor,
+    pool: CountingPool,
     stop: threading.Event,
     firsts: _Firsts,
 ) -> Iterator[Result]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from uploads import metrics
 from uploads.destination import Destination
 from uploads.dispatching import Dispatcher
 from uploads.files import Source, Unusable
@@ -91,7 +92,9 @@ def upload_files(
     with Dispatcher(sources, destination, workers, lease_seconds, stop, on_bytes) as dispatcher:
         for result in dispatcher.results():
             counts[result.outcome] += 1
+            metrics.FILES.labels(result.outcome).inc()
             if result.outcome == "uploaded":
                 size_bytes += result.size
+                metrics.BYTES.inc(result.size)
             on_result(result)
     return Summary.of(counts, size_bytes, time.monotonic() - began)

@@ -6,7 +6,6 @@ import multiprocessing
 import signal
 import threading
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +19,7 @@ import django
 from django.core.management.base import CommandError
 
 from dynamo.exceptions import DynamoError
+from dynamo.tally import CountingPool
 from sequences.counters import next_value
 from sequences.draws import Strategy
 from sequences.exceptions import SequenceError
@@ -90,7 +90,7 @@ def _drawn_by_threads(tasks: list[Task], rounds: int, strategy: Strategy) -> Dra
         finally:
             drawn.put(None)
 
-    with ThreadPoolExecutor(len(tasks)) as pool:
+    with CountingPool(len(tasks)) as pool:
         try:
             performing = [pool.submit(perform, task) for task in tasks]
             begin.set()

@@ -1,0 +1,209 @@
+"""How many requests to DynamoDB something cost: one page, one command, one block of code.
+
+    with counting() as tally:
+        register(…)
+    tally.requests, tally.write_units       1, 6.0
+
+Whose tally a request counts on is decided by who sends it, and each is counted once:
+
+- A tally inside another's block counts on both.
+- Threads of a `CountingPool` count on the tally of whoever gave them their work.
+- Renewals of a lease count on the tally of whoever took it (`locks.heartbeats`).
+- A request that serves several callers (`sequences.combining`) counts on the one who sent it. The
+  others' tallies have none of it, and say so: `joined` of their answers came with another's.
+
+So the sum over all tallies is what was sent. Where nobody counts, this costs a look at a variable.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from dynamo.attempts import Attempt
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: A tally that keeps its calls keeps so many.
+MOST_CALLS = 500
+
+_current: ContextVar[Tally | None] = ContextVar("dynamo_tally", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt, as a page of development shows it; `asked_by` is `file:line function`."""
+
+    operation: str
+    table: str
+    outcome: str
+    read_units: float
+    write_units: float
+    milliseconds: float
+    asked_by: str
+
+
+class Tally:
+    """What was counted. Safe in threads; goes on counting for threads that outlive its block."""
+
+    def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
+        """`keep_calls` keeps each call, and who asked: for development, as it takes its time."""
+        #: Attempts, repetitions included.
+        self.requests = 0
+        #: Those that repeated one that had failed.
+        self.retries = 0
+        #: Those that another's transaction was in the way of.
+        self.conflicts = 0
+        #: Answers that came with another's request.
+        self.joined = 0
+        self.read_units = 0.0
+        self.write_units = 0.0
+        #: The time that all took together: of requests that ran side by side it is the sum.
+        self.seconds = 0.0
+        self.calls: list[Call] = []
+        self._keep_calls = keep_calls
+        self._outer = outer
+        self._lock = threading.Lock()
+
+    def note(self, attempt: Attempt) -> None:
+        """Count an attempt, here and on the tallies around this one."""
+        read = write = 0.0
+        for _table, reads, writes in attempt.units:
+            read += reads
+            write += writes
+        call = self._call(attempt, read, write)
+        tally: Tally | None = self
+        while tally is not None:
+            with tally._lock:
+                tally.requests += 1
+                tally.retries += attempt.number > 0
+                tally.conflicts += attempt.outcome == "conflict"
+                tally.read_units += read
+                tally.write_units += write
+                tally.seconds += attempt.seconds
+                if call is not None and tally._keep_calls and len(tally.calls) < MOST_CALLS:
+                    tally.calls.append(call)
+            tally = tally._outer
+
+    def _call(self, attempt: Attempt, read: float, write: float) -> Call | None:
+        if not self._keeps_calls():
+            return None
+        milliseconds = round(attempt.seconds * 1000, 2)
+        names = attempt.operation, attempt.table, attempt.outcome
+        return Call(*names, read, write, milliseconds, _asked_by())
+
+    def _keeps_calls(self) -> bool:
+        return self._keep_calls or (self._outer is not None and self._outer._keeps_calls())
+
+    def note_joined(self) -> None:
+        """Count an answer that came with another's request."""
+        tally: Tally | None = self
+        while tally is not None:
+            with tally._lock:
+                tally.joined += 1
+            tally = tally._outer
+
+    def fields(self) -> dict[str, int | float]:
+        """What a log line says of it, by the line's names."""
+        return {
+            "dynamodbRequests": self.requests,
+            "readUnits": self.read_units,
+            "writeUnits": self.write_units,
+            "retries": self.retries,
+            "conflicts": self.conflicts,
+            "joined": self.joined,
+        }
+
+    def __str__(self) -> str:
+        """The same for people: `2 requests, 1 RCU, 6 WCU`; what is 0 is left out."""
+        parts = [_counted(self.requests, "request")]
+        parts += [f"{self.read_units:g} RCU"] if self.read_units else []
+        parts += [f"{self.write_units:g} WCU"] if self.write_units else []
+        parts += [_counted(self.retries, "retry", "retries")] if self.retries else []
+        parts += [_counted(self.conflicts, "conflict")] if self.conflicts else []
+        parts += [f"{self.joined:,} joined"] if self.joined else []
+        return ", ".join(parts)
+
+
+def current() -> Tally | None:
+    """The tally that a request sent now counts on; None where nobody counts."""
+    return _current.get()
+
+
+@contextmanager
+def counting(*, keep_calls: bool = False) -> Iterator[Tally]:
+    """A tally of what the body sends."""
+    tally = Tally(_current.get(), keep_calls=keep_calls)
+    with counted_on(tally):
+        yield tally
+
+
+@contextmanager
+def counted_on(tally: Tally | None) -> Iterator[None]:
+    """Let the body count on `tally`: for a thread that works for another."""
+    token = _current.set(tally)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+class CountingPool(ThreadPoolExecutor):
+    """A pool whose threads count on the tally of whoever gave them their work.
+
+    Nothing else of the giver's context goes with it: no deadline of a page.
+    """
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """As the pool of the standard library."""
+        return super().submit(_work, current(), fn, args, kwargs)
+
+
+def _work(tally: Tally | None, fn: Callable[..., T], args: tuple, kwargs: dict) -> T:
+    with counted_on(tally):
+        return fn(*args, **kwargs)
+
+
+def _counted(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+_GROUND = str(Path(__file__).parent)
+_OTHERS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), "<frozen")
+
+
+def _asked_by() -> str:
+    """The line that asked: the nearest one outside of `dynamo` and of what is installed.
+
+    Where there is none, as for a session that a middleware loads, the nearest one of `dynamo`
+    that is not of the way to DynamoDB itself.
+    """
+    nearest: FrameType | None = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_GROUND):
+            if nearest is None and Path(file).stem not in {"tally", "attempts", "client"}:
+                nearest = frame
+        elif not file.startswith(_OTHERS):
+            return _place(frame)
+        frame = frame.f_back
+    return _place(nearest) if nearest is not None else ""
+
+
+def _place(frame: FrameType) -> str:
+    code = frame.f_code
+    path = Path(code.co_filename)
+    return f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {code.co_qualname}"
