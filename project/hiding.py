@@ -89,6 +89,8 @@ def _secrets(request: HttpRequest) -> set[str]:
 def _values(request: HttpRequest) -> Iterator[str]:
     if request.resolver_match:
         yield str(request.resolver_match.kwargs.get(_HIDDEN_PARAMETER, ""))
+    # A bearer's token, and nothing where there is none.
+    yield request.META.get("HTTP_AUTHORIZATION", "").partition(" ")[2]
     for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
         yield request.COOKIES.get(name, "")
     yield request.META.get("CSRF_COOKIE") or ""

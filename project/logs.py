@@ -2,17 +2,58 @@
 
 It holds on the handlers of `LOGGING`, whatever the levels of the loggers are set to. A server's
 own access log (gunicorn's, a proxy's) writes paths as they came: it is no handler of ours.
+
+Lines are plain or JSON. All lines that a page wrote have its HTTP request id: see
+`project.middleware.RequestIdMiddleware`.
 """
 
 from __future__ import annotations
 
 import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from django_guid.context import guid
+from pythonjsonlogger.json import JsonFormatter
 
 from project.hiding import hide
 
 #: Below WARNING these print whole requests, answers or contexts of templates: password hashes,
 #: session keys and tokens among them, in too many forms to be looked for.
 TALKATIVE = ("boto3", "botocore", "django.template", "pynamodb", "s3transfer", "urllib3")
+
+#: The names of a JSON line, in their order; of what a record has besides nothing is written, as
+#: whole requests and answers hang on some. See `docs/operators.md`.
+FIELDS = (
+    "time",
+    "level",
+    "logger",
+    "message",
+    "requestId",
+    # Of the one line of a page, by `project.access`.
+    "method",
+    "path",
+    "url",
+    "status",
+    "account",
+    "client",
+    # Of the one line of a command, by `dynamo.management.base`.
+    "command",
+    # Of both.
+    "milliseconds",
+    "dynamodbRequests",
+    "readUnits",
+    "writeUnits",
+    "retries",
+    "conflicts",
+    "joined",
+    # Of a line about an error.
+    "exception",
+    "stack",
+)
+
+#: Under this name a record brings fields of its own: `extra={"fields": {…}}`.
+OF_RECORD = "fields"
 
 
 class TalkativeFilter(logging.Filter):
@@ -26,8 +67,45 @@ class TalkativeFilter(logging.Filter):
 
 
 class HidingFormatter(logging.Formatter):
-    """Writes lines and their tracebacks without secrets."""
+    """Writes lines and their tracebacks without secrets, with the HTTP request id at their end."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         return hide(super().format(record), getattr(record, "request", None))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of the base class
+        """The line but for its traceback."""
+        line = super().formatMessage(record)
+        return f"{line} [{request_id}]" if (request_id := guid.get()) else line
+
+
+class HidingJsonFormatter(JsonFormatter):
+    """Writes each line as one JSON object, with no field but `FIELDS`, and without secrets.
+
+    They are hidden before the values become JSON, which spells some of them in another way.
+    """
+
+    def add_fields(
+        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+    ) -> None:
+        """Fill in the fields that the record has."""
+        found = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            # A dict in the place of a text is no message of ours.
+            "message": record.message or str(record.msg),
+            "requestId": guid.get(),
+            "exception": message_dict.get("exc_info"),
+            "stack": message_dict.get("stack_info"),
+        } | getattr(record, OF_RECORD, {})
+        request = getattr(record, "request", None)
+        for name in FIELDS:
+            if (value := found.get(name)) is not None:
+                log_data[name] = _hidden(value, request)
+
+
+def _hidden(value: object, request: object) -> object:
+    if isinstance(value, (bool, int, float)):
+        return value
+    return hide(str(value), request)

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+import re
+
 from django.conf import settings
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
+
+# What nginx, HAProxy, Envoy and ourselves make: 32 hex digits, or a UUID as it is mostly written.
+_REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class RequestIdMiddleware(MiddlewareMixin):
+    """Lets django-guid, which comes next, see only an `X-Request-ID` that may be believed.
+
+    Two things are called by nearly one name. The *HTTP request id*, this one, names one request of
+    a browser's: it is the `requestId` of log lines and the `X-Request-ID` of the answer, and
+    nothing is decided by it. The `request_id` of a form (`dynamo.requestids`), of a registration
+    and of an invoice names what is asked for, however many requests ask for it, and makes it
+    happen once; it is in no log.
+
+    An HTTP request id is taken over from proxies of ours alone (`ACCOUNTS_TRUSTED_HOPS`), and only
+    when it is a UUID: whatever else a client may send would stand in our lines as it likes. Where
+    the proxy passes on its client's id, that client chooses among UUIDs, and could at most let two
+    of its own requests look like one.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Forget the header where it is not to be believed; django-guid then draws an id."""
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        if not (settings.ACCOUNTS_TRUSTED_HOPS and _REQUEST_ID.fullmatch(given)):
+            request.META.pop("HTTP_X_REQUEST_ID", None)
 
 
 class HeadersMiddleware(MiddlewareMixin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -40,6 +41,21 @@ def _is_phone_region(value: str) -> str:
 def _is_email_change(value: str) -> str:
     known = value in {"immediate", "confirm"}
     return "" if known else f"is neither immediate nor confirm: {value!r}"
+
+
+def _is_log_format(value: str) -> str:
+    return "" if value in {"json", "plain"} else f"is neither json nor plain: {value!r}"
+
+
+def _is_bearer_token(value: str) -> str:
+    # The signs of RFC 6750, section 2.1.
+    fits = re.fullmatch(r"[A-Za-z0-9._~+/-]{32,}=*", value)
+    return "" if fits else "is no token of 32 or more letters, digits and - . _ ~ + /"
+
+
+def _is_folder(value: str) -> str:
+    there = Path(value).is_dir() and os.access(value, os.W_OK)
+    return "" if there else f"is no folder that can be written to: {value!r}"
 
 
 DEBUG = env.flag("DJANGO_DEBUG")
@@ -96,6 +112,7 @@ INSTALLED_APPS = [
     "sequences",
     "locks",
     "dynamo",
+    "django_guid",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -105,10 +122,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "project.middleware.RequestIdMiddleware",
+    "django_guid.middleware.guid_middleware",
+    "project.access.AccessMiddleware",
     "project.middleware.HeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
+    "project.exposition.MetricsMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "accounts.toomany.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -249,6 +270,20 @@ if PRODUCTION:
     if env.flag("DJANGO_BEHIND_TLS_PROXY"):
         SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
+# Seeing in -------------------------------------------------------------------------------------
+
+# JSON for programs that collect lines, plain ones for people.
+LOG_FORMAT = env.text("DJANGO_LOG_FORMAT", check=_is_log_format) or ("plain" if DEBUG else "json")
+# A line on what each command cost, as each page has one.
+LOG_COMMANDS = env.flag("DJANGO_LOG_COMMANDS")
+# Who sends it is told the metrics; without one nobody is, and requests are not measured.
+METRICS_TOKEN = env.text("DJANGO_METRICS_TOKEN", check=_is_bearer_token)
+DYNAMODB_METRICS = bool(METRICS_TOKEN)
+# prometheus-client reads it itself: where the processes of a server add up what they measured.
+METRICS_DIR = env.text("PROMETHEUS_MULTIPROC_DIR", check=_is_folder)
+# Drawn for each request, or a proxy's: see `project.middleware.RequestIdMiddleware`.
+DJANGO_GUID = {"GUID_HEADER_NAME": "X-Request-ID", "EXPOSE_HEADER": False}
+
 DEFAULT_EXCEPTION_REPORTER = "project.reports.CrashReporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "project.reports.ReporterFilter"
 
@@ -261,20 +296,24 @@ LOGGING = {
         "plain": {
             "()": "project.logs.HidingFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
+        },
+        "json": {"()": "project.logs.HidingJsonFormatter"},
     },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "filters": ["talkative"],
-            "formatter": "plain",
+            "formatter": LOG_FORMAT,
         }
     },
     "root": {"handlers": ["console"], "level": "INFO"},
     # Named here, these lose the handlers that Django gave them: all lines go to the one above.
     "loggers": {
         "django": {"level": "INFO"},
-        "django.server": {"level": "INFO", "propagate": True},
+        # The line of `project.access` says it all, and more.
+        "django.server": {"level": "WARNING", "propagate": True},
+        # It says of every request that it has an id.
+        "django_guid": {"level": "WARNING"},
         # What the filter would drop is not even put together.
         **{name: {"level": "WARNING"} for name in ("boto3", "botocore", "pynamodb", "urllib3")},
     },

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
+from project.exposition import metrics
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
@@ -11,4 +12,5 @@ urlpatterns = [
     path("invoices/", include("sequences.urls")),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
+    path("metrics", metrics, name="metrics"),
 ]

@@ -5,13 +5,19 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import logging
 import os
 import sys
+import time
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from dynamo.exceptions import DynamoError
+from dynamo.tally import Tally, counting
+
+log = logging.getLogger("dynamo.commands")
 
 # What a shell shows for a program that the signal itself ended: 128 + SIGINT, 128 + SIGPIPE.
 INTERRUPTED = 130
@@ -23,6 +29,9 @@ class DynamoCommandMixin(BaseCommand):
 
     Ctrl-C ends it with 130, a reader that leaves (`| head`) with 141; both without a word. Letters
     that the encoding of stdout has not are printed as JSON escapes them.
+
+    What it cost stands on stderr with `--verbosity 2`, and in the log where `LOG_COMMANDS` is set.
+    Processes that it starts count by themselves.
     """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
@@ -31,10 +40,24 @@ class DynamoCommandMixin(BaseCommand):
         Raises:
             CommandError: what DynamoDB, or the way to it, refused.
         """
-        try:
-            return super().execute(*args, **options)
-        except DynamoError as error:
-            raise CommandError(" ".join(str(error).split())) from error
+        began = time.perf_counter()
+        with counting() as tally:
+            try:
+                return super().execute(*args, **options)
+            except DynamoError as error:
+                raise CommandError(" ".join(str(error).split())) from error
+            finally:
+                self._say_cost(tally, time.perf_counter() - began, options.get("verbosity", 1))
+
+    def _say_cost(self, tally: Tally, seconds: float, verbosity: int) -> None:
+        name = type(self).__module__.rpartition(".")[2]
+        if verbosity > 1:
+            # Not in red, which lines on stderr are else: nothing is wrong.
+            self.stderr.write(f"{name}: {tally}; {seconds:.1f} s", lambda line: line)
+        if getattr(settings, "LOG_COMMANDS", False):
+            milliseconds = round(seconds * 1000, 1)
+            fields = {"command": name, "milliseconds": milliseconds} | tally.fields()
+            log.info("%s, %s ms, %s", name, milliseconds, tally, extra={"fields": fields})
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command as typed."""

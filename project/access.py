@@ -1,0 +1,128 @@
+"""One line for each request that was answered, with what it cost; and the same for Prometheus.
+
+The account and the client's address in it are personal data: see `docs/operators.md`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import cast
+
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+from accounts.visits import address, known_account
+from dynamo.tally import Tally, counted_on, counting
+from dynamo.terminal import printable
+from project import metrics
+from project.hiding import hide
+
+log = logging.getLogger(__name__)
+
+#: Asked for every few seconds: their lines are below INFO as long as all is well. They are
+#: answered before the URL map is looked at.
+PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
+
+
+class AccessMiddleware(MiddlewareMixin):
+    """Writes the line when the answer is complete, and counts what it cost.
+
+    Under DEBUG the answer says it as well, by `Server-Timing`: browsers show that beside the
+    request. Never in production, where it would tell anybody whether an account is there.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Answer `request`."""
+        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+            return self.__acall__(request)
+        began = time.perf_counter()
+        with counting() as tally:
+            response = cast(HttpResponseBase, self.get_response(request))
+        return _noted(request, response, tally, began)
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer `request`, asynchronously."""
+        began = time.perf_counter()
+        with counting() as tally:
+            response = await cast(Awaitable[HttpResponseBase], self.get_response(request))
+        return _noted(request, response, tally, began)
+
+
+def _noted(
+    request: HttpRequest, response: HttpResponseBase, tally: Tally, began: float
+) -> HttpResponseBase:
+    def note() -> None:
+        _note(request, response, tally, time.perf_counter() - began)
+
+    if settings.DEBUG:
+        _say_in_header(response, tally, time.perf_counter() - began)
+    # A file is sent by the server; to look into it would take that from it.
+    is_file = getattr(response, "file_to_stream", None) is not None
+    if isinstance(response, StreamingHttpResponse) and not (response.is_async or is_file):
+        response.streaming_content = _Counted(iter(response), tally, note)
+    else:
+        note()
+    return response
+
+
+class _Counted(Iterator[bytes]):
+    """The parts of an answer that is made as it is sent: what they cost is counted as well."""
+
+    def __init__(self, parts: Iterator[bytes], tally: Tally, when_sent: Callable[[], None]) -> None:
+        self._parts = parts
+        self._tally = tally
+        self._when_sent = when_sent
+
+    def __next__(self) -> bytes:
+        with counted_on(self._tally):
+            return next(self._parts)
+
+    def close(self) -> None:
+        """Django calls it when all is sent, or nobody wants more."""
+        self._when_sent()
+
+
+def _note(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
+    method, url = request.method or "", _url_name(request)
+    metrics.note(url, method, response.status_code, seconds)
+    milliseconds = round(seconds * 1000, 1)
+    # Here as well as in the formatter: the record is without secrets, whoever else handles it.
+    path = hide(request.path, request)
+    account, client = known_account(request), address(request)
+    well = request.path_info in PROBES and response.status_code < 400
+    log.log(
+        logging.DEBUG if well else logging.INFO,
+        "%s %s %d, %s ms, %s, %s from %s",
+        *(method, printable(path), response.status_code, milliseconds, tally),
+        *(account or "nobody", client or "nowhere"),
+        extra={
+            "request": request,
+            "fields": {
+                "method": method,
+                "path": path,
+                "url": url,
+                "status": response.status_code,
+                "milliseconds": milliseconds,
+                "account": account,
+                "client": client or None,
+            }
+            | tally.fields(),
+        },
+    )
+
+
+def _url_name(request: HttpRequest) -> str:
+    """The name in the URL map, `none` where it has none: a word of the code in any case."""
+    if request.resolver_match is not None:
+        return request.resolver_match.view_name
+    return PROBES.get(request.path_info, "none")
+
+
+def _say_in_header(response: HttpResponseBase, tally: Tally, seconds: float) -> None:
+    said = f'dynamodb;dur={tally.seconds * 1000:.1f};desc="{tally}", total;dur={seconds * 1000:.1f}'
+    others = response.headers.get("Server-Timing")
+    response.headers["Server-Timing"] = f"{said}, {others}" if others else said
