@@ -22,7 +22,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 # When each series began: half of all lines, which nobody here reads.
-disable_created_metrics()  # type: ignore[no-untyped-call]
+disable_created_metrics()
 
 
 @never_cache
@@ -60,5 +60,5 @@ def _registry() -> CollectorRegistry:
     if not settings.METRICS_DIR:
         return REGISTRY
     registry = CollectorRegistry()
-    MultiProcessCollector(registry, settings.METRICS_DIR)  # type: ignore[no-untyped-call]
+    MultiProcessCollector(registry, settings.METRICS_DIR)
     return registry

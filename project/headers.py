@@ -20,6 +20,12 @@ CONTENT = {
     }
 }
 
+
+def with_toolbar(content: dict[str, dict[str, list[str]]]) -> dict[str, dict[str, list[str]]]:
+    """The policy `content`, which also lets the debug toolbar's script ask for its panels."""
+    return {"DIRECTIVES": content["DIRECTIVES"] | {"connect-src": [SELF]}}
+
+
 # What browsers ask about; of a name that they do not know they complain on their console.
 PERMISSIONS: dict[str, list[str]] = {
     name: []

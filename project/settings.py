@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import botocore.session
@@ -283,6 +284,31 @@ DYNAMODB_METRICS = bool(METRICS_TOKEN)
 METRICS_DIR = env.text("PROMETHEUS_MULTIPROC_DIR", check=_is_folder)
 # Drawn for each request, or a proxy's: see `project.middleware.RequestIdMiddleware`.
 DJANGO_GUID = {"GUID_HEADER_NAME": "X-Request-ID", "EXPOSE_HEADER": False}
+
+# Beside pages under DEBUG, for visitors on this machine, where it is installed.
+DEBUG_TOOLBAR = env.flag("DJANGO_DEBUG_TOOLBAR", default=DEBUG)
+if DEBUG_TOOLBAR and PRODUCTION:
+    env.complain("DJANGO_DEBUG_TOOLBAR", "is on without DJANGO_DEBUG")
+DEBUG_TOOLBAR = DEBUG_TOOLBAR and find_spec("debug_toolbar") is not None
+if DEBUG_TOOLBAR:
+    INSTALLED_APPS.append("debug_toolbar")
+    # Around all that may ask DynamoDB.
+    _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
+    MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
+    DEBUG_TOOLBAR_PANELS = [
+        "project.toolbar.DynamoPanel",
+        "debug_toolbar.panels.timer.TimerPanel",
+        "debug_toolbar.panels.headers.HeadersPanel",
+        "debug_toolbar.panels.request.RequestPanel",
+        "debug_toolbar.panels.templates.TemplatesPanel",
+        "debug_toolbar.panels.staticfiles.StaticFilesPanel",
+        "debug_toolbar.panels.signals.SignalsPanel",
+    ]
+    DEBUG_TOOLBAR_CONFIG = {
+        "SHOW_TOOLBAR_CALLBACK": "project.toolbar.is_shown",
+        "SHOW_COLLAPSED": True,
+    }
+    CONTENT_SECURITY_POLICY = headers.with_toolbar(CONTENT_SECURITY_POLICY)
 
 DEFAULT_EXCEPTION_REPORTER = "project.reports.CrashReporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "project.reports.ReporterFilter"

@@ -1,5 +1,6 @@
 """Every URL of the site."""
 
+from django.conf import settings
 from django.urls import include, path
 
 from accounts.views.profile import HomeView
@@ -14,3 +15,8 @@ urlpatterns = [
     path("livez", livez, name="livez"),
     path("metrics", metrics, name="metrics"),
 ]
+
+if settings.DEBUG_TOOLBAR:
+    from debug_toolbar.toolbar import debug_toolbar_urls
+
+    urlpatterns += debug_toolbar_urls()

@@ -14,6 +14,8 @@ for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", 
 os.environ.update(
     DJANGO_SETTINGS_MODULE="project.settings",
     DJANGO_DEBUG="on",
+    # It has its own tests.
+    DJANGO_DEBUG_TOOLBAR="off",
     DJANGO_SECRET_KEY="of-the-tests-and-of-nothing-else-in-the-world-0123456789",
     DJANGO_ALLOWED_HOSTS="*",
     DYNAMODB_TABLE_PREFIX="",
