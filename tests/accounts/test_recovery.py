@@ -103,7 +103,7 @@ def answer_to(url: str, email: str, requests_sent: Requests) -> tuple[Any, ...]:
     requests_sent.clear()
     response = ask(email, url)
     operations = list(requests_sent.operations)
-    headers = dict(response.items()) | {"Expires": ""}
+    headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}
     done = Client().get(response["Location"])
     return (
         response.status_code,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,12 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("ACCOUNTS_LIMIT_MAIL", "-5/1h"),
         ("ACCOUNTS_LIMIT_MAIL_CLIENT", "none"),
         ("DJANGO_TIME_ZONE", "Europe/Leipzig"),
+        ("DJANGO_LOG_FORMAT", "xml"),
+        ("DJANGO_LOG_COMMANDS", "maybe"),
+        ("DJANGO_METRICS_TOKEN", "short"),
+        ("DJANGO_METRICS_TOKEN", "with a blank, and long enough otherwise"),
+        ("DJANGO_DEBUG_TOOLBAR", "on"),
+        ("PROMETHEUS_MULTIPROC_DIR", "/nowhere/to/be/found"),
         ("DJANGO_TIME_ZONE", "Europe"),
         ("DJANGO_TIME_ZONE", "../UTC"),
         ("DJANGO_TIME_ZONE", "zone.tab"),
@@ -169,11 +177,38 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
         {"ACCOUNTS_TRUSTED_HOPS": "0", "ACCOUNTS_LIMIT_SIGN_IN": "off"},
         {"ACCOUNTS_TRUSTED_HOPS": "2", "ACCOUNTS_LIMIT_MAIL": "3/10s"},
         {"DJANGO_TIME_ZONE": ""},
+        {"DJANGO_LOG_FORMAT": "plain", "DJANGO_METRICS_TOKEN": "t" * 32},
+        {"PROMETHEUS_MULTIPROC_DIR": tempfile.gettempdir()},
     ],
     ids=lambda changes: ",".join(changes),
 )
 def test_a_value_that_may_be_starts(checkout: Path, changes: dict[str, str | None]) -> None:
     assert settings_under(checkout, **changes)["ROOT_URLCONF"] == "project.urls"
+
+
+def test_lines_are_json_in_production_and_plain_under_debug(checkout: Path) -> None:
+    for changes, written in (({}, "json"), ({"DJANGO_DEBUG": "on"}, "plain")):
+        read = settings_under(checkout, DJANGO_DEBUG_TOOLBAR="off", **changes)
+        assert read["LOGGING"]["handlers"]["console"]["formatter"] == written
+
+
+def test_requests_are_measured_where_somebody_may_ask(checkout: Path) -> None:
+    assert not settings_under(checkout)["DYNAMODB_METRICS"]
+    assert settings_under(checkout, DJANGO_METRICS_TOKEN="t" * 32)["DYNAMODB_METRICS"]
+
+
+def test_the_toolbar_is_there_under_debug_alone(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    production = settings_under(checkout)
+    debug = settings_under(checkout, DJANGO_DEBUG="on")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    absent = settings_under(checkout, DJANGO_DEBUG="on")
+
+    for read, is_there in ((production, False), (debug, True), (absent, False)):
+        assert ("debug_toolbar" in read["INSTALLED_APPS"]) is is_there
+        connect = read["CONTENT_SECURITY_POLICY"]["DIRECTIVES"]["connect-src"]
+        assert connect == (["'self'"] if is_there else ["'none'"])
 
 
 def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:

@@ -1,0 +1,256 @@
+"""One line for each request: what was asked, by whom, how it ended and what it cost."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.test import Client
+from django.urls import include, path
+
+from accounts.models import User
+from dynamo.client import send
+from project.hiding import HIDDEN
+from project.logs import FIELDS, HidingFormatter, HidingJsonFormatter
+from tests.commands import ROOT
+from tests.factories import make_user
+from tests.pages import sign_in
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
+OURS = "0123456789abcdef0123456789abcdef"
+
+
+def streamed(request: HttpRequest) -> StreamingHttpResponse:
+    def parts() -> Iterator[str]:
+        for _part in range(2):
+            send("GetItem", GET)
+            yield "part"
+
+    return StreamingHttpResponse(parts())
+
+
+def noisy(request: HttpRequest, token: str) -> HttpResponse:
+    log = logging.getLogger("noisy")
+    log.info("first")
+    try:
+        raise RuntimeError(f'a "quoted" bug of {request.POST["password"]}')
+    except RuntimeError:
+        log.exception("second %s", token, extra={"request": request})
+    return HttpResponse()
+
+
+urlpatterns = [
+    path("streamed/", streamed, name="streamed"),
+    path("noisy/<str:token>/", noisy, name="noisy"),
+    path("", include("project.urls")),
+]
+
+
+class Lines(io.StringIO):
+    """JSON lines, as they are written."""
+
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.getvalue().splitlines()]
+
+    def of_access(self) -> list[dict[str, Any]]:
+        return [line for line in self.all() if line["logger"] == "project.access"]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What a handler of production's writes at INFO and above."""
+    written = Lines()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(HidingJsonFormatter())
+    handler.setLevel(logging.INFO)
+    logging.root.addHandler(handler)
+    yield written
+    logging.root.removeHandler(handler)
+
+
+@pytest.fixture
+def ann() -> User:
+    return make_user(username="ann")
+
+
+def test_a_page_has_one_line_with_all_that_is_asked_of_it(ann: User, lines: Lines) -> None:
+    client = Client(REMOTE_ADDR="192.0.2.7")
+    sign_in(client, ann)
+
+    response = client.get("/accounts/profile/?next=/secret")
+
+    line = lines.of_access()[-1]
+    assert line.pop("milliseconds") > 0
+    assert line.pop("time").endswith("+00:00")
+    assert line.pop("message").startswith("GET /accounts/profile/ 200, ")
+    assert line == {
+        "level": "INFO",
+        "logger": "project.access",
+        "requestId": response["X-Request-ID"],
+        "method": "GET",
+        "path": "/accounts/profile/",
+        "url": "profile",
+        "status": 200,
+        "account": ann.pk,
+        "client": "192.0.2.7",
+        "dynamodbRequests": 2,
+        "readUnits": 2.0,
+        "writeUnits": 0.0,
+        "retries": 0,
+        "conflicts": 0,
+        "joined": 0,
+    }
+
+
+def test_a_line_asks_dynamodb_for_nothing(ann: User, lines: Lines) -> None:
+    client = Client()
+    sign_in(client, ann)
+    client.get("/nowhere")
+
+    signed_in, unknown = lines.of_access()[-2:]
+    assert signed_in["account"] == ann.pk
+    assert (unknown["url"], unknown["status"]) == ("none", 404)
+    assert unknown["dynamodbRequests"] == 2
+    client.get("/favicon.ico", headers={"cookie": ""})
+    client.post("/accounts/logout/")
+    assert lines.of_access()[-1]["account"] == ann.pk
+
+
+def test_who_did_not_sign_in_is_no_account(lines: Lines) -> None:
+    Client().get("/")
+
+    assert "account" not in lines.of_access()[0]
+
+
+def test_the_address_is_the_one_that_limits_count(lines: Lines, settings: Any) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+
+    Client().get("/", headers={"x-forwarded-for": "203.0.113.9, 198.51.100.4"})
+
+    assert lines.of_access()[0]["client"] == "198.51.100.4"
+
+
+def test_all_lines_of_a_request_have_its_id_and_those_of_the_next_another(lines: Lines) -> None:
+    client = Client()
+    ids = [client.get(f"/nowhere/{number}")["X-Request-ID"] for number in range(2)]
+
+    of_lines = [line["requestId"] for line in lines.all()]
+    assert of_lines == [ids[0]] * 2 + [ids[1]] * 2
+    assert ids[0] != ids[1]
+
+
+@pytest.mark.parametrize("given", [OURS, OURS.upper(), str(uuid.UUID(OURS))])
+def test_the_id_of_a_proxy_is_taken_over(settings: Any, given: str) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+
+    assert Client().get("/livez", headers={"x-request-id": given})["X-Request-ID"] == given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "ours",
+        OURS + "0",
+        "{" * 4000 + OURS + "}" * 4000,
+        f"urn:uuid:{OURS}",
+        OURS[:-1] + "\n",
+        "\uff10" * 32,
+    ],
+)
+def test_an_id_of_another_form_is_not(settings: Any, given: str) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+
+    answer = Client().get("/livez", HTTP_X_REQUEST_ID=given)
+
+    assert answer["X-Request-ID"] != given
+    assert uuid.UUID(answer["X-Request-ID"]).version == 4
+
+
+def test_without_a_proxy_no_client_chooses_an_id() -> None:
+    answer = Client().get("/livez", headers={"x-request-id": OURS})
+
+    assert answer["X-Request-ID"] != OURS
+
+
+@pytest.mark.urls(__name__)
+def test_what_an_answer_costs_while_it_is_sent_counts(lines: Lines) -> None:
+    response = Client().get("/streamed/")
+    assert lines.of_access() == []
+
+    assert response.getvalue() == b"partpart"
+    response.close()
+
+    (line,) = lines.of_access()
+    assert (line["url"], line["dynamodbRequests"], line["readUnits"]) == ("streamed", 2, 1.0)
+    assert line["requestId"] == response["X-Request-ID"]
+
+
+def test_probes_have_no_line_while_all_is_well(lines: Lines) -> None:
+    for probe in ("/livez", "/healthz"):
+        assert Client().get(probe).status_code == 200
+
+    assert lines.all() == []
+
+
+@pytest.mark.urls(__name__)
+def test_json_fields_messages_and_tracebacks_hold_no_secret(lines: Lines) -> None:
+    password = 'correct "horse" bättery\\'
+
+    Client().post("/noisy/a-token-of-a-link/", {"password": password})
+
+    first, second, access = lines.all()
+    assert first["message"] == "first"
+    assert "exception" not in first
+    assert second["message"] == f"second {HIDDEN}"
+    assert second["exception"].startswith("Traceback")
+    assert second["exception"].endswith(f'RuntimeError: a "quoted" bug of {HIDDEN}')
+    assert access["path"] == f"/noisy/{HIDDEN}/"
+    assert {*first, *second, *access} <= set(FIELDS)
+    for line in (first, second, access):
+        assert not any("a-token" in str(value) or "horse" in str(value) for value in line.values())
+
+
+def test_a_path_cannot_begin_a_line_of_its_own(lines: Lines) -> None:
+    Client().get("/a\nERROR django The site is down")
+
+    assert "\n" not in lines.of_access()[0]["message"]
+
+
+@pytest.mark.parametrize("formatter", [HidingFormatter(), HidingJsonFormatter()])
+def test_the_record_itself_holds_no_token(
+    formatter: logging.Formatter, caplog: pytest.LogCaptureFixture
+) -> None:
+    Client().get("/accounts/confirm/a-token-of-a-link/")
+
+    (record,) = [each for each in caplog.records if each.name == "project.access"]
+    assert "a-token" not in f"{record.getMessage()} {record.__dict__['fields']}"
+    assert HIDDEN in formatter.format(record)
+
+
+def test_under_debug_the_answer_says_what_it_cost(ann: User, settings: Any, lines: Lines) -> None:
+    client = Client()
+    sign_in(client, ann)
+    assert "Server-Timing" not in client.get("/accounts/profile/")
+
+    settings.DEBUG = True
+    said = client.get("/accounts/profile/")["Server-Timing"]
+
+    dynamodb, total = said.split(", total;dur=")
+    assert dynamodb.startswith("dynamodb;dur=")
+    assert dynamodb.endswith(';desc="2 requests, 2 RCU"')
+    assert float(total) > 0
+
+
+def test_the_docs_tell_every_field() -> None:
+    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+
+    assert [name for name in FIELDS if f"`{name}`" not in text] == []

@@ -1,0 +1,306 @@
+"""What Prometheus is told, whom it is told to, and that the docs say the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.test import Client
+from prometheus_client import REGISTRY
+from prometheus_client.parser import text_string_to_metric_families
+
+import accounts.metrics
+import dynamo.metrics
+import locks.metrics
+import project.metrics
+import sequences.metrics
+import uploads.metrics
+from accounts.exceptions import EmailTaken, StaleUser
+from accounts.services import change_username, delete, register
+from dynamo.client import send
+from dynamo.exceptions import DynamoError, Refused
+from locks.exceptions import LeaseLost
+from locks.lock import Lock
+from sequences.counters import next_value, next_values
+from tests.commands import ROOT
+from tests.factories import PASSWORD, make_user
+from tests.faults import Answer, CloseBefore, FaultProxy
+from tests.invoice_factories import issued, new_account
+from tests.pages import sign_in
+from uploads.destination import Destination
+from uploads.files import Unusable
+from uploads.running import upload_files
+
+TOKEN = "a-token-of-the-tests-and-of-nobody-else"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+PACKAGES = (accounts, dynamo, locks, project, sequences, uploads)
+
+Rise = Callable[..., float]
+
+
+@pytest.fixture
+def rise(settings: Any) -> Rise:
+    """By how much a sample has risen since the test began."""
+    settings.DYNAMODB_METRICS = True
+    before = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in REGISTRY.collect()
+        for sample in family.samples
+    }
+
+    def risen(name: str, **labels: str) -> float:
+        now = REGISTRY.get_sample_value(name, labels) or 0.0
+        return now - before.get((name, tuple(sorted(labels.items()))), 0.0)
+
+    return risen
+
+
+def defined() -> dict[str, tuple[str, set[str]]]:
+    """Type and labels of every metric of ours, by the name under which it is asked for."""
+    found = {}
+    for package in PACKAGES:
+        for value in vars(package.metrics).values():
+            if hasattr(value, "_labelnames") and hasattr(value, "_type"):
+                suffix = "_total" if value._type == "counter" else ""
+                found[value._name + suffix] = (value._type, set(value._labelnames))
+    return found
+
+
+def test_without_its_token_there_is_no_such_page(settings: Any) -> None:
+    unknown = Client().get("/nowhere")
+    for token, headers in (
+        ("", {}),
+        ("", {"authorization": "Bearer "}),
+        ("", BEARER),
+        (TOKEN, {}),
+        (TOKEN, {"authorization": "Bearer wrong"}),
+        (TOKEN, {"authorization": TOKEN}),
+        (TOKEN, {"authorization": "Bearer \u00e9"}),
+    ):
+        settings.METRICS_TOKEN = token
+        answer = Client().get("/metrics", headers=headers)
+        assert (answer.status_code, answer.content) == (404, unknown.content)
+
+
+def test_with_its_token_all_are_told_by_address_and_without_tls(
+    production: None, settings: Any
+) -> None:
+    settings.METRICS_TOKEN = TOKEN
+
+    answer = Client(headers=BEARER).get("/metrics", headers={"host": "10.0.0.7:8000"})
+
+    assert answer.status_code == 200
+    assert answer["Content-Type"].startswith("text/plain; version=")
+    assert "no-store" in answer["Cache-Control"]
+    families = {family.name for family in text_string_to_metric_families(answer.content.decode())}
+    assert {name.removesuffix("_total") for name in defined()} <= families
+    assert b"_created" not in answer.content
+
+
+@pytest.mark.usefixtures("engine")
+def test_metrics_touch_no_table(settings: Any, requests_sent: Any) -> None:
+    settings.METRICS_TOKEN = TOKEN
+
+    Client(headers=BEARER).get("/metrics")
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_pages_are_counted_by_their_name_alone(rise: Rise) -> None:
+    client = Client()
+    client.get("/accounts/confirm/a-token-of-a-link/")
+    client.get("/made-up/by-a-client")
+    client.generic("BREW", "/livez")
+
+    confirmed = {"url": "email_confirm", "method": "GET"}
+    assert rise("http_requests_total", **confirmed, status="410") == 1
+    assert rise("http_request_seconds_count", **confirmed) == 1
+    assert rise("http_requests_total", url="none", method="GET", status="404") == 1
+    assert rise("http_requests_total", url="livez", method="other", status="200") == 1
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.fault_of("moto", "names no units of a transaction")
+def test_requests_to_dynamodb_are_counted_by_operation_table_and_outcome(rise: Rise) -> None:
+    make_user(username="ann", email="ann@example.org")
+    with pytest.raises(Refused):
+        make_user(username="ann", email="ann@example.org")
+    issued(new_account())
+
+    write = {"operation": "TransactWriteItems", "table": "users"}
+    assert rise("dynamodb_requests_total", **write, outcome="ok") == 1
+    assert rise("dynamodb_requests_total", **write, outcome="refused") == 1
+    both = write | {"table": "counters+invoices"}
+    assert rise("dynamodb_requests_total", **both, outcome="ok") == 1
+    assert rise("dynamodb_units_total", table="users", kind="write") == 6
+    assert rise("dynamodb_units_total", table="invoices", kind="write") == 4
+    assert rise("dynamodb_units_total", table="counters", kind="read") == 1
+    reasons = "dynamodb_cancellation_reasons_total"
+    assert rise(reasons, reason="ConditionalCheckFailed") == 2
+    assert rise("dynamodb_request_seconds_count", operation="TransactWriteItems") == 3
+
+
+def test_faults_and_repetitions_are_counted(proxy: FaultProxy, rise: Rise) -> None:
+    get = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
+    put = {"TableName": "users", "Item": {"pk": {"S": "a"}}}
+    proxy.plan("GetItem", Answer(400, "ThrottlingException"))
+    send("GetItem", get)
+    proxy.plan("GetItem", Answer(500, "InternalServerError"))
+    send("GetItem", get)
+    proxy.plan("GetItem", CloseBefore())
+    send("GetItem", get)
+    proxy.plan("PutItem", Answer(400, "TransactionConflictException"))
+    send("PutItem", put)
+    proxy.plan("PutItem", Answer(400, "AccessDeniedException"))
+    with pytest.raises(DynamoError):
+        send("PutItem", put)
+
+    def of(operation: str, outcome: str) -> float:
+        return rise("dynamodb_requests_total", operation=operation, table="users", outcome=outcome)
+
+    outcomes = ("throttled", "failed", "unanswered", "ok", "rejected")
+    assert [of("GetItem", outcome) for outcome in outcomes] == [1, 1, 1, 3, 0]
+    assert [of("PutItem", outcome) for outcome in ("conflict", "ok", "rejected")] == [1, 1, 1]
+    assert rise("dynamodb_retries_total", operation="GetItem") == 3
+    assert rise("dynamodb_retries_total", operation="PutItem") == 1
+
+
+def test_a_reason_that_is_not_known_makes_no_label_of_its_own(
+    proxy: FaultProxy, rise: Rise
+) -> None:
+    reasons = ["None", "SomethingNew", "TransactionConflict"]
+    proxy.plan("TransactWriteItems", Answer(400, "TransactionCanceledException", reasons=reasons))
+
+    make_user(username="ann")
+
+    name = "dynamodb_cancellation_reasons_total"
+    assert rise(name, reason="other") == 1
+    assert rise(name, reason="TransactionConflict") == 1
+    assert rise(name, reason="SomethingNew") == 0
+
+
+@pytest.mark.usefixtures("engine")
+def test_where_nobody_may_ask_requests_are_not_measured(rise: Rise, settings: Any) -> None:
+    settings.DYNAMODB_METRICS = False
+
+    send("GetItem", {"TableName": "users", "Key": {"pk": {"S": "nobody"}}})
+
+    assert rise("dynamodb_request_seconds_count", operation="GetItem") == 0
+
+
+@pytest.mark.usefixtures("engine")
+def test_refusals_are_counted_by_unique_attribute(rise: Rise) -> None:
+    make_user(username="ann", email="ann@example.org")
+    bob = make_user(username="bob", email="bob@example.org")
+    with pytest.raises(Refused):
+        register(username="ann", email="ann@example.org", password=PASSWORD)
+    with pytest.raises(EmailTaken):
+        register(username="eve", email="ann@example.org", password=PASSWORD)
+    stale = make_user(username="stale")
+    delete(stale)
+    with pytest.raises(StaleUser):
+        change_username(stale, "ann")
+    bob.refresh()
+    with pytest.raises(Exception, match="user name"):
+        change_username(bob, "ann")
+
+    assert rise("accounts_taken_total", attribute="userName") >= 2
+    assert rise("accounts_taken_total", attribute="email") == 2
+
+
+@pytest.mark.usefixtures("engine")
+def test_numbers_and_groups_are_counted(rise: Rise) -> None:
+    next_value("tickets")
+    next_values(10, "tickets")
+    next_value("seconds", 0, reset_value=60)
+    account = new_account()
+    issued(account, request_id="one")
+    issued(account, request_id="one")
+
+    assert rise("sequences_numbers_total", kind="counter") == 12
+    assert rise("sequences_group_size_count", kind="counter") == 3
+    assert rise("sequences_group_size_sum", kind="counter") == 3
+    # Asked for twice, given out once.
+    assert rise("sequences_numbers_total", kind="invoice") == 1
+    assert rise("sequences_group_size_count", kind="invoice") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_waits_for_locks_and_losses_are_counted(rise: Rise) -> None:
+    lease = Lock("report").acquire()
+    assert Lock("report").try_acquire() is None
+    lease._lose("it was not renewed in time")
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+    assert rise("locks_wait_seconds_count", outcome="acquired") == 1
+    assert rise("locks_wait_seconds_count", outcome="taken") == 1
+    assert rise("locks_lost_total", reason="late") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_uploads_are_counted_by_outcome(rise: Rise) -> None:
+    unusable = Unusable("a", "it is a loop of links")
+
+    summary = upload_files([unusable], Destination.parse("s3://bucket/logs"))
+
+    assert summary.failed == 1
+    assert rise("uploads_files_total", outcome="failed") == 1
+    assert rise("uploads_bytes_total") == 0
+
+
+def test_the_docs_have_a_table_of_exactly_these() -> None:
+    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| (counter|histogram) \| ([^|]*) \|", text, re.MULTILINE)
+
+    told = {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+
+    assert len(rows) == len(told)
+    assert told == defined()
+
+
+def test_every_app_that_measures_has_one_file_for_it() -> None:
+    ours = {config.name for config in apps.get_app_configs()} & {"staff"}
+    for file in ROOT.glob("*/**/*.py"):
+        if file.parts[len(ROOT.parts)] in {package.__name__ for package in PACKAGES} | ours:
+            made = re.findall(r"= (?:Counter|Histogram|Gauge|Summary)\(\n?\s*\"", file.read_text())
+            assert not made or file.name == "metrics.py", file
+
+
+def test_processes_add_up_in_one_folder(tmp_path: Path) -> None:
+    count = (
+        "import django; django.setup(); from uploads.metrics import FILES; "
+        "FILES.labels('uploaded').inc(2); "
+        "from project.exposition import _registry; "
+        "print(_registry().get_sample_value('uploads_files_total', {'outcome': 'uploaded'}))"
+    )
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", count], env=environment, capture_output=True, check=True
+        ).stdout
+        for _process in range(2)
+    ]
+
+    assert told == [b"2.0\n", b"4.0\n"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_token_is_in_no_log(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+    from project.logs import HidingFormatter
+
+    settings.METRICS_TOKEN = TOKEN
+    client = Client(headers=BEARER)
+    sign_in(client, make_user(username="ann"))
+    client.get(f"/nowhere/{TOKEN}")
+
+    assert TOKEN not in "".join(HidingFormatter().format(each) for each in caplog.records)

@@ -1,0 +1,68 @@
+"""The debug toolbar, where it is on: who sees it, and what our panel lists."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+from dynamo.client import send
+from project.headers import CONTENT, with_toolbar
+from project.toolbar import DynamoPanel, is_shown
+
+GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
+
+
+def asked_from(address: str, **headers: str) -> HttpRequest:
+    request = HttpRequest()
+    request.META = {"REMOTE_ADDR": address} | headers
+    return request
+
+
+def test_only_who_sits_at_this_machine_sees_it_and_only_under_debug(settings: Any) -> None:
+    settings.DEBUG = True
+    assert is_shown(asked_from("127.0.0.1"))
+    assert is_shown(asked_from("127.1.2.3"))
+    assert is_shown(asked_from("::1"))
+    assert not is_shown(asked_from("192.0.2.7"))
+    assert not is_shown(asked_from(""))
+    assert not is_shown(asked_from("127.0.0.1", HTTP_X_FORWARDED_FOR="127.0.0.1"))
+
+    settings.DEBUG = False
+    assert not is_shown(asked_from("127.0.0.1"))
+
+
+def test_the_policy_differs_in_one_directive_and_that_of_production_stays() -> None:
+    before = {name: list(sources) for name, sources in CONTENT["DIRECTIVES"].items()}
+
+    directives = with_toolbar(CONTENT)["DIRECTIVES"]
+
+    assert CONTENT["DIRECTIVES"] == before
+    assert {name for name in before if before[name] != directives[name]} == {"connect-src"}
+    assert directives["connect-src"] == ["'self'"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_panel_lists_each_request_and_who_asked() -> None:
+    def view(_request: HttpRequest) -> HttpResponse:
+        send("GetItem", GET)
+        return HttpResponse()
+
+    kept: dict[str, Any] = {}
+    store = SimpleNamespace(save_panel=lambda _request, _panel, stats: kept.update(stats))
+    toolbar = SimpleNamespace(stats={}, store=store, request_id="one")
+    panel = DynamoPanel(toolbar, view)
+
+    assert panel.process_request(asked_from("127.0.0.1")).status_code == 200
+
+    assert panel.nav_subtitle == "1 request, 0.5 RCU"
+    (call,) = kept["calls"]
+    assert (call["operation"], call["table"], call["read_units"]) == ("GetItem", "users", 0.5)
+    assert call["asked_by"].startswith("project/test_toolbar.py:")
+    shown = render_to_string(panel.template, kept)
+    assert "<td>GetItem</td>" in shown
+    assert call["asked_by"].partition(":")[0] in shown
+    assert "more." not in shown
