@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, include, path
 
 from project.hiding import HIDDEN, hide
-from project.logs import TALKATIVE, HidingFormatter, TalkativeFilter
+from project.logs import TALKATIVE, HidingFormatter, HidingJsonFormatter, TalkativeFilter
 from tests.factories import stored_items
 from tests.faults import NOWHERE, through
 from tests.pages import form_values
@@ -62,6 +63,18 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
         logger.setLevel(level)
 
 
+@pytest.fixture
+def written_as_json(written: io.StringIO) -> Iterator[io.StringIO]:
+    """What the same handler writes in production."""
+    lines = io.StringIO()
+    handler = logging.StreamHandler(lines)
+    handler.setFormatter(HidingJsonFormatter())
+    handler.addFilter(TalkativeFilter())
+    logging.root.addHandler(handler)
+    yield lines
+    logging.root.removeHandler(handler)
+
+
 class Visitor:
     """Lives through the story, and remembers every secret that it meets."""
 
@@ -99,7 +112,10 @@ class Visitor:
 @pytest.mark.urls(__name__)
 @pytest.mark.usefixtures("engine")
 def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
-    written: io.StringIO, mailoutbox: list[EmailMessage], settings: Any
+    written: io.StringIO,
+    written_as_json: io.StringIO,
+    mailoutbox: list[EmailMessage],
+    settings: Any,
 ) -> None:
     ann = Visitor(mailoutbox)
     settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
@@ -162,6 +178,10 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
     log = written.getvalue()
     assert len(ann.secrets) > 15
     assert [secret for secret in ann.secrets if secret in log] == []
+    lines = [json.loads(line) for line in written_as_json.getvalue().splitlines()]
+    values = "\n".join(str(value) for line in lines for value in line.values())
+    assert [secret for secret in ann.secrets if secret in values] == []
+    assert {"exception", "path"} <= {name for line in lines for name in line}
     for line in (
         f"Not Found: /accounts/confirm/{HIDDEN}/more",
         f"Method Not Allowed (POST): /accounts/confirm/{HIDDEN}/",

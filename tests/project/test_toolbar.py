@@ -58,9 +58,9 @@ def test_the_panel_lists_each_request_and_who_asked() -> None:
 
     assert panel.process_request(asked_from("127.0.0.1")).status_code == 200
 
-    assert panel.nav_subtitle == "1 request, 0.5 RCU"
+    assert panel.nav_subtitle == "1 request, 1 RCU"
     (call,) = kept["calls"]
-    assert (call["operation"], call["table"], call["read_units"]) == ("GetItem", "users", 0.5)
+    assert (call["operation"], call["table"], call["read_units"]) == ("GetItem", "users", 1)
     assert call["asked_by"].startswith("project/test_toolbar.py:")
     shown = render_to_string(panel.template, kept)
     assert "<td>GetItem</td>" in shown
