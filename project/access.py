@@ -116,9 +116,11 @@ def _note(request: HttpRequest, response: HttpResponseBase, tally: Tally, second
 
 
 def _url_name(request: HttpRequest) -> str:
-    """The name in the URL map, `none` where it has none: a word of the code in any case."""
+    """The name in the URL map, or `static`, or `none`: a word of the code in any case."""
     if request.resolver_match is not None:
         return request.resolver_match.view_name
+    if request.path.startswith(settings.STATIC_URL):
+        return "static"
     return PROBES.get(request.path_info, "none")
 
 
