@@ -74,8 +74,10 @@ class UniqueAttributes(Generic[M]):
         self.pending = pending or {}
         self.normalise = normalise
 
-    def __set_name__(self, model: type[M], name: str) -> None:
-        self.model = model
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        # Elsewhere, as in a command that checks it, a declaration is only named.
+        if issubclass(owner, Model):
+            self.model: type[M] = owner  # type: ignore[assignment]  # M is its type by declaration
 
     @cached_property
     def guard_model(self) -> type[Guard]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from sequences.management.base import SequenceCommand
@@ -28,9 +28,12 @@ def find_user(who: str) -> Any:
     """The account that goes by `who`: with an @ an address, a UUID its key, else a user name.
 
     Raises:
-        CommandError: nobody does.
+        CommandError: nobody does, or the project has no accounts.
     """
-    user_model: Any = get_user_model()
+    try:
+        user_model: Any = get_user_model()
+    except ImproperlyConfigured as error:
+        raise CommandError("Invoices belong to accounts, and this project has none.") from error
     try:
         return user_model.find(who)
     except user_model.DoesNotExist as error:

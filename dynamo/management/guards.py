@@ -1,0 +1,111 @@
+"""The command that checks guards, for any model with unique attributes.
+
+class Command(GuardsCommand):
+    help = "Check that every member has its guards."
+    unique = Member.unique
+    noun = "member"
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
+
+from dynamo.guardcheck import Progress, Report, check_guards
+from dynamo.guardstate import KINDS
+from dynamo.management.base import DynamoCommand
+from dynamo.unique import UniqueAttributes
+
+
+class GuardsCommand(DynamoCommand):
+    """Checks, and repairs where asked; safe while the site is used. Costs: `check_guards`.
+
+    `noun`: what the text calls an item. `oldest_by`: see `check_guards`.
+    """
+
+    unique: UniqueAttributes[Any]
+    noun = "item"
+    oldest_by: str | None = None
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take whether to repair, and the form of the answer."""
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="write, delete and replace guards; "
+            f"of two {self.noun}s with one value neither changes",
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check, print, and end with exit code 1 where something is wrong still."""
+        show = self._print_json if options["json"] else self._print_text
+        with (
+            _bars(shown=not options["json"] and sys.stderr.isatty()) as progress,
+            check_guards(
+                self.unique,
+                repair=options["repair"],
+                oldest_by=self.oldest_by,
+                progress=progress,
+            ) as report,
+        ):
+            show(report)
+            wrong = self._still_wrong(report, repair=options["repair"])
+        if wrong:
+            raise CommandError(wrong)
+
+    def _print_json(self, report: Report) -> None:
+        """The object, written finding by finding: there may be more than fit into memory."""
+        self.stdout.write(f'{{"users": {report.users}, "guards": {report.guards}', ending="")
+        for kind in KINDS:
+            self.stdout.write(f', "{kind}": [', ending="")
+            for number, (pk, key, _repaired) in enumerate(report.findings(kind)):
+                finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
+                self.stdout.write(f", {finding}" if number else finding, ending="")
+            self.stdout.write("]", ending="")
+        self.stdout.write(f', "repaired": {report.repaired}}}')
+
+    def _print_text(self, report: Report) -> None:
+        for kind in KINDS:
+            for pk, key, repaired in report.findings(kind):
+                self.stdout.write(f"{kind:<8}  {key}  {pk}{'  (repaired)' if repaired else ''}")
+        found = ", ".join(f"{report.count(kind)} {kind}" for kind in KINDS)
+        read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
+        self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
+
+    def _still_wrong(self, report: Report, *, repair: bool) -> str:
+        """What is wrong still, in one line; empty if nothing is."""
+        sentences = []
+        if report.still_wrong:
+            verb = "is" if report.still_wrong == 1 else "are"
+            advice = "" if repair else " (--repair mends what can be mended)"
+            sentences.append(f"{_count(report.still_wrong, 'guard')} {verb} wrong{advice}.")
+        if report.unusable_example:
+            pk, stored_name = report.unusable_example
+            accounts = _count(report.unusable, self.noun)
+            sentences.append(f"Unusable values in {accounts}, such as the {stored_name} of {pk}.")
+        return " ".join(sentences)
+
+
+@contextmanager
+def _bars(*, shown: bool) -> Iterator[Progress]:
+    """One bar on stderr for each thing that is done; how many there are, nobody knows before."""
+    with ExitStack() as open_bars:
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(what: str, count: int) -> None:
+            if what not in bars:
+                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
+            bars[what].update(count)
+
+        yield progress
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
