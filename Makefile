@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test coverage test-slow engines lint install constraints
+.PHONY: run test coverage test-slow engines scale lint install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -39,6 +39,10 @@ engines: install
 		$(BIN)/pytest -n 4 --dist worksteal --engine=$$engine \
 			-m "not storm and not browser and not slow" $(TESTS) || exit 1; \
 	done
+
+# Measures what each operation takes, simulates the hot spots, and writes docs/scale.md.
+scale: install
+	$(BIN)/python -m benchmarks.scale docs/scale.md
 
 lint: install
 	$(BIN)/ruff check .

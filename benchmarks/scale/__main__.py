@@ -1,0 +1,52 @@
+"""What do 1,000 sign-ups a second take? `python -m benchmarks.scale [FILE]`
+
+Measures each operation on a dynoxide of its own, computes, simulates, and prints docs/scale.md (or
+writes FILE). Takes some seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from tests import engines
+
+
+def main() -> None:
+    """Measure, compute, simulate, print."""
+    with engines.running("dynoxide") as url:
+        os.environ.update(
+            DJANGO_SETTINGS_MODULE="project.settings",
+            DJANGO_DEBUG="on",
+            DJANGO_SECRET_KEY="of-the-benchmarks-alone",  # noqa: S106 - signs nothing that lasts
+            DYNAMODB_TABLE_PREFIX="",
+            AWS_ENDPOINT_URL_DYNAMODB=url,
+            AWS_REGION="us-east-1",
+            AWS_ACCESS_KEY_ID="benchmarks",
+            AWS_SECRET_ACCESS_KEY="benchmarks",  # noqa: S106 - opens nothing
+            EMAIL_URL="memorymail://",
+        )
+        page = _page()
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(page, encoding="utf-8")
+    else:
+        sys.stdout.write(page)
+
+
+def _page() -> str:
+    import django
+
+    django.setup()
+
+    from benchmarks.scale import operations, page, scenarios  # with the settings
+    from dynamo import tables
+
+    for table in tables.all_tables():
+        tables.create(table)
+    measured = operations.measured()
+    return page.text(measured, operations.stored_bytes(), scenarios.all_rows())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Callers who share one key: of a counter, whose waiting ones one request serves, and of a series.
+
+Both follow `sequences.combining`: of a process, one request is under way for a key, and whoever
+comes meanwhile goes with the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from benchmarks.scale.clock import Gate, Task
+from benchmarks.scale.outcomes import Outcomes
+from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
+from dynamo.deadline import OPERATION_SECONDS
+from dynamo.retries import pause_seconds
+from sequences import issuing
+from sequences.heads import RIVALRY_SECONDS
+
+KEY = 0.3
+"""Where the hot key lies."""
+
+
+def plain_counter(sender: Sender, table: Table, outcomes: Outcomes) -> Task:
+    """A caller who sends its own request."""
+    began = sender.clock.now
+    done = yield from sender.send([(table, KEY, 1)])
+    outcomes.note(sender.clock.now - began, served=done)
+
+
+@dataclass
+class Caller:
+    """One who waits for a number: since when."""
+
+    began: float
+
+
+class Combined:
+    """A process, whose callers of one key share requests."""
+
+    most = 10**9
+
+    def __init__(self, sender: Sender, outcomes: Outcomes) -> None:
+        self.sender = sender
+        self.outcomes = outcomes
+        self.waiting: list[Caller] = []
+        self.is_sending = False
+
+    def call(self) -> Task:
+        """A caller: waits for who sends, or sends."""
+        self.waiting.append(Caller(self.sender.clock.now))
+        if self.is_sending:
+            return
+        self.is_sending = True
+        while self._patient():
+            yield from self.prepare()
+            group = self.waiting[: self.most]
+            del self.waiting[: self.most]
+            done = yield from self.serve(len(group), group[0].began + OPERATION_SECONDS)
+            if not done:
+                # Only who sent is out of time; the others try with the next.
+                self.waiting[:0] = group[1:]
+                group = group[:1]
+            for caller in group:
+                self.outcomes.note(self.sender.clock.now - caller.began, served=done)
+        self.is_sending = False
+
+    def _patient(self) -> bool:
+        """Whether anybody waits still, once those are gone whose deadline is over."""
+        now = self.sender.clock.now
+        gone = [each for each in self.waiting if now - each.began > OPERATION_SECONDS]
+        for caller in gone:
+            self.waiting.remove(caller)
+            self.outcomes.note(now - caller.began, served=False)
+        return bool(self.waiting)
+
+    def prepare(self) -> Generator[float | Gate, None, None]:
+        """What comes before a group is gathered."""
+        yield from ()
+
+    def serve(self, count: int, ends_at: float) -> Steps:
+        """Send for so many callers; whether it was done."""
+        raise NotImplementedError
+
+
+class HotCounter(Combined):
+    """A process that draws from the counter."""
+
+    def __init__(self, sender: Sender, table: Table, outcomes: Outcomes) -> None:
+        super().__init__(sender, outcomes)
+        self.table = table
+
+    def serve(self, count: int, ends_at: float) -> Steps:
+        """One `ADD`, for however many."""
+        return (yield from self.sender.send([(self.table, KEY, 1)], ends_at=ends_at))
+
+
+class HotSeries:
+    """A series: how far it is, and whether a transaction is on its counter just now."""
+
+    def __init__(self, sender: Sender, outcomes: Outcomes) -> None:
+        self.sender = sender
+        self.outcomes = outcomes
+        self.head = 0
+        self.busy_until = 0.0
+        self.counters = Table(sender.clock, 4)
+        self.invoices = Table(sender.clock, 4)
+        self.reads = Table(sender.clock, 4, reads=True)
+
+    def process(self) -> IssuingProcess:
+        """A process that issues on it."""
+        return IssuingProcess(self)
+
+    def uses(self, count: int) -> list[Use]:
+        """A group's units: the counter, the invoices on one key, the guards on many."""
+        guards = [(self.invoices, self.sender.chance.random(), 2.0) for _ in range(count)]
+        return [(self.counters, KEY, 2.0), (self.invoices, KEY, 2.0 * count), *guards]
+
+
+class IssuingProcess(Combined):
+    """A process that issues groups, as `sequences.issuing` does."""
+
+    most = issuing.GROUP_MAX_INVOICES
+
+    def __init__(self, series: HotSeries) -> None:
+        super().__init__(series.sender, series.outcomes)
+        self.series = series
+        self.known = 0
+        self.rivalry_ends_at = self.wrote_at = self.attempt = 0.0
+
+    def prepare(self) -> Generator[float | Gate, None, None]:
+        """`_let_a_rival_go_first`."""
+        clock = self.sender.clock
+        if clock.now > self.rivalry_ends_at:
+            return
+        rest = self.attempt * self.sender.chance.uniform(0.5, 1)
+        yield max(0.0, min(rest, issuing.LONGEST_REST_SECONDS) - (clock.now - self.wrote_at))
+        yield from self.sender.send([(self.series.reads, KEY, 1)])
+        self.known = self.series.head
+
+    def serve(self, count: int, ends_at: float) -> Steps:
+        """`_serve`: again after each collision, with a smaller group, until the deadline."""
+        clock, collisions, left = self.sender.clock, 0, count
+        at_most = count
+        while left:
+            if clock.now > ends_at:
+                return False
+            size, began = min(left, at_most), clock.now
+            outcome = yield from self._attempt(size, ends_at)
+            took = clock.now - began
+            self.attempt = (took + self.attempt) / 2 if self.attempt else took
+            if outcome is None:
+                return False
+            if outcome:
+                self.wrote_at, left, at_most, collisions = clock.now, left - size, count, 0
+                continue
+            self.rivalry_ends_at = clock.now + RIVALRY_SECONDS
+            pause = issuing._pause_seconds(took, collisions)
+            collisions += 1
+            if collisions > 1:
+                at_most = max(1, at_most // 2)
+            yield max(0.0, min(pause, ends_at - clock.now))
+        return True
+
+    def _attempt(self, size: int, ends_at: float) -> Generator[float | Gate, None, bool | None]:
+        """A transaction, sent again while it is throttled or meets another; None where in vain.
+
+        Whether it was written, else the series was farther than the process knew.
+        """
+        series, clock, attempt = self.series, self.sender.clock, 0
+        uses = series.uses(size)
+        while True:
+            took = self.sender.latency("transaction")
+            yield took / 2
+            if clock.now >= series.busy_until and self.sender.admitted(uses):
+                if self.known != series.head:
+                    yield took / 2
+                    self.known = series.head
+                    return False
+                series.busy_until = clock.now + took / 2
+                yield took / 2
+                series.head = self.known = series.head + size
+                return True
+            yield REFUSED_SECONDS
+            pause = pause_seconds(attempt)
+            attempt += 1
+            if clock.now + pause > ends_at:
+                return None
+            yield pause

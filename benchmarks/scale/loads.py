@@ -1,0 +1,100 @@
+"""Two loads, in operations: 1,000 sign-ups a second, and a million users a day."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from benchmarks.scale.operations import Measured
+from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES, dollars
+
+DAY_SECONDS = 24 * 60 * 60
+
+
+@dataclass(frozen=True)
+class Load:
+    """How often each operation is done in a day; at its height `peak` times the mean."""
+
+    title: str
+    a_day: dict[str, float]
+    peak: float
+
+
+SIGN_UPS = Load(
+    "1,000 sign-ups a second, all day",
+    {
+        "page: sign up, with limits": 1000 * DAY_SECONDS,
+        "page: follow the link that confirms": 1000 * DAY_SECONDS,
+        "page: any, signed in, besides its own data": 1000 * DAY_SECONDS,
+    },
+    peak=1,
+)
+
+A_MILLION = 1_000_000
+USERS = Load(
+    "a million users a day",
+    {
+        "page: sign in, with limits": A_MILLION,
+        "page: any, signed in, besides its own data": 20 * A_MILLION,
+        "edit the profile": 0.1 * A_MILLION,
+        "issue an invoice": 2 * A_MILLION,
+        "list 50 invoices": 2 * A_MILLION,
+        "next number of a counter": 2 * A_MILLION,
+        "upload a file up to 8 MB": 0.5 * A_MILLION,
+    },
+    peak=5,
+)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a load takes of one table: units a second at its height, and how many partitions."""
+
+    table: str
+    writes: float
+    reads: float
+
+    @property
+    def partitions(self) -> int:
+        """At least so many, if keys are spread evenly; storage apart."""
+        return max(
+            1,
+            math.ceil(self.writes / PARTITION_WRITES),
+            math.ceil(self.reads / PARTITION_READS),
+        )
+
+
+def needs(load: Load, measured: Measured) -> list[Need]:
+    """What the load takes of each table."""
+    tables = sorted(
+        {table for name in load.a_day for each in measured[name].requests for table in each.units}
+    )
+    return [
+        Need(
+            table,
+            writes=_peak(load, measured, table, reads=False),
+            reads=_peak(load, measured, table, reads=True),
+        )
+        for table in tables
+    ]
+
+
+def _peak(load: Load, measured: Measured, table: str, *, reads: bool) -> float:
+    units = sum(
+        times * measured[name].units(reads=reads, table=table) for name, times in load.a_day.items()
+    )
+    return load.peak * units / DAY_SECONDS
+
+
+def dollars_a_day(load: Load, measured: Measured) -> float:
+    """What DynamoDB's requests cost; S3's PUTs, storage and traffic apart."""
+    return sum(
+        times * dollars(measured[name].writes, measured[name].reads)
+        for name, times in load.a_day.items()
+    )
+
+
+def requests_a_second(load: Load, measured: Measured) -> float:
+    """How many requests leave at the load's height."""
+    a_day = sum(times * len(measured[name].requests) for name, times in load.a_day.items())
+    return load.peak * a_day / DAY_SECONDS

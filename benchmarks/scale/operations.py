@@ -1,0 +1,249 @@
+"""Every operation of the site, done once on a real engine by the site's own code, and tallied.
+
+Items are as large as they are for ordinary people: names of ten letters, invoices of one line. All
+are below 1 KB, for which AWS counts one unit; who stores more pays a unit more per KB.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.core import mail
+from django.test import Client
+from django.test.utils import override_settings
+
+from accounts import services
+from accounts.limits import DEFAULTS, Limit
+from accounts.models import User
+from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
+from benchmarks.scale.tally import Tally, tallied
+from dynamo.cache import CacheItem
+from dynamo.client import send
+from dynamo.sessions import SessionStore
+from dynamo.transaction import Transaction
+from locks import records
+from locks.exceptions import LeaseLost
+from locks.leases import Lease
+from locks.lock import Lock, claim_once
+from sequences import issuing
+from sequences.amounts import Line
+from sequences.counters import next_value, next_values
+from sequences.groups import Ask
+from sequences.invoices import Draft, Party, draw_up, series_of
+from sequences.issuing import issue
+from sequences.models import REQUEST_PREFIX, InvoiceItem
+from sequences.records import list_invoices, void
+from sequences.sizes import item_bytes
+from uploads import claims
+
+PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that live for a second
+NO_LIMITS = dict.fromkeys(DEFAULTS)
+LIMITS = dict.fromkeys(DEFAULTS, (1000, 3600))
+DRAFT = Draft(
+    Party("A customer", "1 Road\nTown"),
+    (Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),),
+    "EUR",
+)
+SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
+
+#: How many invoices the measured groups have.
+GROUPS = (2, 10, 49)
+
+Measured = dict[str, Tally]
+_numbers = itertools.count(1)
+
+
+def measured() -> Measured:
+    """Every operation by its name, with what it sent. Needs empty tables, and leaves items."""
+    found: Measured = {}
+    for part in (_accounts, _pages, _sessions, _counters, _invoices, _locks, _uploads):
+        part(lambda name, act: found.__setitem__(name, _tally_of(act)))
+    return found
+
+
+Measure = Callable[[str, Callable[[], Any]], None]
+
+
+def _tally_of(act: Callable[[], Any]) -> Tally:
+    with tallied() as tally:
+        act()
+    return tally
+
+
+def _user() -> User:
+    name = f"user{next(_numbers):06}"
+    return services.register(username=name, email=f"{name}@example.com", password=PASSWORD)
+
+
+def _accounts(measure: Measure) -> None:
+    measure("register", _user)
+    user = _user()
+    measure("change the user name", lambda: services.change_username(user, "another_name"))
+    measure("change the e-mail address", lambda: services.change_email(user, "new@example.com"))
+    measure("change a spelling alone", lambda: services.change_email(user, "New@example.com"))
+    measure("edit the profile", lambda: services.edit_profile(user, full_name="Ann Example"))
+    measure("change the password", lambda: services.change_password(user, PASSWORD + "!"))
+    measure("find by name or address", lambda: services.find_user("new@example.com"))
+    measure("find by key", lambda: services.find_user(user.pk))
+    measure("delete the account", lambda: services.delete(user))
+
+
+def _pages(measure: Measure) -> None:
+    with _site(NO_LIMITS):
+        client = Client()
+        measure("page: sign up", lambda: _sign_up(client))
+        link = _link()
+        measure("page: follow the link that confirms", lambda: client.get(link))
+        client.get("/accounts/profile/")
+        measure("page: any, signed in, besides its own data", lambda: client.get("/"))
+        user = _user()
+        fresh = Client()
+        measure("page: sign in", lambda: _sign_in(fresh, user))
+        measure("page: sign out", lambda: fresh.post("/accounts/logout/"))
+    with _site(LIMITS):
+        measure("page: sign up, with limits", lambda: _sign_up(Client()))
+        user = _user()
+        measure("page: sign in, with limits", lambda: _sign_in(Client(), user))
+
+
+@contextmanager
+def _site(limits: dict[str, Any]) -> Iterator[None]:
+    with override_settings(
+        ACCOUNTS_LIMITS=limits,
+        ALLOWED_HOSTS=["*"],
+        EMAIL_BACKEND="django.core.mail.backends.locmem.EmailBackend",
+        # Argon2 takes its time on purpose, and no unit.
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        mail.outbox = []
+        yield
+
+
+def _sign_up(client: Client) -> None:
+    from accounts.forms import SignUpForm
+
+    name = f"visitor{next(_numbers):06}"
+    values = {"username": name, "email": f"{name}@example.com", "full_name": "Ann Example"}
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    form = values | passwords | {"request_id": SignUpForm.new_request_id()}
+    _expect(302, client.post("/accounts/signup/", form))
+
+
+def _sign_in(client: Client, user: User) -> None:
+    form = {"username": user.username, "password": PASSWORD}
+    _expect(302, client.post("/accounts/login/", form))
+
+
+def _expect(status: int, response: Any) -> None:
+    if response.status_code != status:
+        raise SystemExit(f"The site answered {response.status_code}: {response.content[:500]!r}")
+
+
+def _link() -> str:
+    words = str(mail.outbox[-1].body).split()
+    [link] = [word for word in words if "/confirm/" in word]
+    return "/" + link.split("/", 3)[3]
+
+
+def _sessions(measure: Measure) -> None:
+    session = SessionStore()
+    session["theme"] = "dark"
+    measure("session: begin", session.save)
+    again: SessionBase = SessionStore(session.session_key)
+    measure("session: read", lambda: again.get("theme"))
+    again["theme"] = "light"
+    measure("session: change", again.save)
+    measure("session: end", again.delete)
+    limit = Limit("scale", 5, 900)
+    measure("limit: the first in its window", lambda: limit.take("ann"))
+    slot = limit.take("ann")
+    measure("limit: each further one", lambda: limit.take("ann"))
+    measure("limit: give one back", lambda: limit.give_back(slot))
+
+
+def _counters(measure: Measure) -> None:
+    measure("next number of a counter", lambda: next_value("scale"))
+    measure("next 1,000 numbers", lambda: next_values(1000, "scale"))
+    measure("next number, optimistic", lambda: next_value("scale", strategy="optimistic"))
+
+
+def _invoices(measure: Measure) -> None:
+    def one() -> None:
+        issue(DRAFT, account="scale", seller=SELLER)
+
+    one()  # from now on the process knows how far the series is
+    measure("issue an invoice", one)
+    for size in GROUPS:
+        measure(f"issue a group of {size} invoices", lambda size=size: _issue_group(size))
+    this_year = date.today().year  # noqa: DTZ011 - that of the invoices just issued
+    measure("void an invoice", lambda: void("scale", f"{this_year}-000001", "Wrong customer"))
+    measure("list 50 invoices", lambda: list_invoices("scale", this_year))
+
+
+def _issue_group(size: int) -> None:
+    """What waits of one series while another request is under way, sent as the combiner does."""
+    asks = []
+    for _ in range(size):
+        invoice = draw_up(DRAFT, "scale", SELLER, issuing._today(), str(uuid.uuid4()))
+        asks.append(Ask(invoice, DRAFT.digest(), 1000, guarded=True))
+    issuing._serve(series_of("scale", issuing._today().year), asks)
+
+
+def _locks(measure: Measure) -> None:
+    taken: list[Lease] = []
+    measure("lock: acquire", lambda: taken.append(Lock("scale", wait_seconds=0).acquire()))
+    [lease] = taken
+    measure("lock: renew", lease.renew)
+    measure("lock: a waiter's look", lambda: records.read("scale"))
+    measure("lock: prove it in a transaction that puts an item", lambda: _hold(lease))
+    measure("lock: release", lease.release)
+    measure("claim once", lambda: claim_once("scale#once"))
+
+
+def _hold(lease: Lease) -> None:
+    with Transaction() as write:
+        lease.hold_in(write)
+        user = User("scale", username="x", email="x", password="x", version=1)  # noqa: S106
+        write.put(user, User.pk.does_not_exist(), otherwise=LeaseLost("scale", 0, "twice"))
+
+
+def _uploads(measure: Measure) -> None:
+    lease = Lock("scale-uploads", wait_seconds=0).acquire()
+    try:
+        url = "s3://bucket/file.log"
+
+        def store() -> None:
+            claim = claims.take(url, 10_000, lease)
+            if not isinstance(claim, claims.Claim):
+                raise SystemExit(f"{url} is taken")
+            claims.finish(claim, 10_000, "x" * 44, "x" * 32)
+
+        measure("upload a file up to 8 MB", store)
+        measure("upload one that is there", lambda: claims.take(url, 10_000, lease))
+    finally:
+        lease.release(remove=True)
+
+
+def stored_bytes() -> dict[str, float]:
+    """What an item of each kind takes on disk, on average, after `measured`."""
+    sizes: dict[str, list[int]] = {}
+    for table, key, kind_of in (
+        (User.table(), "pk", lambda key: "guard of an account" if "#" in key else "account"),
+        (InvoiceItem.table(), "series", _kind_of_invoice),
+        (CacheItem.table(), "key", lambda _key: "session or limit"),
+    ):
+        for item in send("Scan", {"TableName": table})["Items"]:
+            size = item_bytes(item) + ITEM_OVERHEAD_BYTES
+            sizes.setdefault(kind_of(item[key]["S"]), []).append(size)
+    return {kind: sum(each) / len(each) for kind, each in sizes.items()}
+
+
+def _kind_of_invoice(key: str) -> str:
+    return "guard of an invoice" if key.startswith(REQUEST_PREFIX) else "invoice"

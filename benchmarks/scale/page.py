@@ -1,0 +1,141 @@
+"""The page docs/scale.md: what was measured, computed and simulated, and what follows."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from benchmarks.scale import loads
+from benchmarks.scale.loads import DAY_SECONDS, SIGN_UPS, USERS, Load
+from benchmarks.scale.operations import GROUPS, Measured
+from benchmarks.scale.partitions import HEAT_SECONDS, LATENCY
+from benchmarks.scale.prices import (
+    BACKUP_DOLLARS,
+    NEW_TABLE_WRITES,
+    PARTITION_GB,
+    PARTITION_READS,
+    PARTITION_WRITES,
+    READ_DOLLARS,
+    READ_ON,
+    REGION,
+    STORAGE_DOLLARS,
+    TABLE_QUOTA,
+    WRITE_DOLLARS,
+    dollars,
+)
+from benchmarks.scale.scenarios import Row
+from benchmarks.scale.tally import Tally
+
+A_MILLION = 1_000_000
+#: The words of the page, which name the figures.
+TEMPLATE = Path(__file__).with_name("page.md")
+
+
+def costs(measured: Measured) -> str:
+    """A row for each operation: requests, units, dollars for a million of them."""
+    lines = [
+        "| operation | requests | write units | read units | dollars per million |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, tally in measured.items():
+        units = f"{_units(tally.writes)} | {_units(tally.reads)}"
+        lines.append(f"| {name} | {len(tally.requests)} | {units} | {_dollars(tally)} |")
+    return "\n".join(lines)
+
+
+def _dollars(tally: Tally) -> str:
+    price = Decimal(f"{A_MILLION * dollars(tally.writes, tally.reads):.6f}")
+    return f"{price.quantize(Decimal('0.01'), ROUND_HALF_UP):,}"
+
+
+def _units(units: float) -> str:
+    return f"{units:,.0f}" if units else ""
+
+
+def needs(load: Load, measured: Measured) -> str:
+    """A row for each table: units a second at the load's height, partitions."""
+    lines = [
+        "| table | write units a second | read units a second | partitions |",
+        "|---|---:|---:|---:|",
+    ]
+    for need in loads.needs(load, measured):
+        lines.append(
+            f"| `{need.table}` | {need.writes:,.0f} | {need.reads:,.0f} | {need.partitions} |"
+        )
+    return "\n".join(lines)
+
+
+def storage(stored: dict[str, float]) -> str:
+    """A row for each kind of item: its size, and what a million take."""
+    lines = [
+        "| a million of | GB | dollars a month | with recovery to a second |",
+        "|---|---:|---:|---:|",
+    ]
+    for kind, size_bytes in stored.items():
+        gigabytes = size_bytes * A_MILLION / 1e9
+        both = gigabytes * (STORAGE_DOLLARS + BACKUP_DOLLARS)
+        lines.append(
+            f"| {kind} | {gigabytes:.1f} | {gigabytes * STORAGE_DOLLARS:.2f} | {both:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def simulated(rows: list[Row]) -> str:
+    """A row for each scenario: who was refused or late, how long the others waited."""
+    lines = [
+        "| load | refused | over 1 s | median ms | 99 % ms | attempts throttled |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        told = row.outcomes
+        waited = f"{told.milliseconds(50):,.0f} | {told.milliseconds(99):,.0f}"
+        throttled = "" if row.throttled_percent is None else _percent(row.throttled_percent)
+        lines.append(
+            f"| {row.load} | {_percent(told.refused_percent)} | {_percent(told.late_percent)} "
+            f"| {waited} | {throttled} |"
+        )
+    return "\n".join(lines)
+
+
+def _percent(percent: float) -> str:
+    return f"{percent:.0f} %" if percent >= 0.5 else "" if percent == 0 else "< 1 %"
+
+
+def text(measured: Measured, stored: dict[str, float], rows: list[Row]) -> str:
+    """The whole page."""
+    account_bytes = stored["account"] + 2 * stored["guard of an account"]
+    sign_up_gb = account_bytes * 1000 * DAY_SECONDS / 1e9
+    group = GROUPS[-1]
+    two_units = PARTITION_WRITES // 2
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        region=REGION,
+        read_on=READ_ON,
+        write_dollars=f"{WRITE_DOLLARS * A_MILLION:.3f}",
+        read_dollars=f"{READ_DOLLARS * A_MILLION:.3f}",
+        costs=costs(measured),
+        group=group,
+        invoice_in_group=f"{measured[f'issue a group of {group} invoices'].writes / group:.2f}",
+        invoice_alone=f"{measured['issue an invoice'].writes:.0f}",
+        storage=storage(stored),
+        sign_up_requests=f"{loads.requests_a_second(SIGN_UPS, measured):,.0f}",
+        sign_up_dollars=f"{loads.dollars_a_day(SIGN_UPS, measured):,.0f}",
+        sign_up_needs=needs(SIGN_UPS, measured),
+        sign_up_gb=f"{sign_up_gb:,.0f}",
+        sign_up_partitions=f"{sign_up_gb / PARTITION_GB:,.0f}",
+        users_requests=f"{loads.requests_a_second(USERS, measured):,.0f}",
+        users_dollars=f"{loads.dollars_a_day(USERS, measured):,.0f}",
+        users_needs=needs(USERS, measured),
+        users_peak=f"{USERS.peak:g}",
+        new_table_writes=f"{NEW_TABLE_WRITES:,}",
+        table_quota=f"{TABLE_QUOTA:,}",
+        partition_gb=PARTITION_GB,
+        partition_writes=f"{PARTITION_WRITES:,}",
+        partition_reads=f"{PARTITION_READS:,}",
+        pairs_limit=two_units,
+        # Between groups a little is lost.
+        series_limit=two_units - 10,
+        single_ms=f"{LATENCY['single'] * 1000:.0f}",
+        transaction_ms=f"{LATENCY['transaction'] * 1000:.0f}",
+        heat_seconds=f"{HEAT_SECONDS:g}",
+        simulated=simulated(rows),
+    )

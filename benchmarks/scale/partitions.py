@@ -1,0 +1,151 @@
+"""A model of DynamoDB's partitions: what they admit, how they split, how long they take.
+
+What AWS documents: a partition takes 1,000 write and 3,000 read units a second; a new on-demand
+table has room for 4,000 and 12,000; keys are spread over partitions by a hash; a partition under
+lasting heat is split, which helps where the heat is on several keys, and never raises what one key
+may take. A transaction takes two units for each KB that it writes, and one that meets another on an
+item is cancelled.
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+
+What is assumed, as AWS promises no figures: times (`LATENCY`), that a partition may save up one
+second of units, and that heat of `HEAT_SECONDS` splits it (on AWS it takes minutes; this is shorter
+so that the run is).
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+
+from benchmarks.scale.clock import Clock, Gate
+from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES
+from dynamo.deadline import OPERATION_SECONDS
+from dynamo.retries import pause_seconds
+
+Steps = Generator["float | Gate", None, bool]
+
+#: Median seconds of a request, and how far it spreads: the sigma of a log-normal distribution.
+LATENCY = {"single": 0.005, "transaction": 0.012}
+SPREAD = 0.35
+REFUSED_SECONDS = 0.003
+
+HEAT_SECONDS = 2.0
+#: A range of keys as narrow as that is one key, and cannot be split.
+NARROWEST = 1 / 2**12
+
+
+@dataclass
+class Partition:
+    """A range of hashed keys, with the units that it has left."""
+
+    limit: float
+    left: float
+    filled_at: float = 0.0
+    #: Since when it has refused something in every second.
+    hot_since: float | None = None
+    refused_at: float = -1.0
+
+    def fill(self, now: float) -> None:
+        """Give it what has come since."""
+        self.left = min(self.limit, self.left + (now - self.filled_at) * self.limit)
+        self.filled_at = now
+
+
+class Table:
+    """A table's partitions for writes, or for reads: each takes so much a second."""
+
+    def __init__(self, clock: Clock, partitions: int, *, reads: bool = False) -> None:
+        self.clock = clock
+        self.limit = PARTITION_READS if reads else PARTITION_WRITES
+        self.bounds = [number / partitions for number in range(partitions)]
+        self.partitions = [Partition(self.limit, self.limit) for _ in self.bounds]
+
+    def has(self, key: float, units: float) -> bool:
+        """Whether the key's partition has so many units left; heat is noted, and may split it."""
+        number = bisect_right(self.bounds, key) - 1
+        partition = self.partitions[number]
+        partition.fill(self.clock.now)
+        if partition.left >= units:
+            return True
+        self._heat(number, partition)
+        return False
+
+    def take(self, key: float, units: float) -> None:
+        """Use them up."""
+        self.partitions[bisect_right(self.bounds, key) - 1].left -= units
+
+    def _heat(self, number: int, partition: Partition) -> None:
+        now = self.clock.now
+        if partition.hot_since is None or now - partition.refused_at > 1:
+            partition.hot_since = now
+        partition.refused_at = now
+        if now - partition.hot_since >= HEAT_SECONDS:
+            self._split(number, partition)
+
+    def _split(self, number: int, partition: Partition) -> None:
+        low = self.bounds[number]
+        high = self.bounds[number + 1] if number + 1 < len(self.bounds) else 1.0
+        partition.hot_since = None
+        if high - low > NARROWEST:
+            self.bounds.insert(number + 1, (low + high) / 2)
+            fresh = Partition(self.limit, self.limit, self.clock.now)
+            self.partitions.insert(number + 1, fresh)
+
+
+Use = tuple[Table, float, float]
+"""A table, a key by its place in 0 … 1, and the units that are to be taken there."""
+
+
+@dataclass
+class Counts:
+    """What became of all attempts of a scenario."""
+
+    sent: int = 0
+    throttled: int = 0
+
+
+class Sender:
+    """Sends requests as `dynamo.client.send` does: its pauses, its deadline."""
+
+    def __init__(self, clock: Clock, chance: random.Random) -> None:
+        self.clock = clock
+        self.chance = chance
+        self.counts = Counts()
+
+    def latency(self, kind: str) -> float:
+        """How long a request of this kind takes, drawn."""
+        return LATENCY[kind] * self.chance.lognormvariate(0, SPREAD)
+
+    def admitted(self, uses: Iterable[Use]) -> bool:
+        """Whether the partitions have the units of one attempt; then they are taken."""
+        uses = list(uses)
+        self.counts.sent += 1
+        verdicts = [table.has(key, units) for table, key, units in uses]  # each notes its heat
+        if not all(verdicts):
+            self.counts.throttled += 1
+            return False
+        for table, key, units in uses:
+            table.take(key, units)
+        return True
+
+    def send(self, uses: list[Use], kind: str = "single", ends_at: float | None = None) -> Steps:
+        """One request, repeated while it is throttled; whether it was done before its deadline."""
+        clock = self.clock
+        own = clock.now + OPERATION_SECONDS
+        ends_at = own if ends_at is None else min(own, ends_at)
+        attempt = 0
+        while True:
+            took = self.latency(kind)
+            yield took / 2
+            if self.admitted(uses):
+                yield took / 2
+                return True
+            yield REFUSED_SECONDS
+            pause = pause_seconds(attempt)
+            attempt += 1
+            if clock.now + pause > ends_at:
+                return False
+            yield pause

@@ -1,0 +1,80 @@
+"""The page about scale says what its program finds; and the model behind it does what it says."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from benchmarks.scale import loads, operations, page, scenarios
+from benchmarks.scale.clock import Clock, Task
+from benchmarks.scale.partitions import HEAT_SECONDS, Sender, Table
+from tests.commands import ROOT
+
+PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
+@pytest.mark.usefixtures("engine")
+def test_the_page_says_what_operations_and_loads_cost() -> None:
+    measured = operations.measured()
+
+    assert page.costs(measured) in PAGE
+    for load in (loads.SIGN_UPS, loads.USERS):
+        assert page.needs(load, measured) in PAGE
+        assert f"${loads.dollars_a_day(load, measured):,.0f} a day" in PAGE
+        assert f"{loads.requests_a_second(load, measured):,.0f} requests a second" in PAGE
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_simulation_finds() -> None:
+    assert page.simulated(scenarios.all_rows()) in PAGE
+
+
+def test_the_same_scenario_ends_the_same_each_time() -> None:
+    first, second = scenarios.series(200, 4), scenarios.series(200, 4)
+
+    assert first.outcomes.served == second.outcomes.served
+    assert first.outcomes.all > 1000
+
+
+def admitted(table: Table, keys: list[float], seconds: float, a_second: int) -> list[bool]:
+    """What becomes of requests for a unit, evenly spaced, that take the keys in turn."""
+    sender = Sender(table.clock, random.Random(0))
+    answers: list[bool] = []
+
+    def ask() -> Task:
+        for number in range(int(seconds * a_second)):
+            answers.append(sender.admitted([(table, keys[number % len(keys)], 1)]))
+            yield 1 / a_second
+
+    table.clock.at(0, ask())
+    table.clock.run()
+    return answers
+
+
+def test_a_partition_takes_its_rate_and_what_it_had_saved() -> None:
+    table = Table(Clock(), 1)
+
+    answers = admitted(table, [0.3], HEAT_SECONDS, 2000)
+
+    assert sum(answers) == pytest.approx(1000 * (HEAT_SECONDS + 1), abs=2)
+
+
+def test_a_split_helps_many_hot_keys_and_never_a_single_one() -> None:
+    many, single = Table(Clock(), 1), Table(Clock(), 1)
+
+    spread = admitted(many, [0.2, 0.7], 3 * HEAT_SECONDS, 1800)
+    alone = admitted(single, [0.3], 3 * HEAT_SECONDS, 1800)
+
+    last_second = slice(-1800, None)
+    assert all(spread[last_second])
+    assert sum(alone[last_second]) == pytest.approx(1000, abs=2)
+
+
+def test_combined_callers_of_a_counter_wait_less_than_those_who_send_for_themselves() -> None:
+    combined = scenarios.counter(1500, 4, combined=True).outcomes
+    apart = scenarios.counter(1500, 4, combined=False).outcomes
+
+    assert combined.refused == 0
+    assert combined.milliseconds(99) < 50 < apart.milliseconds(99)
