@@ -91,7 +91,7 @@ class Table:
         partition.hot_since = None
         if high - low > NARROWEST:
             self.bounds.insert(number + 1, (low + high) / 2)
-            fresh = Partition(self.limit, self.limit, self.clock.now)
+            fresh = Partition(self.limit, partition.left, self.clock.now)
             self.partitions.insert(number + 1, fresh)
 
 

@@ -73,8 +73,8 @@ def test_a_split_helps_many_hot_keys_and_never_a_single_one() -> None:
 
 
 def test_combined_callers_of_a_counter_wait_less_than_those_who_send_for_themselves() -> None:
-    combined = scenarios.counter(1500, 4, combined=True).outcomes
-    apart = scenarios.counter(1500, 4, combined=False).outcomes
+    combined = scenarios.counter(1200, 4, combined=True).outcomes
+    apart = scenarios.counter(1200, 4, combined=False).outcomes
 
     assert combined.refused == 0
     assert combined.milliseconds(99) < 50 < apart.milliseconds(99)
