@@ -1,0 +1,139 @@
+"""What README and docs name is there: links, files, commands and their options, settings, names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from tests.commands import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+APPS = [path.parent.name for path in ROOT.glob("*/apps.py")]
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def prose(page: Path) -> str:
+    """The page without its blocks of code, headings of which are none."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def code(page: Path) -> Iterator[str]:
+    """Everything that the page shows as code: blocks line by line, and words in backticks."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        yield from block.splitlines()
+    yield from re.findall(r"`([^`\n]+)`", prose(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_every_link_leads_to_a_file_and_every_anchor_to_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in anchors(file), target
+
+
+@every_page
+def test_every_file_that_is_named_is_there(page: Path) -> None:
+    example = [ROOT / "examples" / name for name in ("counters", "members")]
+    for word in code(page):
+        if re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(py|json|md|yml|toml)", word):
+            roots = [ROOT, *example] if page.name == "tutorial.md" else [ROOT]
+            assert any((root / word).exists() for root in roots), word
+
+
+@every_page
+def test_every_command_that_is_named_exists_with_its_options(page: Path) -> None:
+    commands = get_commands()
+    for line in code(page):
+        found = re.search(r"manage\.py (\w+)(.*)", line)
+        if not found or page.name == "tutorial.md":  # it brings its own, and is typed by a test
+            continue
+        name, rest = found.groups()
+        assert name in commands, line
+        ours = rest.split(" -- ")[0].split(">")[0].split("|")[0]
+        parser = load_command_class(commands[name], name).create_parser("manage.py", name)
+        known = {option for action in parser._actions for option in action.option_strings}
+        words = shlex.split(ours, comments=True)
+        assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, line
+
+
+@every_page
+def test_every_variable_of_the_environment_that_is_named_is_read(page: Path) -> None:
+    settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
+    settings += (ROOT / "accounts" / "limits.py").read_text(encoding="utf-8").upper()
+    for word in code(page):
+        if re.fullmatch(r"(ACCOUNTS|DJANGO|DYNAMODB)_[A-Z_]+", word):
+            read = word.removeprefix("ACCOUNTS_LIMIT_")
+            assert read in settings, word
+
+
+@every_page
+def test_every_make_target_that_is_named_is_in_the_makefile(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for line in code(page):
+        if found := re.match(r"make ([a-z-]+)", line):
+            assert re.search(rf"^{found[1]}:", makefile, re.MULTILINE), line
+
+
+@every_page
+def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
+    for word in code(page):
+        found = re.match(rf"((?:{'|'.join(APPS)})(?:\.\w+)+)(?:\(.*)?$", word)
+        if not found or page.name == "tutorial.md":
+            continue
+        parts = found[1].split(".")
+        assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
+
+
+def _resolves(parts: list[str], modules: int) -> bool:
+    """Whether the first so many parts are a module that has the others."""
+    try:
+        thing = import_module(".".join(parts[:modules]))
+    except ModuleNotFoundError:
+        return False
+    for part in parts[modules:]:
+        thing = getattr(thing, part, None)
+    return thing is not None
+
+
+def test_the_picture_names_every_app_in_its_layer() -> None:
+    picture = (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8")
+    names = re.findall(r'<text class="name" x="\d+" y="(\d+)">(\w+)</text>', picture)
+    heights = {name: int(y) for y, name in names}
+
+    assert set(APPS) <= heights.keys()
+    assert (
+        heights["project"]
+        < heights["staff"]
+        < heights["accounts"]
+        == heights["uploads"]
+        < heights["sequences"]
+        == heights["locks"]
+        < heights["dynamo"]
+    )
+
+
+def test_every_page_of_docs_is_linked_from_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((docs/\w+\.md)", readme))
+
+    assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
