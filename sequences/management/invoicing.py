@@ -30,14 +30,22 @@ def find_user(who: str) -> Any:
     Raises:
         CommandError: nobody does, or the project has no accounts.
     """
-    try:
-        user_model: Any = get_user_model()
-    except ImproperlyConfigured as error:
-        raise CommandError("Invoices belong to accounts, and this project has none.") from error
+    user_model = _user_model()
     try:
         return user_model.find(who)
     except user_model.DoesNotExist as error:
         raise CommandError(f"No account goes by {who!r}.") from error
+
+
+def _user_model() -> Any:
+    """The project's class of accounts; a project that has counters alone has none."""
+    try:
+        user_model: Any = get_user_model()
+    except ImproperlyConfigured:
+        user_model = None
+    if not hasattr(user_model, "find"):
+        raise CommandError("This project has no accounts that invoices could belong to.")
+    return user_model
 
 
 def find_account(who: str) -> str:

@@ -201,6 +201,16 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     assert line.startswith(f"CommandError: {error}")
 
 
+@pytest.mark.parametrize("model", ["nobody.User", "auth.User"])
+def test_a_project_without_accounts_of_ours_is_told_so(settings: Any, model: str) -> None:
+    settings.AUTH_USER_MODEL = model
+
+    line = ["--customer", "Bob", "--line", "Work;1;1;0"]
+    told = run("issueinvoice", "--user", "ann", *line, code=1)
+
+    assert told == "This project has no accounts that invoices could belong to."
+
+
 def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
     issue_for("ann", "--date", "2026-03-14")
 
