@@ -1,4 +1,4 @@
-"""A project that sets nothing of `dynamo` gets what suits its development, and what it sets stays."""
+"""A project that sets nothing of `dynamo` gets what suits development; what it sets stays."""
 
 from __future__ import annotations
 
