@@ -17,6 +17,7 @@ from tests import engines
 from tests.emptying import empty_all
 from tests.faults import FaultProxy, through
 from tests.requests import Requests
+from tests.touched import Touched, noted
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,13 +96,17 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
         client.reset()
 
 
+@pytest.fixture(scope="session")
+def _touched() -> Iterator[Touched]:
+    with noted() as touched:
+        yield touched
+
+
 @pytest.fixture
-def engine(engine_url: str) -> str:
+def engine(engine_url: str, _touched: Touched) -> str:
     """A real engine with empty tables; its URL."""
-    empty_all(
-        engine_url,
-        {table.name: [part.name for part in table.key] for table in tables.all_tables()},
-    )
+    keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
+    empty_all(engine_url, {name: keys[name] for name in _touched.among(list(keys))})
     return engine_url
 
 
