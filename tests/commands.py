@@ -51,7 +51,7 @@ def run_for_real(
         cwd=root,
         env=os.environ | {"PYTHONUTF8": "1"} if env is None else env,
         start_new_session=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return ended.stdout.decode(), ended.stderr.decode(), ended.returncode
@@ -75,7 +75,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     os.close(theirs)
     shown, seen = "", 0
     waiting = list(typed)
-    ends_at = time.monotonic() + 60
+    ends_at = time.monotonic() + 120
     try:
         while time.monotonic() < ends_at:
             if not select.select([ours], [], [], 1)[0]:
@@ -88,7 +88,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
                 prompt, line = waiting.pop(0)
                 seen = found + len(prompt)
                 os.write(ours, line.encode())
-        return shown, process.wait(10)
+        return shown, process.wait(120)
     finally:
         process.kill()
         process.wait()

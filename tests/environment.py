@@ -7,6 +7,7 @@ here, so that no test can reach a table of theirs.
 from __future__ import annotations
 
 import os
+import signal
 
 for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", "ACCOUNTS_"))]:
     del os.environ[name]
@@ -29,3 +30,7 @@ os.environ.update(
     AWS_SHARED_CREDENTIALS_FILE=os.devnull,
     AWS_EC2_METADATA_DISABLED="true",
 )
+
+# Started in the background it ignores Ctrl-C, and so would every program that it tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
