@@ -20,6 +20,7 @@ from tests.emptying import empty_all
 from tests.faults import FaultProxy, through
 from tests.requests import Requests
 from tests.touched import Touched, noted
+from tests.zygote import zygote
 
 #: Longer than a machine under load stands still.
 PATIENCE_SECONDS = 60.0
@@ -100,6 +101,12 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
         patch.undo()
         client.reset()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _zygote_ends() -> Iterator[None]:
+    yield
+    zygote.end()
 
 
 @pytest.fixture(scope="session")

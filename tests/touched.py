@@ -65,6 +65,15 @@ class Touched:
         return touched
 
 
+_noting: list[Touched] = []
+
+
+def another_writes() -> None:
+    """A process that is none of `subprocess` may have written, or will until the next test."""
+    for touched in _noting:
+        touched.note_all()
+
+
 @contextmanager
 def noted() -> Iterator[Touched]:
     """Note it all in the block."""
@@ -85,4 +94,6 @@ def noted() -> Iterator[Touched]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http.client.HTTPConnection, "send", noted_send)
         patch.setattr(subprocess.Popen, "__init__", noted_start)
+        _noting.append(touched)
         yield touched
+        _noting.remove(touched)
