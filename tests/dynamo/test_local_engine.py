@@ -456,7 +456,7 @@ def state_of(pid: int) -> str:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    ends_at = time.monotonic() + 5
+    ends_at = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < ends_at
         time.sleep(0.01)
