@@ -31,6 +31,12 @@ os.environ.update(
     AWS_EC2_METADATA_DISABLED="true",
 )
 
-# Started in the background it ignores Ctrl-C, and so would every program that it tests.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Started in the background, or by nohup, it ignores signals, and so would all programs that it
+# tests: none of them would ever get one.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -310,4 +310,9 @@ def background(
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        # What its command may still write to, if the test failed, is not waited for.
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None and not stream.closed:
+                with suppress(BrokenPipeError):
+                    stream.close()
