@@ -14,6 +14,7 @@ from tests.worlds.seams import Clock
 
 #: For worlds that are small enough for each `make test` without faults, and not with them.
 LOSSES = [0, pytest.param(1, marks=pytest.mark.slow)]
+FORGETFUL = [False, pytest.param(True, marks=pytest.mark.slow)]
 
 _PROPERTY = "schedules"
 

@@ -30,6 +30,7 @@ class InvoiceWorld:
     ) -> None:
         """`warm` processes have seen the series; `of` names the process of each operation."""
         clear_invoices()
+        self._stored: list[Item] | None = None
         processes.begin()
         processes.of = of or (0, 1, 2)
         for number in range(before):
@@ -40,13 +41,28 @@ class InvoiceWorld:
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
 
-    def always(self) -> None:
+    def always(self, wrote: bool) -> None:
         """The numbers are 1..n, n is counted, dates rise, guards and invoices name each other."""
-        items = stored()
+        if wrote:
+            self._stored = None
+            self._assert_whole(self.stored)
+
+    @property
+    def stored(self) -> list[Item]:
+        """Every item of the table after the last step, invoices in the order of their numbers."""
+        if self._stored is None:
+            self._stored = stored()
+        return self._stored
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers that stand on an invoice."""
+        return [int(item["number"]["N"]) for item in self.stored if item["number"]["N"] != "0"]
+
+    def _assert_whole(self, items: list[Item]) -> None:
         invoices = [item for item in items if item["number"]["N"] != "0"]
         guards = [item for item in items if item["number"]["N"] == "0"]
-        numbers = sorted(int(item["number"]["N"]) for item in invoices)
-        assert numbers == list(range(1, counted() + 1))
+        assert self.numbers == list(range(1, counted() + 1))
         assert [item["issuedAt"]["S"] for item in invoices] == sorted(
             item["issuedAt"]["S"] for item in invoices
         )
@@ -61,8 +77,7 @@ class InvoiceWorld:
 
     def afterwards(self, outcomes: list[Any]) -> None:
         """Whoever was told of an invoice finds it stored as it was told."""
-        self.always()
-        there = {int(item["number"]["N"]): item for item in stored() if item["number"]["N"] != "0"}
+        there = {int(item["number"]["N"]): item for item in self.stored}
         for outcome in outcomes:
             if isinstance(outcome, Invoice):
                 now = from_item(there[outcome.number])

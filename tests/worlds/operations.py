@@ -33,11 +33,13 @@ def _any_time() -> bool:
 class Step:
     """What an operation is about to do; `label` is the same in each replay of a schedule.
 
-    `deliver`, of a request, is what sends it; `is_ready` says whether the step can be taken.
+    `deliver`, of a request, is what sends it, and `writes` whether that may change what is stored;
+    `is_ready` says whether the step can be taken.
     """
 
     label: str
     deliver: Callable[[], Any] | None = None
+    writes: bool = False
     is_ready: Callable[[], bool] = _any_time
 
 

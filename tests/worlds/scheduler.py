@@ -3,7 +3,7 @@
     class World:
         def __init__(self): …                     # empties its tables, and begins
         operations = [register_ann, register_bob]  # each runs in a thread, step by step
-        def always(self): …                       # asked after each step
+        def always(self, wrote): …                # asked after each step
         def afterwards(self, outcomes): …         # asked when all are over
 
     explore(World)      # how many schedules there were
@@ -48,8 +48,12 @@ class World(Protocol):
     #: over. No client can do anything about it; what it was told was true when it was told.
     late: set[int]
 
-    def always(self) -> None:
-        """Fail where a rule does not hold that holds at every instant."""
+    def always(self, wrote: bool) -> None:
+        """Fail where a rule does not hold that holds at every instant.
+
+        `wrote` says whether the last step may have changed what is stored. It is not asked after
+        steps that this schedule has in common with the one before.
+        """
 
     def afterwards(self, outcomes: list[Any]) -> None:
         """Fail where the `outcomes` (see `Operation`) are not true, or not right."""
@@ -67,6 +71,7 @@ class Faults:
 class _Choice:
     label: str
     take: Callable[[], None]
+    writes: bool = False
 
 
 @dataclass
@@ -104,12 +109,12 @@ class _Schedule:
             for operation in self.operations:
                 operation.begin()
             while choices := self._choices():
-                self._take(choices)
+                wrote = self._take(choices)
                 # What was checked in the schedules before need not be checked again.
                 if len(self.places) >= len(self.path):
-                    self.world.always()
+                    self.world.always(wrote)
             self.world.afterwards([operation.outcome for operation in self.operations])
-        except AssertionError as error:
+        except BaseException as error:
             error.add_note("\n".join(["The schedule:", *self.told()]))
             raise
         finally:
@@ -119,7 +124,8 @@ class _Schedule:
     def told(self) -> list[str]:
         return [f"  {place.labels[place.taken]}" for place in self.places]
 
-    def _take(self, choices: list[_Choice]) -> None:
+    def _take(self, choices: list[_Choice]) -> bool:
+        """Take the choice whose turn it is; whether it may have changed what is stored."""
         depth = len(self.places)
         labels = [choice.label for choice in choices]
         assert depth < MOST_STEPS, "it does not end"
@@ -130,6 +136,7 @@ class _Schedule:
             place = _Place(labels, 0)
         self.places.append(place)
         choices[place.taken].take()
+        return choices[place.taken].writes
 
     def _choices(self) -> list[_Choice]:
         alive = [operation for operation in self.operations if operation.next is not None]
@@ -139,7 +146,7 @@ class _Schedule:
         assert choices or not alive, f"all wait: {[each.next.label for each in alive if each.next]}"
         for stray in self.strays:
             label = f"{stray[0].number}: the lost {stray[1].label} arrives"
-            choices.append(_Choice(label, self._arrival(stray)))
+            choices.append(_Choice(label, self._arrival(stray), stray[1].writes))
         if self.strays and not alive:
             choices.append(_Choice("what is lost never arrives", self.strays.clear))
         return choices
@@ -148,7 +155,7 @@ class _Schedule:
         if step is None or not step.is_ready():
             return []
         name = f"{operation.number}: {step.label}"
-        choices = [_Choice(name, operation.go)]
+        choices = [_Choice(name, operation.go, step.writes)]
         if step.deliver is not None and self.losses < self.faults.losses:
             choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
         if step.deliver is not None and self.deaths < self.faults.deaths:

@@ -21,6 +21,7 @@ import pytest
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ProtocolError
 
+from dynamo.retries import is_read
 from sequences import combining
 from tests.worlds.operations import Lost, Step, running, wait_for
 
@@ -66,8 +67,9 @@ class Seams:
         if self.forgetful:
             call["body"] = _with_a_fresh_token(call["body"])
         deliver = partial(real, pool, **call)
+        label = _label(call)
         try:
-            operation.stop_before(Step(_label(call), deliver))
+            operation.stop_before(Step(label, deliver, writes=not is_read(label.split()[0])))
         except Lost:
             raise ProtocolError("The answer was lost.") from None
         answer = deliver()

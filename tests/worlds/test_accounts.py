@@ -10,7 +10,7 @@ import pytest
 from accounts.models import User
 from accounts.services import change_email, change_username, delete
 from tests.worlds.accounts import AccountWorld, fresh, signed_up, told
-from tests.worlds.conftest import LOSSES, Explore
+from tests.worlds.conftest import FORGETFUL, LOSSES, Explore
 from tests.worlds.operations import DEAD
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
@@ -120,7 +120,7 @@ def test_a_name_is_taken_until_its_holder_is_gone(explore: Explore) -> None:
     explore(make, losses=1)
 
 
-@pytest.mark.parametrize("forgetful", [False, True])
+@pytest.mark.parametrize("forgetful", FORGETFUL)
 def test_an_address_goes_to_who_moves_to_it_or_to_who_signs_up_with_it(
     explore: Explore, forgetful: bool
 ) -> None:
@@ -259,10 +259,13 @@ def test_the_same_change_asked_for_twice_is_done_for_both(explore: Explore, loss
     assert all(end == (["done", "done"], {"ann": "new@example.com"}) for end in ends)
 
 
-def test_an_account_that_goes_while_it_changes_is_gone_or_changed(explore: Explore) -> None:
+@pytest.mark.parametrize("losses", LOSSES)
+def test_an_account_that_goes_while_it_changes_is_gone_or_changed(
+    explore: Explore, losses: int
+) -> None:
     make, ends = two_changes(delete, lambda user: change_email(user, "new@example.com"))
 
-    explore(make, losses=1)
+    explore(make, losses=losses)
 
     for (gone, changed), stored in ends:
         if gone == "done":
@@ -296,8 +299,9 @@ def test_an_account_deleted_twice_is_gone_for_both(explore: Explore, losses: int
         pytest.param(lambda ann: delete(fresh(ann)), id="deletes"),
     ],
 )
+@pytest.mark.parametrize("losses", LOSSES)
 def test_whoever_dies_leaves_nothing_half_and_nobody_in_the_way(
-    explore: Explore, dying: Callable[[User], object]
+    explore: Explore, dying: Callable[[User], object], losses: int
 ) -> None:
     def make() -> AccountWorld:
         world = AccountWorld()
@@ -318,7 +322,7 @@ def test_whoever_dies_leaves_nothing_half_and_nobody_in_the_way(
         world.expects = expects
         return world
 
-    explore(make, deaths=1, losses=1)
+    explore(make, deaths=1, losses=losses)
 
 
 @pytest.mark.slow

@@ -9,18 +9,19 @@ import pytest
 
 from dynamo.client import send
 from dynamo.transaction import Transaction
+from locks.exceptions import LockTaken
 from locks.leases import Lease
 from locks.lock import claim_once
 from locks.registry import Broken, break_lock
 from sequences.models import Counter
-from tests.worlds.conftest import Explore
+from tests.worlds.conftest import LOSSES, Explore
 from tests.worlds.locks import (
     LEASE_SECONDS,
     NAME,
     Leases,
     LockWorld,
     answers,
-    fence_stored,
+    lock,
     noted,
     outwait,
     try_once,
@@ -91,7 +92,7 @@ def release(lease: Lease) -> str:
 
 
 @pytest.mark.parametrize("begin", [absent, released])
-@pytest.mark.parametrize("losses", [0, 1])
+@pytest.mark.parametrize("losses", LOSSES)
 def test_of_two_who_try_a_free_lock_one_has_it(
     explore: Explore, leases: Leases, clock: Clock, begin: Callable[[], None], losses: int
 ) -> None:
@@ -109,7 +110,8 @@ def test_of_two_who_wait_for_a_dead_holder_one_has_the_lock(
 
     explore(make, clock=clock)
 
-    assert all(sorted(end) == ["LockTaken", "held"] for end in ends)
+    # Nobody renews here: who waits for long enough outwaits the winner as well.
+    assert {tuple(sorted(end)) for end in ends} == {("LockTaken", "held"), ("held", "held")}
 
 
 @pytest.mark.slow
@@ -148,25 +150,29 @@ def test_so_it_is_when_time_passes_at_any_moment_and_requests_are_lost(
     explore(make, clock=clock, losses=1)
 
 
+@pytest.mark.parametrize("losses", LOSSES)
 def test_who_gives_back_lets_the_other_in_or_was_too_late_for_it(
-    explore: Explore, leases: Leases, clock: Clock
+    explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
     make, ends = world_of(leases, held, release, take)
 
-    explore(make, clock=clock, fine=True, losses=1)
+    explore(make, clock=clock, fine=True, losses=losses)
 
     assert {tuple(end) for end in ends} == {("done", "held"), ("done", "none")}
 
 
+@pytest.mark.parametrize("losses", LOSSES)
 def test_who_waits_has_the_lock_after_who_gives_it_back(
-    explore: Explore, leases: Leases, clock: Clock
+    explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
     make, ends = world_of(leases, held, release, wait)
 
-    explore(make, clock=clock, losses=1)
+    explore(make, clock=clock, losses=losses)
 
-    assert all(end[1] == "held" for end in ends)
-    assert {end[0] for end in ends} <= {"done", "LeaseLost", "Unavailable"}
+    # A request to take it that was lost may take it when nobody asks any more: it lapses.
+    late = {"LockTaken"} if losses else set()
+    assert {second for _first, second in ends} <= {"held"} | late
+    assert {first for first, _second in ends} <= {"done", "LeaseLost"}
 
 
 def test_who_dies_with_the_lock_is_outwaited(
@@ -178,21 +184,22 @@ def test_who_dies_with_the_lock_is_outwaited(
         lease.release()
         return "done"
 
-    make, ends = world_of(leases, absent, take_and_give_back, wait)
+    def wait_longer(_lease: Any) -> Lease:
+        # The holder may renew while it is watched, and die after that.
+        return lock(wait_seconds=2 * LEASE_SECONDS + 1).acquire()
+
+    make, ends = world_of(leases, absent, take_and_give_back, wait_longer)
 
     explore(make, clock=clock, deaths=1)
 
-    for first, second in ends:
-        assert (first, second) in {
-            ("done", "held"),
-            ("done", DEAD),
-            (DEAD, "held"),
-            ("LockTaken", "held"),
-            ("LeaseLost", "held"),
-        }
+    assert {second for first, second in ends if first == DEAD} == {"held"}
+    assert {second for first, second in ends if first != DEAD} == {"held", DEAD}
 
 
 # What is written under a lease --------------------------------------------------------------------
+
+
+WRITTEN = {"counterName": {"S": "written"}}
 
 
 def written_items() -> list[Any]:
@@ -202,12 +209,12 @@ def written_items() -> list[Any]:
 
 
 def clear_counters() -> None:
-    key = {"counterName": {"S": "written"}}
-    send("DeleteItem", {"TableName": Counter.table(), "Key": key})
+    send("DeleteItem", {"TableName": Counter.table(), "Key": WRITTEN})
 
 
+@pytest.mark.parametrize("losses", LOSSES)
 def test_nothing_is_written_under_a_lease_that_is_lost(
-    explore: Explore, leases: Leases, clock: Clock
+    explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
     """Its transaction commits before the next holder has the lock, or not at all."""
 
@@ -218,34 +225,33 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
             transaction.put(written, Counter.name.does_not_exist(), otherwise=ValueError())
         return "written"
 
-    class Watched(LockWorld):
-        was_there = False
-
-        def always(self) -> None:
-            super().always()
-            is_there = bool(written_items())
-            if is_there and not self.was_there:
-                assert fence_stored() == self.leases.all[0].fence
-            self.was_there = is_there
+    def take_and_look() -> object:
+        try:
+            outwait()
+        except LockTaken:
+            # By a request of its own that was lost and came late; see above.
+            return "waited in vain"
+        return written_items()
 
     def make() -> LockWorld:
-        world = Watched(leases)
+        world = LockWorld(leases)
         clear_counters()
         lease = held()
-        world.operations = [lambda: write(lease), outwait]
+        world.operations = [lambda: write(lease), take_and_look]
 
         def expects(outcomes: list[Any]) -> None:
-            written, taken = answers(outcomes)
-            assert taken == "held"
-            assert bool(written_items()) == (written == "done")
+            written = answers(outcomes)[0]
             assert written in {"done", "LeaseLost"}
+            assert written_items() == ([WRITTEN] if written == "done" else [])
+            if outcomes[1] != "waited in vain":
+                assert outcomes[1] == written_items()
             seen.add(written)
 
         world.expects = expects
         return world
 
     seen: set[str] = set()
-    explore(make, clock=clock, fine=True, losses=1)
+    explore(make, clock=clock, fine=True, losses=losses)
 
     assert seen == {"done", "LeaseLost"}
 
@@ -253,12 +259,13 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
 # Broken, and claimed ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("losses", LOSSES)
 def test_a_lock_that_is_broken_is_renewed_before_or_not_at_all(
-    explore: Explore, leases: Leases, clock: Clock
+    explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
     make, ends = world_of(leases, held, renew, lambda _lease: break_lock(NAME))
 
-    explore(make, clock=clock, losses=1)
+    explore(make, clock=clock, losses=losses)
 
     assert {tuple(end) for end in ends} == {("done", "done"), ("LeaseLost", "done")}
 
@@ -289,7 +296,7 @@ def test_a_broken_lock_is_the_next_ones_with_a_higher_fence(
     explore(make, clock=clock, losses=1)
 
 
-@pytest.mark.parametrize("losses", [0, 1])
+@pytest.mark.parametrize("losses", LOSSES)
 def test_what_is_claimed_once_is_one_claimers(
     explore: Explore, leases: Leases, losses: int
 ) -> None:

@@ -32,7 +32,7 @@ class Toy:
         self.operations = operations
         self.outcomes: list[Any] = []
 
-    def always(self) -> None:
+    def always(self, wrote: bool) -> None:
         pass
 
     def afterwards(self, outcomes: list[Any]) -> None:
@@ -117,7 +117,7 @@ class Counted:
         empty(TABLE, ("counterName",))
         self.operations = [count_up] * operations
 
-    def always(self) -> None:
+    def always(self, wrote: bool) -> None:
         pass
 
     def afterwards(self, outcomes: list[Any]) -> None:
@@ -230,7 +230,7 @@ class Names:
         empty(TABLE, ("counterName",))
         self.operations = [partial(register, "first"), partial(register, "second")]
 
-    def always(self) -> None:
+    def always(self, wrote: bool) -> None:
         pass
 
     def afterwards(self, outcomes: list[Any]) -> None:
