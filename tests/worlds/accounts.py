@@ -40,6 +40,13 @@ class AccountWorld:
                 raise outcome
         self.expects(outcomes)
 
+    def words(self, outcomes: list[Any]) -> list[str]:
+        """As `told`, and late for who was told of no success when its request succeeded."""
+        return [
+            "late" if number in self.late and word != "done" else word
+            for number, word in enumerate(told(outcomes))
+        ]
+
     @property
     def items(self) -> dict[str, dict[str, Any]]:
         """What is stored after the last step."""

@@ -167,7 +167,9 @@ class _Schedule:
     def _loss(self, operation: Operation, step: Step) -> Callable[[], None]:
         def lose() -> None:
             self.losses += 1
-            self.strays.append((operation, step))
+            if step.writes:
+                # When a read arrives, or whether, nobody can tell.
+                self.strays.append((operation, step))
             operation.go(Lost)
 
         return lose
