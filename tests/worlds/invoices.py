@@ -68,6 +68,7 @@ class InvoiceWorld:
         )
         by_request = {item["requestId"]["S"]: int(item["number"]["N"]) for item in invoices}
         assert len(by_request) == len(invoices), "two invoices of one request"
+        assert len(guards) in {0, len(invoices)}, "all are guarded, or none is"
         for guard in guards:
             named = invoice_of_guard(guard)
             [request_id] = [

@@ -21,6 +21,9 @@ class Lost(Exception):
     """The request has left and no answer will come; the seam says so as the network does."""
 
 
+#: How long an operation may take to its next step; so long only on a machine that is dead.
+LONGEST_SECONDS = 300
+
 #: What has become of an operation whose process died: nobody was told anything.
 DEAD = "dead"
 
@@ -61,20 +64,20 @@ class Operation:
     def begin(self) -> None:
         """Run to the first step; comes back when it stands there."""
         self._thread.start()
-        self._stopped.acquire()
+        self._wait_until_it_stops()
 
     def go(self, order: type[BaseException] | None = None) -> None:
         """Take the step, or meet `order` instead; comes back when it stands at its next step."""
         self._order = order
         self.next = None
         self._may_go.release()
-        self._stopped.acquire()
+        self._wait_until_it_stops()
 
     def end(self) -> None:
         """Let it end without another step, whatever it was about to do."""
         while self.next is not None:
             self.go(Died)
-        self._thread.join()
+        self._thread.join(timeout=10)
 
     def stop_before(self, step: Step) -> None:
         """Wait until it is this operation's turn to take `step`. Only in its own thread.
@@ -91,6 +94,10 @@ class Operation:
         if self._order is not None:
             self._is_dead = self._order is Died
             raise self._order
+
+    def _wait_until_it_stops(self) -> None:
+        if not self._stopped.acquire(timeout=LONGEST_SECONDS):
+            raise RuntimeError("It waits for something that the scheduler cannot see.")
 
     def _run(self) -> None:
         _of_thread.operation = self
