@@ -243,8 +243,10 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
 
         def expects(outcomes: list[Any]) -> None:
             written = answers(outcomes)[0]
-            assert written in {"done", "LeaseLost"}
-            assert written_items() == ([WRITTEN] if written == "done" else [])
+            # Whoever's request was lost may be told nothing in time, while a whole lease passes.
+            assert written in {"done", "LeaseLost"} | ({"Unavailable"} if losses else set())
+            if written != "Unavailable":
+                assert written_items() == ([WRITTEN] if written == "done" else [])
             if outcomes[1] != "waited in vain":
                 assert outcomes[1] == written_items()
             seen.add(written)
@@ -255,7 +257,7 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
     seen: set[str] = set()
     explore(make, clock=clock, fine=True, losses=losses)
 
-    assert seen == {"done", "LeaseLost"}
+    assert seen >= {"done", "LeaseLost"}
 
 
 # Broken, and claimed ------------------------------------------------------------------------------
