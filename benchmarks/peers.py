@@ -49,6 +49,7 @@ def site() -> Iterator[dict[str, str]]:
             "AWS_ACCESS_KEY_ID": "benchmarks",
             "AWS_SECRET_ACCESS_KEY": "benchmarks",
             "PYTHONPATH": str(ROOT),
+            "BENCH_ENGINE_FOLDER": folder,
         }
         _create_tables(env)
         yield env

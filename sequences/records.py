@@ -49,7 +49,7 @@ def void(account: str, label: str, reason: str) -> Invoice:
     """Take the step from *issued* to *voided*, and say why; the invoice as it is then.
 
     It keeps its number and all that it says. Costs 1 request and 1 write unit per KB of the
-    invoice; 1 read more where it is refused. A reply that is lost is settled within the call; who
+    invoice; 1 read more where there is none. A reply that is lost is settled within the call; who
     got no answer in the end and asks again is told that it is voided, and for what reason.
 
     Raises:
@@ -72,11 +72,15 @@ def void(account: str, label: str, reason: str) -> Invoice:
             ":now": {"S": datetime.now(UTC).isoformat()},
         },
         "ReturnValues": "ALL_NEW",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     try:
         return from_item(send("UpdateItem", request)["Attributes"])
     except ConditionFailed as refused:
-        invoice = find_invoice(account, label)
+        # What an engine does not tell is read; it may have been issued since it was refused.
+        invoice = from_item(refused.stored) if refused.stored else find_invoice(account, label)
+        if not invoice.is_voided:
+            raise UnknownInvoice(label) from refused
         # Our own write whose reply was lost is recognised by its time, which it alone has.
         ours = request["ExpressionAttributeValues"][":now"]["S"]
         if refused.repeated and invoice.voided_at == datetime.fromisoformat(ours):

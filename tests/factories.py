@@ -48,12 +48,13 @@ def stored_user(pk: str) -> dict[str, Any] | None:
     return stored_items().get(pk)
 
 
-def assert_guards_match_users() -> None:
+def assert_guards_match_users(items: dict[str, dict[str, Any]] | None = None) -> None:
     """The rule that always holds: every user has its guards, every guard its user.
 
-    A reservation has the user who notes it; who notes one has it, or it lapsed.
+    A reservation has the user who notes it; who notes one has it, or it lapsed. Looks at what is
+    stored, unless it is told by `items`.
     """
-    items = stored_items()
+    items = stored_items() if items is None else items
     users = {pk: User.from_raw_data(item) for pk, item in items.items() if "#" not in pk}
     expected = {
         key: user.pk for user in users.values() for key in User.unique.keys_of(user).values()

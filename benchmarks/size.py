@@ -1,0 +1,149 @@
+"""What does it take to have 100,000 users? `python -m benchmarks.size [small large]`
+
+For each size: a file of users is imported into an empty engine, each gets an invoice, and the two
+checks run over them all. Time, disk and memory are measured from outside, as an operator sees them;
+then some pages are opened, and what they ask of DynamoDB must not depend on the size.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import peers
+from benchmarks.peers import ROOT
+
+SIZES = (1_000, 100_000)
+WORKERS = 8
+#: Of the password of them all; its hash is imported, as sites that move here have hashes.
+PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that are gone a minute later
+MOST_MEGABYTES = 150.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A program that ended well: how long it took, and the most memory that it had."""
+
+    seconds: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Sized:
+    """What a number of users took, and what pages ask: by name, requests and units."""
+
+    users: int
+    imported: Ran
+    disk_megabytes: float
+    checked_guards: Ran
+    checked_invoices: Ran
+    pages: dict[str, list[float]]
+
+
+def main() -> None:
+    """Measure each size and print both tables; exit 1 where a promise is broken."""
+    sizes = [int(each) for each in sys.argv[1:]] or list(SIZES)
+    measured = [measure(users) for users in sizes]
+    print_sizes(measured)
+    print_pages(measured)
+    if any(each.pages != measured[0].pages for each in measured):
+        raise SystemExit("A page asks more of DynamoDB where there are more users.")
+    for each in measured:
+        if max(each.checked_guards.megabytes, each.checked_invoices.megabytes) > MOST_MEGABYTES:
+            raise SystemExit(f"A check of {each.users:,} users took too much memory.")
+
+
+def measure(users: int) -> Sized:
+    """Have so many users on an engine of their own, and measure."""
+    with peers.site() as env, tempfile.TemporaryDirectory() as folder:
+        _tell(f"{users:,} users: import")
+        file = Path(folder) / "users.csv"
+        write_users(file, users, worker(env, "hash")[0])
+        imported = manage(env, "importusers", str(file), "--workers", str(WORKERS), "--json")
+        disk = sum(each.stat().st_size for each in Path(env["BENCH_ENGINE_FOLDER"]).iterdir())
+        _tell(f"{users:,} users: invoices")
+        worker(env, "invoices")
+        _tell(f"{users:,} users: checks")
+        checked_guards = manage(env, "checkguards", "--json")
+        checked_invoices = manage(env, "checkinvoices", "--json")
+        _tell(f"{users:,} users: pages")
+        pages = json.loads(worker(env, "pages")[-1])
+        return Sized(users, imported, disk / 1e6, checked_guards, checked_invoices, pages)
+
+
+def write_users(file: Path, users: int, password_hash: str) -> None:
+    """A file as `importusers` takes it."""
+    with file.open("w", newline="") as text:
+        rows = csv.writer(text)
+        rows.writerow(["username", "email", "full_name", "phone_number", "password_hash"])
+        for number in range(users):
+            name = f"user{number:06}"
+            phone = f"+49301{number:06}"
+            rows.writerow([name, f"{name}@example.com", f"User {number}", phone, password_hash])
+
+
+def worker(env: dict[str, str], job: str) -> list[str]:
+    """What `benchmarks.size_worker` prints for a job."""
+    command = [sys.executable, "-m", "benchmarks.size_worker", job]
+    answer = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    return answer.stdout.splitlines()
+
+
+def manage(env: dict[str, str], *arguments: str) -> Ran:
+    """Run a command of the site's, which must end with 0."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), *arguments], env=env, stdout=subprocess.DEVNULL
+    )
+    _pid, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{arguments[0]} ended with {process.returncode}.")
+    # In kilobytes on Linux, in bytes on macOS: getrusage(2) of each.
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return Ran(time.perf_counter() - began, usage.ru_maxrss / unit)
+
+
+def print_sizes(measured: list[Sized]) -> None:
+    """Print Markdown: a row a size."""
+    print("\n### Users by number\n")
+    print(
+        "| users | import s | a second | MB | on disk MB | `checkguards` s | MB "
+        "| `checkinvoices` s | MB |"
+    )
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for each in measured:
+        print(
+            f"| {each.users:,} | {each.imported.seconds:.1f} | "
+            f"{each.users / each.imported.seconds:,.0f} | {each.imported.megabytes:.0f} | "
+            f"{each.disk_megabytes:.1f} | {each.checked_guards.seconds:.1f} | "
+            f"{each.checked_guards.megabytes:.0f} | {each.checked_invoices.seconds:.1f} | "
+            f"{each.checked_invoices.megabytes:.0f} |"
+        )
+
+
+def print_pages(measured: list[Sized]) -> None:
+    """Print Markdown: a row a page, a pair of columns a size."""
+    print("\n### What pages ask of DynamoDB\n")
+    print("| page |" + "".join(f" requests of {each.users:,} | units |" for each in measured))
+    print("|---|" + "---:|---:|" * len(measured))
+    for page in measured[0].pages:
+        figures = [each.pages[page] for each in measured]
+        print(
+            f"| {page} |" + "".join(f" {requests:.0f} | {units:g} |" for requests, units in figures)
+        )
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()
