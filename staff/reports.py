@@ -74,10 +74,24 @@ class ReportView:
         return _moment(getattr(self.report, name, None))
 
     @property
+    def is_wrong(self) -> bool:
+        """Of a check: whether it found something."""
+        result = self.result or {}
+        return bool(result.get("wrong") or result.get("unusable"))
+
+    @property
     def locks_shown(self) -> list[dict[str, Any]]:
         """Of a survey: the locks that somebody had."""
         shown = self.result["locks"]["shown"] if self.result else []
-        return [each | {"renewed_at": _moment(each["renewed_at"])} for each in shown]
+        return [
+            each | {"renewed_at": at, "age": self._age(at)}
+            for each, at in ((each, _moment(each["renewed_at"])) for each in shown)
+        ]
+
+    def _age(self, at: datetime | None) -> float:
+        """How many seconds before the end of the run of the result it was."""
+        ended = self.result_ended_at
+        return max(0.0, (ended - at).total_seconds()) if ended and at else 0.0
 
     @property
     def oldest_unfinished(self) -> dict[str, Any] | None:
