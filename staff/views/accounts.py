@@ -17,7 +17,9 @@ from django.views.generic import TemplateView
 from accounts import sessions
 from accounts.browsers import readable
 from accounts.models import User
+from accounts.values import as_uuid
 from accounts.views.pages import signed_in
+from dynamo.exceptions import DamagedItem
 from staff import actions
 from staff.dossier import dossier_of
 from staff.forms import ReasonForm
@@ -28,6 +30,17 @@ from staff.views.pages import ConfirmView, StaffMixin
 SHOWN_ACTIONS = 5
 
 
+def account_key(pk: str) -> str:
+    """The primary key of an account, as it stands in a URL.
+
+    Raises:
+        Http404: it is none. In the same table are guards, under keys of another form.
+    """
+    if as_uuid(pk) != pk:
+        raise Http404
+    return pk
+
+
 class AccountView(StaffMixin, TemplateView):
     """What is stored of an account, but for its hash; or, of one that is gone, what was done to it.
 
@@ -36,9 +49,17 @@ class AccountView(StaffMixin, TemplateView):
 
     template_name = "staff/account.html"
 
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The account; or, where it cannot be read, what is wrong with it."""
+        try:
+            return super().get(request, *args, **kwargs)
+        except DamagedItem as error:
+            messages.error(request, str(error))
+            return redirect("staff:overview")
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The account with its guards, sessions, invoices and the record."""
-        pk = kwargs["pk"]
+        pk = account_key(kwargs["pk"])
         record = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
         try:
             dossier = dossier_of(pk)
@@ -75,8 +96,8 @@ class _AccountActionView(ConfirmView):
     def target(self) -> User:
         """The account that it is about. Costs 1 request; raises Http404."""
         try:
-            return User.get(self.kwargs["pk"])
-        except User.DoesNotExist as error:
+            return User.get(account_key(self.kwargs["pk"]))
+        except (User.DoesNotExist, DamagedItem) as error:
             raise Http404 from error
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from django.test import Client
@@ -9,9 +10,13 @@ from django.test import Client
 from accounts.models import User
 from dynamo.client import send
 from dynamo.models import Item
+from staff import runs
 from staff.journal import Actor
 from staff.models import StaffAction
+from staff.reports import ReportView, reports_of
+from staff.runs import KINDS
 from tests.factories import PASSWORD, make_user
+from tests.waiting import wait_until
 
 ADDRESS = "192.0.2.9"
 WHY = {"reason": "Spam", "password": PASSWORD}
@@ -55,6 +60,19 @@ def recorded_actions() -> list[str]:
     return [
         item["action"]["S"] for item in stored_record() if not item["journal"]["S"].startswith("on")
     ]
+
+
+def runs_under_way() -> list[threading.Thread]:
+    """The threads of the runs that this process started."""
+    return [each for each in threading.enumerate() if each.name.startswith("staff ")]
+
+
+def run_to_its_end(name: str) -> ReportView:
+    """Start a run of a kind, and wait for it; how it stands then."""
+    assert runs.start(KINDS[name], acting(make_staff()))
+    wait_until(lambda: not runs_under_way())
+    [view] = reports_of(name)
+    return view
 
 
 def take_rights(user: User) -> None:
