@@ -137,7 +137,7 @@ def _view(kind: Kind, item: Item | None, lock_item: Item | None) -> ReportView:
 def _standing(report: Report | None, lock: LockView | None) -> Standing:
     if report is None or report.state is None:
         return Standing.NEVER
-    if report.state != "running":
+    if report.state in {"done", "failed"}:
         return Standing(report.state)
     if lock is None or lock.state is State.RELEASED or lock.fence != report.fence:
         return Standing.ENDED
