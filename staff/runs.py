@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy as _
 from pynamodb.expressions.condition import Condition
 
 from dynamo.exceptions import ConditionFailed, DynamoError, Rejected, Unavailable
+from dynamo.tally import counting
 from dynamo.transaction import Companion, Transaction
 from locks.exceptions import LeaseLost, LockChanged, LockError, UnknownLock
 from locks.leases import Lease
@@ -180,7 +181,14 @@ class _Run:
         """Do the work, and write what came of it."""
         log.info("A run of %s begins.", self._kind.name)
         try:
-            result = self._kind.work(self._looked_at)
+            with counting() as tally:
+                result = self._kind.work(self._looked_at)
+            log.info(
+                "A run of %s is done: %d requests, %g read units.",
+                self._kind.name,
+                tally.requests,
+                tally.read_units,
+            )
             self._lease.check()
             self._end(
                 state="done",
