@@ -20,7 +20,7 @@ from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo.exceptions import Refused
-from dynamo.transaction import Transaction
+from dynamo.transaction import Companion, Transaction
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -172,18 +172,29 @@ def change_password(user: User, password: str) -> None:
     change(user, {"password": make_password(password)})
 
 
-def deactivate(user: User) -> None:
+def deactivate(user: User, along: Companion | None = None) -> None:
     """Let nobody sign in, and end the sessions that there are. The values stay taken.
 
     A change of address that waits for its link ends as well: see `User.store`. Costs 1 request
-    and 1 write unit, nothing where it is so already. Raises StaleUser.
+    and 1 write unit, nothing where it is so already. What `along` adds happens with it or not at
+    all: not where it is so already; twice the units then, and those of `along`.
+
+    Raises:
+        StaleUser: the account changed, or was deleted, since `user` was read.
+        what `along` says of its own writes.
     """
-    change(user, {"is_active": False})
+    _activity(user, along, is_active=False)
 
 
-def activate(user: User) -> None:
+def activate(user: User, along: Companion | None = None) -> None:
     """Let the account sign in again. Costs and raises as `deactivate`."""
-    change(user, {"is_active": True})
+    _activity(user, along, is_active=True)
+
+
+def _activity(user: User, along: Companion | None, *, is_active: bool) -> None:
+    values = {"is_active": is_active}
+    if not user.has(values):
+        user.store(values, along)
 
 
 def delete(user: User) -> None:

@@ -31,6 +31,7 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from dynamo.exceptions import ConditionFailed
 from dynamo.retries import pause_seconds
+from dynamo.transaction import Companion
 
 #: A sign-in beyond so many ends the session that was seen longest ago.
 MOST = 20
@@ -196,22 +197,43 @@ def seen(user: User, session: Session, *, address: str) -> None:
         return
 
 
-def end(user: User, session_id: str) -> None:
+def end(user: User, session_id: str, along: Companion | None = None) -> None:
     """End one session of `user`; one that has ended, or never was, is a success.
 
     Costs 1 request and 1 write unit per KB, 1 read more where another ended it meanwhile; nothing
-    where it had ended when `user` was read.
+    where it had ended when `user` was read. What `along` adds happens with it or not at all: not
+    where it has ended already; twice the units then, and those of `along`.
 
     Raises:
         StaleUser: the session that `user` was read for was itself ended meanwhile.
+        what `along` says of its own writes.
     """
-    if session_id not in dict(user.sessions_read()):
+    read = dict(user.sessions_read())
+    if session_id not in read:
         return
     ending = User.sessions[session_id]
     try:
-        user.update([ending.remove()], ending.exists() & user.signed_in())
+        user.update_along([ending.remove()], ending.exists() & user.signed_in(), along)
     except ConditionFailed as error:
         _take_over(user, error, ended=session_id)
+        return
+    if along is not None:
+        user.assign({"sessions": {each: read[each] for each in read if each != session_id}})
+
+
+def end_all(user: User, along: Companion | None = None) -> None:
+    """End every session of `user`, also those that began since it was read.
+
+    An account without any, or none at all, is a success. Costs and raises as `end`, but that it
+    looks whether there are any in any case.
+    """
+    some = size(User.sessions) > 0  # type: ignore[no-untyped-call]  # PynamoDB's
+    try:
+        user.update_along([User.sessions.remove()], some & user.signed_in(), along)
+    except ConditionFailed as error:
+        _take_over(user, error, ended=user.session_id or "")
+        return
+    user.assign({"sessions": None})
 
 
 def end_others(user: User) -> None:

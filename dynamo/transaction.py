@@ -14,6 +14,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
@@ -152,6 +153,13 @@ class Transaction:
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""
         return next((refusal for refusal in self.refusals if refusal.about is about), None)
+
+
+Companion = Callable[[Transaction], None]
+"""Adds writes to the transaction of an operation, which then happens with them or not at all.
+
+A commit that is refused is sent anew in some operations: each time it is called again.
+"""
 
 
 def _refused(writes: list[_Write], cancelled: TransactionCancelled) -> dict[_Write, Item | None]:

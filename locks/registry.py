@@ -11,6 +11,7 @@ from typing import Any
 from dynamo import scan
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.models import Item
+from dynamo.transaction import Companion
 from locks import records
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem
@@ -75,7 +76,7 @@ def all_locks() -> Iterator[LockView]:
         Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
     """
     for page in scan.pages(LockItem.table(), _SHOWN):
-        yield from map(_view, page)
+        yield from map(view_of, page)
 
 
 def look(name: str) -> LockView:
@@ -85,29 +86,33 @@ def look(name: str) -> LockView:
         BadLockName: no lock can have this name.
         UnknownLock: there is none of this name.
     """
-    return _view(_read(records.checked_name(name)))
+    return view_of(_read(records.checked_name(name)))
 
 
-def break_lock(name: str, *, as_seen: LockView | None = None) -> Broken:
+def break_lock(
+    name: str, *, as_seen: LockView | None = None, along: Companion | None = None
+) -> Broken:
     """Take the lock from its holder, dead or alive, or delete a claim.
 
     A lease is given free under a new record version: the holder's next renewal is refused, and so
     is every transaction that its lease is held in. The fencing token stays, so the next holder's
     is higher. Until the next renewal the holder does not know it: break a live holder's lock only
     where what it protects looks at fences. With `as_seen`, only that holder's lease is broken.
-    Costs 2 requests, 1 read and 1 write unit; the same again where the holder renewed just then.
+    What `along` adds happens with it or not at all. Costs 2 requests, 1 read and 1 write unit (2
+    with `along`, and its own); the same again where the holder renewed just then.
 
     Raises:
         BadLockName: no lock can have this name.
         UnknownLock: there is none of this name.
         LockChanged: another holds it than `as_seen`.
         Unavailable: no answer.
+        what `along` says of its own writes.
     """
     records.checked_name(name)
     broken: LockView | None = None
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
-        view = _view(item)
+        view = view_of(item)
         if broken is not None and not view.is_same_holding(broken):
             # Over already: by our request whose reply was lost, or by itself.
             return Broken.DELETED if broken.state is State.CLAIMED else Broken.FREED
@@ -116,9 +121,9 @@ def break_lock(name: str, *, as_seen: LockView | None = None) -> Broken:
         if view.state is State.RELEASED:
             return Broken.FREE_BEFORE
         broken = view
-        if view.state is State.CLAIMED and records.delete(name, item):
+        if view.state is State.CLAIMED and records.delete(name, item, along):
             return Broken.DELETED
-        if view.state is State.HELD and records.free(name, item):
+        if view.state is State.HELD and records.free(name, item, along):
             return Broken.FREED
     raise Unavailable("UpdateItem", "the lock changed each time")
 
@@ -130,7 +135,8 @@ def _read(name: str) -> Item:
     return item
 
 
-def _view(item: Item) -> LockView:
+def view_of(item: Item) -> LockView:
+    """A lock's item as on the wire, however damaged. Costs no request."""
     state = State.HELD
     if _text(item, "isReleased") == RELEASED:
         state = State.RELEASED

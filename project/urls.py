@@ -11,6 +11,7 @@ urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("accounts/", include("accounts.urls")),
     path("invoices/", include("sequences.urls")),
+    path("staff/", include("staff.urls")),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
     path("metrics", metrics, name="metrics"),

@@ -334,6 +334,21 @@ def test_ending_the_others_keeps_this_one(ann: User, requests_sent: Requests) ->
     assert stored_ids(ann) == {mine}
 
 
+def test_ending_all_ends_those_too_that_began_since(ann: User, requests_sent: Requests) -> None:
+    begun(ann)
+    read = User.get(ann.pk)
+    begun(ann)
+    requests_sent.clear()
+
+    sessions.end_all(read)
+
+    assert requests_sent.operations == ["UpdateItem"]
+    assert stored_ids(ann) == set()
+    assert sessions.alive(read) == []
+    sessions.end_all(read)  # there are none any more
+    assert begun(ann) in stored_ids(ann)
+
+
 def test_of_two_who_end_each_other_at_once_one_stays(ann: User) -> None:
     mine, theirs = begun(ann), begun(ann)
     my_page, their_page = read_for(ann, mine), read_for(ann, theirs)

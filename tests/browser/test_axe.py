@@ -13,13 +13,19 @@ from django.urls import include, path, reverse
 from playwright.sync_api import Browser, Page
 
 from accounts import sessions
+from accounts.emailchange import request_change
 from accounts.models import User
 from accounts.services import edit_profile
+from dynamo.client import send
+from locks.lock import Lock, claim_once
 from sequences.records import void
+from staff.actions import deactivate
+from staff.journal import Actor
 from tests.browser.test_invoice_story import let_in, write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.project.test_url_map import ROWS
+from tests.staff.scenes import make_staff, run_to_its_end
 
 pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
 
@@ -64,7 +70,7 @@ def pages(*, signed_in: bool) -> list[str]:
     for name, row in ROWS.items():
         out, own = row.get
         answer = out if not signed_in else own if own != out else 405
-        if isinstance(answer, int) and answer != 405 and name not in LEFT_OUT:
+        if isinstance(answer, int) and answer not in {404, 405} and name not in LEFT_OUT:
             found.append(reverse(name, args=row.arguments))
     return found
 
@@ -144,4 +150,30 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     write(visitor, [("Printing", "1,5", "0.125", "7")])
     visitor.get_by_role("button", name="Issue the invoice").click()
     visitor.get_by_role("alert").wait_for()
+    assert found + faults(visitor) == []
+
+
+def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: str) -> None:
+    bob = make_user(username="bob", full_name="Bob Example", request_id="looked at")
+    sessions.begin(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
+    request_change(User.get(bob.pk), "bob@new.example")
+    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
+    Lock("nightly", lease_seconds=600).acquire()
+    claim_once("import")
+    for kind in ("survey", "checkguards"):
+        run_to_its_end(kind)
+    staff = make_staff()
+    deactivate(Actor(staff), make_user(), "Spam")
+    let_in(visitor.context, site, staff)
+
+    # One of each template.
+    names = ("overview", "account", "deactivate", "record", "run")
+    addresses = [reverse(f"staff:{name}", args=ROWS[f"staff:{name}"].arguments) for name in names]
+    found = seen(visitor, [*addresses[1:], "/staff/lock/?name=nightly"])
+
+    visitor.goto("/staff/")
+    visitor.get_by_label("Find an account").fill("nobody")
+    visitor.get_by_role("button", name="Find", exact=True).click()
+    visitor.get_by_text("No account goes by this.").wait_for()
+    visitor.get_by_text("The numbers as a table").click()
     assert found + faults(visitor) == []

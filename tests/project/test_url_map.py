@@ -19,10 +19,12 @@ from django.utils.crypto import get_random_string
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from accounts.services import deactivate
+from accounts.services import account_key, deactivate
 from sequences.forms import InvoiceForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
+from tests.staff.scenes import runs_under_way
+from tests.waiting import wait_until
 
 NEW_PASSWORD = "another horse battery"
 
@@ -114,7 +116,19 @@ def mail_values(user: User) -> dict[str, Any]:
     return {"email": user.email}
 
 
+def staff(get: Answer, post: Answer = 405, *arguments: str | int, **more: Any) -> Row:
+    """A page of staff, which is not there for anybody else who is signed in."""
+    but: dict[str, Answer] = {"GET staff": get, "POST staff": post}
+    return Row((LOGIN, 404), (LOGIN, 404), but, arguments=arguments, **more)
+
+
+def reason(user: User) -> dict[str, Any]:
+    return password(user) | {"reason": "Spam"}
+
+
 LOCKED = {"POST locked": 429}
+#: The account that staff looks at: that of a registration with this request id.
+LOOKED_AT = account_key("looked at")
 
 ROWS = {
     "home": page(),
@@ -171,16 +185,38 @@ ROWS = {
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
+    # Staff
+    "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
+    "staff:account": staff(200, 405, LOOKED_AT),
+    "staff:account_record": staff(200, 405, LOOKED_AT),
+    "staff:deactivate": staff(200, "staff:account", LOOKED_AT, sent=reason),
+    "staff:activate": staff(200, "staff:account", LOOKED_AT, sent=reason),
+    "staff:sessions_end": staff(200, "staff:account", LOOKED_AT, sent=reason),
+    "staff:session_end": staff(
+        "staff:account", "staff:account", LOOKED_AT, "ended-before", sent=reason
+    ),
+    # Without the name of one.
+    "staff:lock": staff(404, 404, sent=reason),
+    "staff:record": staff(200),
+    "staff:run": staff(200, "staff:run", "checkguards"),
 }
 
 
 def url_names(resolver: URLResolver) -> Iterator[str]:
     for each in resolver.url_patterns:
         if isinstance(each, URLResolver):
-            yield from url_names(each)
+            names = url_names(each)
+            yield from (f"{each.namespace}:{name}" for name in names) if each.namespace else names
         else:
             assert each.name, f"{each.pattern} has no name"
             yield each.name
+
+
+@pytest.fixture(autouse=True)
+def _runs_end() -> Iterator[None]:
+    """Let no run that staff starts here go on in another test."""
+    yield
+    wait_until(lambda: not runs_under_way())
 
 
 @pytest.fixture(autouse=True)
@@ -195,6 +231,7 @@ def _locks_at_once(settings: Any) -> None:
 def arrive(visitor: str) -> tuple[Client, User]:
     """A browser that this visitor has used before, and the account that the visitor has."""
     user = make_user(is_staff=visitor == "staff", email_confirmed=visitor != "unconfirmed")
+    make_user(username="looked.at", email="looked.at@example.org", request_id="looked at")
     client = Client(enforce_csrf_checks=True)
     if visitor != "anonymous":
         client.force_login(user)
@@ -221,7 +258,7 @@ def answer(response: Any) -> Answer:
     """The status, or of a redirect the name of the URL that it leads to."""
     if response.status_code != 302:
         return int(response.status_code)
-    return str(resolve(urlsplit(response.url).path).url_name)
+    return resolve(urlsplit(response.url).path).view_name
 
 
 def test_every_url_has_a_row_and_every_row_a_url() -> None:
@@ -252,7 +289,7 @@ def test_every_form_answers_each_visitor_as_its_row_says(visitor: str) -> None:
             issued(user.pk)
         found[name] = answer(send(client, path_of(name), row.sent(user)))
         # Where nothing happened, the next form finds the account as it was.
-        arrived = (client, user) if found[name] in {LOGIN, 405, 429} else None
+        arrived = (client, user) if found[name] in {LOGIN, 404, 405, 429} else None
 
     assert found == {name: row.expected("POST", visitor) for name, row in ROWS.items()}
 

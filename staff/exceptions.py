@@ -1,0 +1,46 @@
+"""What can go wrong where staff acts.
+
+StaffError
+├── NotStaff          who acts is no longer staff, active and signed in
+├── OwnAccount        staff acts on others' accounts only
+└── AlreadyRecorded   this very action is in the record already (its reply was lost)
+"""
+
+from __future__ import annotations
+
+
+class StaffError(Exception):
+    """Base of every error of staff's actions."""
+
+
+class NotStaff(StaffError):
+    """The account `pk` may not act any more; nothing was written."""
+
+    def __init__(self, pk: str) -> None:
+        super().__init__(pk)
+        self.pk = pk
+
+    def __str__(self) -> str:
+        return f"The account {self.pk} is no longer staff, active and signed in."
+
+
+class OwnAccount(StaffError):
+    """Nobody acts as staff on the own account, here `pk`."""
+
+    def __init__(self, pk: str) -> None:
+        super().__init__(pk)
+        self.pk = pk
+
+    def __str__(self) -> str:
+        return f"The account {self.pk} is one's own."
+
+
+class AlreadyRecorded(StaffError):
+    """The record has an entry `id` already, which only this action can have written."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        self.id = id
+
+    def __str__(self) -> str:
+        return f"The action {self.id} is recorded already."

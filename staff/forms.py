@@ -1,0 +1,56 @@
+"""The shape of what staff types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts import values
+from accounts.forms import PasswordConfirmedForm
+from dynamo.models import PARTITION_KEY_MAX_BYTES
+
+REASON_MAX_LENGTH = 200
+
+
+class FindForm(forms.Form):
+    """Whom staff looks for."""
+
+    who = forms.CharField(
+        label=_("Find an account"),
+        max_length=PARTITION_KEY_MAX_BYTES,
+        widget=forms.TextInput(
+            attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text=_(
+            "By user name, e-mail address, primary key, the key of a guard (userName#bob) or of a "
+            "series of invoices."
+        ),
+    )
+
+
+def _check_reason(text: str) -> None:
+    values.clean_text(text, REASON_MAX_LENGTH)
+
+
+class ReasonForm(PasswordConfirmedForm):
+    """Why something is done; and that it is really this member of staff who does it."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=REASON_MAX_LENGTH,
+        validators=[_check_reason],
+        help_text=_("Kept in the record, which all staff can read."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.order_fields(["reason", "password"])
+
+
+class BreakLockForm(ReasonForm):
+    """With the holder that was shown: no later one's lock is to be broken."""
+
+    holder = forms.CharField(widget=forms.HiddenInput, max_length=64)

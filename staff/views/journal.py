@@ -1,0 +1,59 @@
+"""The record of what staff did, newest first."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from django.http import Http404
+from django.views.generic import TemplateView
+
+from staff.journal import list_actions, month_of, on_account
+from staff.views.accounts import account_key
+from staff.views.pages import StaffMixin
+
+_MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
+#: A time and a UUID have 69 characters.
+_BEFORE_MAX_LENGTH = 100
+
+
+class _RecordView(StaffMixin, TemplateView):
+    template_name = "staff/record.html"
+
+    def before(self) -> str | None:
+        """Where the page begins. Raises Http404 where nothing of ours asked like this."""
+        before = self.request.GET.get("before", "")
+        if len(before) > _BEFORE_MAX_LENGTH:
+            raise Http404
+        return before or None
+
+
+class JournalView(_RecordView):
+    """A month's. Costs, beside those of every page, 1 request."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of it, and what leads to others."""
+        this_month = month_of(datetime.now(UTC))
+        month = self.request.GET.get("month", this_month)
+        match = _MONTH.fullmatch(month)
+        if match is None:
+            raise Http404
+        first = date(int(match[1]), int(match[2]), 1)
+        return super().get_context_data(
+            month=first,
+            earlier=(first - timedelta(days=1)).strftime("%Y-%m"),
+            later=(first + timedelta(days=31)).strftime("%Y-%m") if month < this_month else None,
+            record=list_actions(month, before=self.before()),
+            **kwargs,
+        )
+
+
+class AccountJournalView(_RecordView):
+    """What was done to one account. Costs, beside those of every page, 1 request."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """A page of it."""
+        journal = on_account(account_key(kwargs["pk"]))
+        record = list_actions(journal, before=self.before())
+        return super().get_context_data(record=record, **kwargs)

@@ -1,0 +1,62 @@
+"""A day of staff: an account is found and kept out, a lock is broken, and all of it is recorded."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts import sessions
+from accounts.models import User
+from locks.lock import Lock
+from tests.browser.test_invoice_story import let_in
+from tests.factories import PASSWORD, make_user
+from tests.staff.scenes import make_staff, recorded_actions, runs_under_way
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.browser
+
+
+def confirm(page: Page, reason: str, button: str) -> None:
+    page.get_by_label("Reason").fill(reason)
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_role("button", name=button).click()
+
+
+def test_staff_finds_an_account_keeps_it_out_breaks_a_lock_and_reads_what_was_done(
+    page: Page, site: str
+) -> None:
+    bob = make_user(username="bob")
+    sessions.begin(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
+    Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
+    let_in(page.context, site, make_staff(username="grace"))
+
+    page.goto("/")
+    page.get_by_role("link", name="Staff", exact=True).click()
+    page.get_by_label("Find an account").fill("BOB")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("bob")
+    page.get_by_role("link", name="End the session of Firefox").click()
+    confirm(page, "Lost device", "End the session")
+    expect(page.get_by_text("Signed in nowhere.")).to_be_visible()
+    page.get_by_role("link", name="Deactivate…").click()
+    confirm(page, "Spam", "Deactivate")
+    expect(page.get_by_role("status")).to_have_text("The account is deactivated.")
+    assert not User.get(bob.pk).is_active
+
+    page.get_by_role("link", name="Back to staff").click()
+    page.get_by_role("button", name="Run now: Survey").click()
+    expect(page).to_have_url(re.compile("/staff/runs/survey/$"))
+    wait_until(lambda: not runs_under_way())
+    page.goto("/staff/")
+    page.get_by_role("link", name="nightly").click()
+    expect(page.get_by_text("worker-7")).to_be_visible()
+    confirm(page, "Stuck", "Break the lock")
+    expect(page.get_by_text("there is nothing to break")).to_be_visible()
+
+    page.goto("/staff/record/")
+    rows = page.get_by_role("row").all_inner_texts()
+    assert [re.sub(r"\s+", " ", row).count("grace") for row in rows] == [0, 1, 1, 1, 1]
+    assert "Broke a lock" in rows[1]
+    assert recorded_actions() == ["endSession", "deactivate", "startRun", "breakLock"]

@@ -1,0 +1,80 @@
+"""Staff, those it acts on, and what the record says afterwards."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from django.test import Client
+
+from accounts.models import User
+from dynamo.client import send
+from dynamo.models import Item
+from staff import runs
+from staff.journal import Actor
+from staff.models import StaffAction
+from staff.reports import ReportView, reports_of
+from staff.runs import KINDS
+from tests.factories import PASSWORD, make_user
+from tests.waiting import wait_until
+
+ADDRESS = "192.0.2.9"
+WHY = {"reason": "Spam", "password": PASSWORD}
+
+
+def make_staff(**values: Any) -> User:
+    """A member of staff."""
+    return make_user(is_staff=True, **values)
+
+
+def acting(user: User | None = None) -> Actor:
+    """A member of staff who acts now, outside of any session."""
+    return Actor(user or make_staff(username="grace"), ADDRESS)
+
+
+def let_in(user: User) -> Client:
+    """A browser in which `user` is signed in."""
+    client = Client(REMOTE_ADDR=ADDRESS)
+    client.force_login(user)
+    return client
+
+
+def again(user: User) -> User:
+    """The account as it is stored now."""
+    return User.get(user.pk)
+
+
+def page_of(user: User, *more: str) -> str:
+    """The address of staff's page of an account, or of one below it."""
+    return "/".join(["/staff/accounts", user.pk, *more, ""])
+
+
+def stored_record() -> list[Item]:
+    """Every item of the record, as on the wire, the oldest first."""
+    items: list[Item] = send("Scan", {"TableName": StaffAction.table()})["Items"]
+    return sorted(items, key=lambda item: (item["id"]["S"], item["journal"]["S"]))
+
+
+def recorded_actions() -> list[str]:
+    """What is recorded to have been done, in that order; each action is in the month's journal."""
+    return [
+        item["action"]["S"] for item in stored_record() if not item["journal"]["S"].startswith("on")
+    ]
+
+
+def runs_under_way() -> list[threading.Thread]:
+    """The threads of the runs that this process started."""
+    return [each for each in threading.enumerate() if each.name.startswith("staff ")]
+
+
+def run_to_its_end(name: str) -> ReportView:
+    """Start a run of a kind, and wait for it; how it stands then."""
+    assert runs.start(KINDS[name], acting(make_staff()))
+    wait_until(lambda: not runs_under_way())
+    [view] = reports_of(name)
+    return view
+
+
+def take_rights(user: User) -> None:
+    """Let the account be staff no more, as an operator does."""
+    again(user).store({"is_staff": False})

@@ -1,0 +1,322 @@
+"""Each action happens with its entry in the record or not at all, whatever befalls the request."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from accounts import sessions
+from accounts.exceptions import StaleUser
+from accounts.models import User
+from accounts.services import deactivate, delete, edit_profile
+from dynamo.exceptions import Unavailable
+from locks.exceptions import LeaseLost, LockChanged, UnknownLock
+from locks.lock import Lock, claim_once
+from locks.registry import State, look
+from staff import actions
+from tests.factories import assert_guards_match_users, make_user, stored_user
+from tests.faults import Answer, CloseBefore, DropReply, FaultProxy, Meanwhile
+from tests.requests import Requests
+from tests.session_maps import begun, stored_ids
+from tests.staff.scenes import (
+    ADDRESS,
+    acting,
+    again,
+    make_staff,
+    recorded_actions,
+    stored_record,
+)
+
+TRANSACT = "TransactWriteItems"
+
+Act = Callable[[Any, User], bool]
+
+
+def end_the_session(actor: Any, user: User) -> bool:
+    return actions.end_session(actor, user, next(iter(dict(user.sessions_read()))), "Why")
+
+
+ACTS: dict[str, Act] = {
+    "deactivate": lambda actor, user: actions.deactivate(actor, user, "Why"),
+    "endSession": end_the_session,
+    "endSessions": lambda actor, user: actions.end_sessions(actor, user, "Why"),
+}
+
+each_act = pytest.mark.parametrize("name", ACTS)
+
+
+def is_done(name: str, user: User) -> bool:
+    """Whether the stored account is as the action makes it."""
+    stored = again(user)
+    return not sessions.alive(stored) and stored.is_active == (name != "deactivate")
+
+
+def signed_in_user() -> User:
+    user = make_user()
+    begun(user, browser="Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0", address="::1")
+    return again(user)
+
+
+@pytest.mark.usefixtures("engine")
+@each_act
+def test_an_action_is_recorded_with_who_what_when_on_whom_from_where_and_why(name: str) -> None:
+    user, actor = signed_in_user(), acting()
+
+    assert ACTS[name](actor, user)
+
+    assert is_done(name, user)
+    by_account, by_month = sorted(stored_record(), key=lambda item: -len(item["journal"]["S"]))
+    assert by_account["journal"] == {"S": f"on#{user.pk}"}
+    assert by_month["journal"] == {"S": by_month["id"]["S"][:7]}
+    assert by_account | {"journal": by_month["journal"]} == by_month
+    what = {"what": {"S": "Firefox on Linux, ::1"}} if name == "endSession" else {}
+    assert {key: value for key, value in by_month.items() if key not in {"journal", "id"}} == {
+        "action": {"S": name},
+        "byPk": {"S": actor.user.pk},
+        "byName": {"S": "grace"},
+        "onPk": {"S": user.pk},
+        "onName": {"S": user.username},
+        "address": {"S": ADDRESS},
+        "reason": {"S": "Why"},
+        **what,
+    }
+    assert_guards_match_users()
+
+
+@pytest.mark.usefixtures("engine")
+@each_act
+def test_an_action_costs_one_request(name: str, requests_sent: Requests) -> None:
+    user, actor = signed_in_user(), acting()
+    requests_sent.clear()
+
+    ACTS[name](actor, user)
+
+    assert requests_sent.operations == [TRANSACT]
+    assert requests_sent.units == 8
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_account_is_activated_again() -> None:
+    user, actor = make_user(), acting()
+    actions.deactivate(actor, user, "Spam")
+
+    assert actions.activate(actor, user, "A mistake")
+
+    assert again(user).is_active
+    assert recorded_actions() == ["deactivate", "activate"]
+
+
+@pytest.mark.usefixtures("engine")
+@each_act
+def test_what_is_so_already_is_not_recorded(name: str) -> None:
+    user, actor = signed_in_user(), acting()
+    stale = again(user)
+    deactivate(user)  # which ends the sessions, too
+
+    assert not ACTS[name](actor, stale)
+    if name != "endSession":
+        assert not ACTS[name](actor, again(user))
+
+    assert stored_record() == []
+
+
+@pytest.mark.usefixtures("engine")
+@each_act
+def test_of_many_who_do_the_same_at_once_one_does_it(
+    name: str, at_once: Callable[..., list[Any]]
+) -> None:
+    user = signed_in_user()
+    actors = [acting(make_staff()) for _ in range(4)]
+    read = [again(user) for _ in actors]
+
+    done = at_once(lambda n: ACTS[name](actors[n], read[n]), len(actors))
+
+    assert sorted(done) == [False, False, False, True]
+    assert is_done(name, user)
+    assert recorded_actions() == [name]
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_account_that_changed_meanwhile_is_left_alone() -> None:
+    user, actor = make_user(), acting()
+    stale = again(user)
+    edit_profile(user, full_name="Bob")
+
+    with pytest.raises(StaleUser):
+        actions.deactivate(actor, stale, "Spam")
+
+    assert again(user).is_active
+    assert stored_record() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_account_that_is_gone_does_not_come_back() -> None:
+    user, actor = signed_in_user(), acting()
+    stale = again(user)
+    delete(user)
+
+    with pytest.raises(StaleUser) as caught:
+        actions.deactivate(actor, stale, "Spam")
+    assert caught.value.deleted
+    assert not ACTS["endSession"](actor, stale)
+    assert not ACTS["endSessions"](actor, stale)
+
+    assert stored_user(user.pk) is None
+    assert stored_record() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_session_that_began_since_the_page_was_shown_ends_with_the_others() -> None:
+    user, actor = signed_in_user(), acting()
+    stale = again(user)
+    begun(user)
+
+    assert actions.end_sessions(actor, stale, "All of them")
+
+    assert stored_ids(user) == set()
+    assert begun(user) in stored_ids(user)
+
+
+# Replies that are lost ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
+@each_act
+def test_an_action_whose_reply_is_lost_is_done_and_recorded_once(
+    proxy: FaultProxy, name: str, lost: Any
+) -> None:
+    user, actor = signed_in_user(), acting()
+    proxy.plan(TRANSACT, lost)
+
+    assert ACTS[name](actor, user)
+
+    assert is_done(name, user)
+    assert recorded_actions() == [name]
+
+
+@pytest.mark.fault_of("moto", "ignores request tokens")
+@each_act
+def test_it_is_recognised_where_the_engine_has_forgotten_the_token(
+    proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    user, actor = signed_in_user(), acting()
+
+    def replay() -> None:
+        """Send the very same writes once before, under a token of their own."""
+        sent = proxy.seen[-1].body
+        from dynamo.client import send
+
+        send(TRANSACT, sent | {"ClientRequestToken": str(uuid.uuid4())})
+
+    proxy.plan(TRANSACT, Meanwhile(replay))
+
+    assert ACTS[name](actor, user)
+
+    assert is_done(name, user)
+    assert recorded_actions() == [name]
+
+
+@each_act
+def test_without_an_answer_nothing_is_half_done(
+    proxy: FaultProxy, impatient: float, name: str
+) -> None:
+    user, actor = signed_in_user(), acting()
+    proxy.plan(TRANSACT, Answer(500, "InternalServerError"), times=99)
+
+    with pytest.raises(Unavailable):
+        ACTS[name](actor, user)
+
+    assert not is_done(name, user)
+    assert stored_record() == []
+
+
+# Locks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_lock_is_broken_with_its_entry(requests_sent: Requests) -> None:
+    lease, actor = Lock("nightly", lease_seconds=600).acquire(), acting()
+    seen = look("nightly")
+    requests_sent.clear()
+
+    assert actions.break_seen_lock(actor, seen, "Stuck")
+
+    assert requests_sent.operations == ["GetItem", TRANSACT]
+    assert requests_sent.units == 7
+    assert look("nightly").state is State.RELEASED
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    [entry] = stored_record()
+    assert (entry["action"]["S"], entry["what"]["S"]) == ("breakLock", "nightly")
+    assert Lock("nightly", wait_seconds=0).acquire().fence > lease.fence
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_claim_is_deleted_with_its_entry() -> None:
+    claim_once("import/2026")
+
+    assert actions.break_seen_lock(acting(), look("import/2026"), "Once more")
+
+    assert claim_once("import/2026")
+    assert recorded_actions() == ["breakLock"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_of_many_who_break_a_lock_at_once_one_does_it(at_once: Callable[..., list[Any]]) -> None:
+    Lock("nightly", lease_seconds=600).acquire()
+    seen = look("nightly")
+    actors = [acting(make_staff()) for _ in range(4)]
+
+    def attempt(n: int) -> bool:
+        try:
+            return actions.break_seen_lock(actors[n], seen, "Stuck")
+        except LockChanged:
+            return False
+
+    assert sorted(at_once(attempt, 4)) == [False, False, False, True]
+    assert recorded_actions() == ["breakLock"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_later_holders_lock_is_not_broken() -> None:
+    lease = Lock("nightly", lease_seconds=600).acquire()
+    seen = look("nightly")
+    lease.release()
+    assert not actions.break_seen_lock(acting(), look("nightly"), "Stuck")
+    later = Lock("nightly", lease_seconds=600).acquire()
+
+    with pytest.raises(LockChanged):
+        actions.break_seen_lock(acting(make_staff()), seen, "Stuck")
+
+    later.renew()
+    assert stored_record() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_lock_that_is_gone_is_said_to_be() -> None:
+    lease = Lock("nightly", lease_seconds=600).acquire()
+    seen = look("nightly")
+    lease.release(remove=True)
+
+    with pytest.raises(UnknownLock):
+        actions.break_seen_lock(acting(), seen, "Stuck")
+
+    assert stored_record() == []
+
+
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
+@pytest.mark.parametrize("kind", ["lease", "claim"])
+def test_a_lock_is_broken_once_whatever_was_lost(proxy: FaultProxy, lost: Any, kind: str) -> None:
+    if kind == "claim":
+        claim_once("nightly")
+    else:
+        Lock("nightly", lease_seconds=600).acquire()
+    actor, seen = acting(), look("nightly")
+    proxy.plan(TRANSACT, lost)
+
+    assert actions.break_seen_lock(actor, seen, "Stuck")
+
+    assert recorded_actions() == ["breakLock"]

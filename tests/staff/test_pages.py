@@ -1,0 +1,457 @@
+"""The pages of staff: finding an account, what is shown of it, the record, a lock, the survey."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.emailchange import request_change
+from accounts.models import User
+from accounts.services import delete
+from dynamo.client import send
+from locks.lock import Lock, claim_once
+from locks.registry import State, look
+from sequences.counters import next_value
+from staff import actions
+from staff.charts import HEIGHT, WIDTH, bars
+from staff.journal import list_actions, on_account
+from staff.reports import Standing
+from tests.emailchanges import days_later
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.invoice_factories import issued
+from tests.pages import Page, meanwhile
+from tests.requests import Requests
+from tests.session_maps import begun, stored_ids
+from tests.staff.scenes import (
+    WHY,
+    acting,
+    again,
+    let_in,
+    make_staff,
+    page_of,
+    recorded_actions,
+    run_to_its_end,
+)
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+OF_EVERY_PAGE = ["GetItem"] * 2  # session and account
+
+
+@pytest.fixture
+def client(engine: str) -> Any:
+    """A browser in which staff is signed in."""
+    return let_in(make_staff(username="grace"))
+
+
+@pytest.fixture
+def bob(engine: str) -> User:
+    return make_user(username="Bob", email="Bob@example.com", full_name="Bob Example")
+
+
+def item(table: str, **attributes: dict[str, Any]) -> None:
+    send("PutItem", {"TableName": table, "Item": attributes})
+
+
+# Finding ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "Bob",
+        " ＢＯＢ ",
+        "BOB@Example.com",
+        "{pk}",
+        "userName#bob",
+        "userName#BOB",
+        "email#bob@example.com",
+        "{pk}#2026",
+        "invoices#{pk}#2026",
+        "requestId#{pk}#a#b",
+    ],
+)
+def test_an_account_is_found_by_its_values_and_keys(client: Any, bob: User, who: str) -> None:
+    response = client.post("/staff/", {"who": who.format(pk=bob.pk)})
+
+    assert response.url == page_of(bob)
+
+
+@pytest.mark.parametrize("who", ["nobody", "no@body.example", "phone#1", "a#b#c", "x" * 3000, "a@"])
+def test_who_is_not_there_is_not_found(client: Any, who: str) -> None:
+    response = client.post("/staff/", {"who": who})
+
+    assert response.status_code == 200
+    assert list(Page(response).errors) == ["who"]
+
+
+def test_a_guard_that_leads_nowhere_is_shown(client: Any) -> None:
+    item("users", pk={"S": "userName#lost"}, owner={"S": "gone"})
+
+    page = Page(client.post("/staff/", {"who": "Lost"}))
+
+    assert "No account goes by this." in page.errors["who"]
+    assert "userName#lost" in page.text
+    assert "gone" in page.text
+
+
+def test_a_reserved_address_leads_to_who_reserved_it(client: Any, bob: User) -> None:
+    request_change(bob, "new@example.com")
+
+    response = client.post("/staff/", {"who": "new@example.com"})
+
+    assert page_of(bob) in response.content.decode()
+    assert "only reserves" in Page(response).text
+
+
+def test_what_is_looked_for_stands_in_no_address(client: Any) -> None:
+    content = client.get("/staff/").content.decode()
+
+    assert '<form method="post" role="search">' in content
+    assert client.get("/staff/?who=bob").status_code == 200
+
+
+# The account ------------------------------------------------------------------------------------
+
+
+def test_an_account_is_shown_without_its_hash(client: Any, bob: User) -> None:
+    begun(bob, browser="Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0", address="::1")
+    issued(bob.pk, day=timezone.localdate())
+
+    response = client.get(page_of(bob))
+
+    text = " ".join(Page(response).text.split())
+    for part in (
+        bob.pk,
+        "Bob@example.com",
+        "Bob Example",
+        "userName#bob",
+        "email#bob@example.com",
+        "Firefox on Linux",
+        "::1",
+        f"{timezone.localdate().year}: 1",
+    ):
+        assert part in text
+    assert text.count("Sound") == 2
+    assert again(bob).password not in response.content.decode()
+    assert "md5$" not in response.content.decode()
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_a_page_of_an_account_costs_five_requests(
+    client: Any, bob: User, requests_sent: Requests
+) -> None:
+    client.get(page_of(bob))
+
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "GetItem", "TransactGetItems"]
+
+
+def test_a_reserved_guard_is_shown_with_its_end(client: Any, bob: User) -> None:
+    request_change(bob, "new@example.com")
+
+    assert "Reserved" in Page(client.get(page_of(bob))).text
+    with days_later():
+        assert "The reservation lapsed" in Page(client.get(page_of(bob))).text
+
+
+def test_guards_that_are_wrong_are_said_to_be(client: Any, bob: User) -> None:
+    other = make_user()
+    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
+    item("users", pk={"S": "email#bob@example.com"}, owner={"S": other.pk})
+
+    response = client.get(page_of(bob))
+
+    page = Page(response)
+    assert "Missing" in page.text
+    assert "Another account’s" in page.text
+    assert page_of(other) in response.content.decode()
+
+
+def test_an_account_that_is_gone_has_its_record_still(client: Any, bob: User) -> None:
+    actions.deactivate(acting(make_staff(username="heidi")), again(bob), "Spam")
+    delete(again(bob))
+
+    page = Page(client.get(page_of(bob)))
+
+    assert "gone" in page.text
+    assert "Deactivated the account" in page.text
+    assert "heidi" in page.text
+
+
+@pytest.mark.parametrize("more", ["", "deactivate/", "activate/", "sessions/end/", "record/"])
+@pytest.mark.parametrize("pk", ["nobody", "userName%23bob", "x" * 3000])
+def test_what_is_no_account_is_not_there(client: Any, bob: User, pk: str, more: str) -> None:
+    before = stored_items()
+
+    assert client.get(f"/staff/accounts/{pk}/{more}").status_code == 404
+    assert client.post(f"/staff/accounts/{pk}/{more}", WHY).status_code in {404, 405}
+
+    assert stored_items() == before
+
+
+@pytest.mark.parametrize("more", ["", "deactivate/", "activate/", "sessions/end/"])
+def test_an_account_that_never_was_is_not_there(client: Any, more: str) -> None:
+    assert client.get(f"/staff/accounts/{uuid.uuid4()}/{more}").status_code == 404
+
+
+def test_an_account_that_cannot_be_read_is_said_to_be_damaged(client: Any, bob: User) -> None:
+    item("users", pk={"S": bob.pk}, userName={"S": "Bob"}, joinedAt={"S": "soon"})
+
+    response = client.get(page_of(bob))
+
+    assert response.url == "/staff/"
+    [message] = Page(client.get("/staff/")).messages
+    assert bob.pk in message
+    assert bob.pk in str(Page(client.post("/staff/", {"who": bob.pk})).errors["who"])
+
+
+def test_a_guard_whose_owner_is_no_key_is_shown_all_the_same(client: Any, bob: User) -> None:
+    item("users", pk={"S": "email#bob@example.com"}, owner={"S": "a/b"})
+
+    assert "a/b" in Page(client.get(page_of(bob))).text
+
+
+# Actions ----------------------------------------------------------------------------------------
+
+
+def test_an_account_is_deactivated_and_activated_by_its_page(client: Any, bob: User) -> None:
+    theirs = let_in(bob)
+    page = Page(client.get(page_of(bob, "deactivate")))
+    assert "Bob" in page.text
+    assert "Bob@example.com" in page.text
+
+    response = client.post(page_of(bob, "deactivate"), WHY)
+
+    assert response.url == page_of(bob)
+    page = Page(client.get(response.url))
+    assert page.messages == ["The account is deactivated."]
+    assert "Spam" in page.text
+    assert theirs.get("/accounts/profile/").status_code == 302
+    client.post(page_of(bob, "activate"), WHY)
+    assert Page(client.get(response.url)).messages == ["The account is active."]
+    assert recorded_actions() == ["deactivate", "activate"]
+
+
+def test_one_session_is_ended_and_then_all(client: Any, bob: User) -> None:
+    first, _second, _third = begun(bob), begun(bob), begun(bob)
+
+    client.post(page_of(bob, "sessions", first, "end"), WHY)
+    assert len(stored_ids(bob)) == 2
+    client.post(page_of(bob, "sessions", "end"), WHY)
+
+    assert stored_ids(bob) == set()
+    assert recorded_actions() == ["endSession", "endSessions"]
+    assert client.get(page_of(bob, "sessions", first, "end")).url == page_of(bob)
+    client.post(page_of(bob, "sessions", first, "end"), WHY)
+    page = Page(client.get(page_of(bob)))
+    assert page.messages[-1] == "The session had ended already."
+    assert recorded_actions() == ["endSession", "endSessions"]
+
+
+def test_an_account_that_changes_meanwhile_asks_again(engine: str, client: Any, bob: User) -> None:
+    def rename() -> None:
+        again(bob).store({"full_name": "Robert"})
+
+    with meanwhile(engine, "TransactWriteItems", rename):
+        page = Page(client.post(page_of(bob, "deactivate"), WHY))
+
+    assert "nothing was stored" in page.errors["__all__" if "__all__" in page.errors else ""][0]
+    assert recorded_actions() == []
+
+
+def test_an_account_that_goes_meanwhile_is_said_to_be_gone(
+    engine: str, client: Any, bob: User
+) -> None:
+    with meanwhile(engine, "TransactWriteItems", lambda: delete(again(bob))):
+        response = client.post(page_of(bob, "deactivate"), WHY)
+
+    assert response.url == "/staff/"
+    assert Page(client.get("/staff/")).messages == ["This account was deleted meanwhile."]
+    assert recorded_actions() == []
+
+
+# The record -------------------------------------------------------------------------------------
+
+
+def test_the_record_is_shown_newest_first_page_by_page(
+    client: Any, monkeypatch: pytest.MonkeyPatch, bob: User, requests_sent: Requests
+) -> None:
+    actor = acting(make_staff(username="heidi"))
+    for number in range(3):
+        actions.deactivate(actor, again(bob), f"Reason {number} a")
+        actions.activate(actor, again(bob), f"Reason {number} b")
+    every = list_actions(on_account(bob.pk)).actions
+    assert [each.reason for each in every][:3] == ["Reason 2 b", "Reason 2 a", "Reason 1 b"]
+
+    page = list_actions(on_account(bob.pk), limit=4)
+    rest = list_actions(on_account(bob.pk), before=page.before, limit=4)
+
+    assert [each.id for each in page.actions + rest.actions] == [each.id for each in every]
+    assert (len(rest.actions), rest.before) == (2, None)
+    requests_sent.clear()
+    text = Page(client.get(f"/staff/record/?before={every[2].id.replace('+', '%2B')}")).text
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query"]
+    assert "Reason 1 a" in text
+    assert "Reason 1 b" not in text
+    assert "Reason 0 a" in Page(client.get(page_of(bob, "record"))).text
+
+
+def test_a_month_without_actions_says_so_and_what_is_no_month_is_not_there(client: Any) -> None:
+    assert "Nothing is recorded here." in Page(client.get("/staff/record/?month=2024-02")).text
+    for month in ("2026-13", "2026", "on#x", ""):
+        assert client.get("/staff/record/", {"month": month}).status_code == 404
+    assert client.get("/staff/record/", {"before": "x" * 101}).status_code == 404
+
+
+# Locks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["nightly", "../..", "a b&c=#?", "鍵" * 600])
+def test_a_lock_is_shown_and_broken(client: Any, name: str) -> None:
+    Lock(name, lease_seconds=600, owner="worker-7").acquire()
+    path = "/staff/lock/"
+    page = Page(client.get(path, {"name": name}))
+    assert "worker-7" in page.text
+
+    response = client.post(
+        path, WHY | {"holder": page.value("holder")}, query_params={"name": name}
+    )
+
+    assert response.status_code == 302
+    assert look(name).state is State.RELEASED
+    assert "nothing to break" in Page(client.get(response.url)).text
+    assert recorded_actions() == ["breakLock"]
+
+
+def test_a_claim_is_deleted(client: Any) -> None:
+    claim_once("import")
+    page = Page(client.get("/staff/lock/?name=import"))
+    assert "Claimed for good" in page.text
+
+    response = client.post("/staff/lock/?name=import", WHY | {"holder": page.value("holder")})
+
+    assert response.url == "/staff/"
+    assert client.get("/staff/lock/?name=import").status_code == 404
+
+
+def test_a_later_holder_is_shown_and_keeps_the_lock(client: Any) -> None:
+    lease = Lock("a", lease_seconds=600, owner="first").acquire()
+    holder = Page(client.get("/staff/lock/?name=a")).value("holder")
+    lease.release()
+    later = Lock("a", lease_seconds=600, owner="second").acquire()
+
+    page = Page(client.post("/staff/lock/?name=a", WHY | {"holder": holder}))
+
+    assert "second" in page.text
+    assert "Nothing was broken." in page.text
+    later.renew()
+    again_sent = WHY | {"holder": page.value("holder")}
+    assert client.post("/staff/lock/?name=a", again_sent).status_code == 302
+    assert recorded_actions() == ["breakLock"]
+
+
+def test_what_is_no_lock_is_not_there(client: Any) -> None:
+    for name in ("", "never", "x" * 3000):
+        assert client.get("/staff/lock/", {"name": name}).status_code == 404
+    assert client.post("/staff/lock/?name=never", WHY).status_code == 404
+
+
+# At a glance ------------------------------------------------------------------------------------
+
+
+def test_the_survey_shows_accounts_counters_locks_and_uploads(
+    client: Any, bob: User, requests_sent: Requests
+) -> None:
+    issued(bob.pk)
+    for _ in range(2):
+        next_value("tickets")
+    Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
+    claim_once("import")
+    done = {"state": {"S": "done"}, "size": {"N": "1024"}}
+    item("uploads", key={"S": "s3://b/a"}, **done)
+    item(
+        "uploads",
+        key={"S": "s3://b/late"},
+        state={"S": "uploading"},
+        size={"N": "5"},
+        updatedAt={"S": "2026-01-02T03:04:05+00:00"},
+    )
+    assert "It has never run." in Page(client.get("/staff/")).text
+    view = run_to_its_end("survey")
+    assert view.standing is Standing.DONE
+    requests_sent.clear()
+
+    response = client.get("/staff/")
+
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]
+    text = " ".join(Page(response).text.split())
+    for part in (
+        "1 series of invoices has given out 1 numbers.",
+        "tickets2",
+        "nightly worker-7",
+        "import",
+        "Stored 1 1.0 KB",
+        "s3://b/late",
+        "Sign-ups a day, the last 30 days (UTC): 3 in all",
+    ):
+        assert part in text.replace("\xa0", " "), part
+    assert view.result is not None
+    assert view.result["accounts"] | {"days": []} == {
+        "all": 3,
+        "inactive": 0,
+        "staff": 2,
+        "confirmed": 0,
+        "present": 1,
+        "days": [],
+    }
+    assert (view.result["counters"]["shown"], view.result["counters"]["more"]) == (
+        [{"name": "tickets", "value": 2}],
+        0,
+    )
+    # The survey's own lock is one of them.
+    assert [each["name"] for each in view.result["locks"]["shown"]][-1] == "import"
+
+
+def test_the_survey_shows_the_largest_counters_and_the_most_silent_locks() -> None:
+    for number in range(55):
+        name = {"S": f"c{number:02}"}
+        item("counters", counterName=name, currentValue={"N": str(number)})
+        item(
+            "locks",
+            key=name,
+            ownerName={"S": "we"},
+            leaseDuration={"S": "20000"},
+            renewedAt={"S": f"2026-01-01T00:00:{number:02}+00:00"},
+        )
+
+    view = run_to_its_end("survey")
+
+    assert view.result is not None
+    counters, locks = view.result["counters"], view.result["locks"]
+    assert counters["shown"][0] == {"name": "c54", "value": 54}
+    assert (len(counters["shown"]), counters["more"]) == (50, 5)
+    assert locks["shown"][0]["name"] == "c00"
+    assert (len(locks["shown"]), locks["more"]) == (50, locks["held"] - 50)
+
+
+def test_a_chart_keeps_within_its_frame_and_shows_the_smallest_value() -> None:
+    chart = bars([("a", 0), ("b", 1), ("c", 100_000)])
+
+    assert [bar.height for bar in chart.bars] == [0, 2, HEIGHT]
+    assert all(bar.y + bar.height == HEIGHT for bar in chart.bars)
+    assert chart.bars[-1].x + chart.bars[-1].width < WIDTH
+    assert (chart.top, chart.total) == (100_000, 100_001)
+    assert bars([]).bars == ()
+    assert [bar.height for bar in bars([("a", 0)]).bars] == [0]
+
+
+def test_the_password_of_the_form_is_asked_of_who_acts(client: Any) -> None:
+    other = make_user(password="quite another one")
+
+    client.post(page_of(other, "deactivate"), WHY | {"password": "quite another one"})
+    assert again(other).is_active
+    client.post(page_of(other, "deactivate"), WHY | {"password": PASSWORD})
+    assert not again(other).is_active

@@ -1,0 +1,215 @@
+"""Who may see and do what: staff alone, and nobody makes himself staff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from accounts.services import deactivate
+from locks.lock import Lock
+from staff import actions
+from staff.exceptions import NotStaff, OwnAccount
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.pages import Page, form_values, meanwhile, sign_in
+from tests.staff.scenes import (
+    WHY,
+    acting,
+    again,
+    let_in,
+    make_staff,
+    page_of,
+    recorded_actions,
+    stored_record,
+    take_rights,
+)
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+each_action = pytest.mark.parametrize(
+    "action", ["deactivate", "activate", "sessions/end", "sessions/gone/end"]
+)
+
+
+def test_only_staff_is_led_to_the_pages() -> None:
+    staff, other = make_staff(), make_user()
+
+    assert 'href="/staff/"' in let_in(staff).get("/").content.decode()
+    assert "/staff/" not in let_in(other).get("/").content.decode()
+    assert "/staff/" not in Client().get("/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "lose", [take_rights, lambda user: deactivate(again(user))], ids=["isStaff", "isActive"]
+)
+def test_who_loses_the_rights_loses_the_pages_at_the_next_request(
+    lose: Callable[[User], None],
+) -> None:
+    staff, bob = make_staff(), make_user()
+    client = let_in(staff)
+    assert client.get(page_of(bob)).status_code == 200
+
+    lose(staff)
+
+    assert client.get(page_of(bob)).status_code in {302, 404}
+    assert client.post(page_of(bob, "deactivate"), WHY).status_code in {302, 404}
+    assert again(bob).is_active
+
+
+@pytest.mark.parametrize(
+    "lose", [take_rights, lambda user: deactivate(again(user))], ids=["isStaff", "isActive"]
+)
+def test_who_loses_the_rights_while_the_request_is_under_way_does_nothing(
+    engine: str, lose: Callable[[User], None]
+) -> None:
+    staff, bob = make_staff(), make_user()
+    client = let_in(staff)
+
+    with meanwhile(engine, "TransactWriteItems", lambda: lose(staff)):
+        response = client.post(page_of(bob, "deactivate"), WHY)
+
+    assert response.status_code == 404
+    assert again(bob).is_active
+    assert stored_record() == []
+
+
+def test_a_session_that_was_ended_acts_no_more(engine: str) -> None:
+    staff, bob = make_staff(), make_user()
+    actor = acting(again(staff))
+    actor.user.session_id = "ended"
+
+    with pytest.raises(NotStaff):
+        actions.deactivate(actor, bob, "Spam")
+
+    assert again(bob).is_active
+    assert stored_record() == []
+
+
+def test_of_two_who_deactivate_each_other_at_once_one_is_too_late(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    pair = [make_staff(), make_staff()]
+
+    def attempt(n: int) -> str:
+        try:
+            actions.deactivate(acting(pair[n]), pair[1 - n], "A quarrel")
+        except NotStaff:
+            return "too late"
+        return "done"
+
+    assert sorted(at_once(attempt, 2)) == ["done", "too late"]
+    assert [again(user).is_active for user in pair].count(True) == 1
+    assert recorded_actions() == ["deactivate"]
+
+
+@each_action
+def test_nobody_acts_on_the_own_account(action: str) -> None:
+    staff = make_staff()
+    client = let_in(staff)
+    before = stored_items()[staff.pk]
+
+    for response in (
+        client.get(page_of(staff, action)),
+        client.post(page_of(staff, action), WHY),
+    ):
+        assert response.url == page_of(staff)
+    page = Page(client.get(page_of(staff)))
+    assert page.messages == ["Nobody does this to the own account."] * 2
+    assert stored_items()[staff.pk] == before
+    assert stored_record() == []
+
+
+def test_the_operations_refuse_the_own_account_too() -> None:
+    actor = acting()
+
+    for act in (actions.deactivate, actions.activate, actions.end_sessions):
+        with pytest.raises(OwnAccount):
+            act(actor, again(actor.user), "A slip")
+
+
+def test_the_own_page_offers_no_action() -> None:
+    staff = make_staff()
+
+    content = let_in(staff).get(page_of(staff)).content.decode()
+
+    assert page_of(staff, "deactivate") not in content
+    assert page_of(staff, "sessions", "end") not in content
+    assert "your own account" in content
+
+
+@each_action
+def test_no_action_without_the_own_password(action: str) -> None:
+    staff, bob = make_staff(), make_user()
+    client = let_in(staff)
+    sign_in(Client(), bob)
+    session = next(iter(again(bob).sessions.as_dict()))
+    before = stored_items()[bob.pk]
+
+    path = page_of(bob, action.replace("gone", session))
+    page = Page(client.post(path, WHY | {"password": "not that"}))
+
+    assert page.errors == {"password": ["That is not your password."]}
+    assert stored_items()[bob.pk] == before
+    assert stored_record() == []
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "x" * 201, "a\nb", "a\x00b"])
+def test_no_action_without_a_reason_of_one_line(reason: str) -> None:
+    staff, bob = make_staff(), make_user()
+
+    page = Page(let_in(staff).post(page_of(bob, "deactivate"), WHY | {"reason": reason}))
+
+    assert list(page.errors) == ["reason"]
+    assert again(bob).is_active
+    assert stored_record() == []
+
+
+RAISES = {"is_staff": "on", "isStaff": "true", "is_active": "on", "version": "1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("/accounts/profile/", {"full_name": "Ann"}),
+        ("/accounts/username/", {"username": "ann2", "password": PASSWORD}),
+        ("/accounts/email/", {"email": "ann2@example.org", "password": PASSWORD}),
+    ],
+)
+def test_no_form_of_an_account_gives_rights(path: str, values: dict[str, str]) -> None:
+    user = make_user()
+
+    let_in(user).post(path, values | RAISES)
+
+    assert not again(user).is_staff
+
+
+def test_signing_up_gives_no_rights(client: Client) -> None:
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    values = form_values(
+        client, "/accounts/signup/", username="ann", email="ann@example.org", **passwords
+    )
+
+    assert client.post("/accounts/signup/", values | RAISES).status_code == 302
+
+    assert not User.find("ann").is_staff
+
+
+def test_no_page_of_staff_gives_rights() -> None:
+    staff, bob = make_staff(), make_user()
+    Lock("a", lease_seconds=600).acquire()
+    client = let_in(staff)
+
+    for path in (
+        "/staff/",
+        page_of(bob),
+        page_of(bob, "deactivate"),
+        page_of(bob, "activate"),
+        "/staff/lock/?name=a",
+    ):
+        page = Page(client.get(path))
+        assert not {"is_staff", "isStaff"} & page.fields.keys()
+        client.post(path, WHY | RAISES | {"who": bob.username})
+    assert not again(bob).is_staff
