@@ -21,12 +21,19 @@ MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 run: install .env
 	@exec $(BIN)/python manage.py runserver 127.0.0.1:$(or $(PORT),8000)
 
+# The suite reads 170 files of tests in each worker, and starts some hundred programs: where nothing
+# compiled may be kept, all of it is compiled each time.
+unexport PYTHONDONTWRITEBYTECODE
+
+# More workers than cores, as some tests wait; but each of them reads all tests, for ten seconds.
+WORKERS := -n 3 --dist worksteal
+
 test: lint
-	$(BIN)/pytest -n 4 --dist worksteal -m "not slow"
+	$(BIN)/pytest $(WORKERS) -m "not slow"
 
 # Apart, as tracing takes half as long again.
 coverage: install
-	$(BIN)/pytest -n 4 --dist worksteal -m "not slow" --cov
+	$(BIN)/pytest $(WORKERS) -m "not slow" --cov
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"
@@ -36,7 +43,7 @@ ENGINES ?= ministack moto
 engines: install
 	for engine in $(ENGINES); do \
 		echo "== engine: $$engine"; \
-		$(BIN)/pytest -n 4 --dist worksteal --engine=$$engine \
+		$(BIN)/pytest $(WORKERS) --engine=$$engine \
 			-m "not storm and not browser and not slow" $(TESTS) || exit 1; \
 	done
 

@@ -13,18 +13,14 @@ import time
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from django.core.management import execute_from_command_line
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.zygote import zygote
 
-# Makes the terminal on its standard input its own, as a login shell does, and becomes the program.
-_ON_A_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*arguments: str, stdin: str = "") -> tuple[str, str, int]:
@@ -43,7 +39,12 @@ def run(*arguments: str, stdin: str = "") -> tuple[str, str, int]:
 def run_for_real(
     *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None, root: Path = ROOT
 ) -> tuple[str, str, int]:
-    """Run `manage.py` as a process of its own, in a session without a terminal."""
+    """Run `manage.py` as a process of its own, in a session without a terminal.
+
+    With an environment or a folder of its own it is a fresh interpreter, else a fork of `zygote`.
+    """
+    if env is None and root == ROOT and (forked := _run_forked(arguments, stdin)):
+        return forked
     ended = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         input=stdin,
@@ -51,10 +52,28 @@ def run_for_real(
         cwd=root,
         env=os.environ | {"PYTHONUTF8": "1"} if env is None else env,
         start_new_session=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return ended.stdout.decode(), ended.stderr.decode(), ended.returncode
+
+
+def _run_forked(arguments: Sequence[str], stdin: bytes) -> tuple[str, str, int] | None:
+    with TemporaryFile() as said, TemporaryFile() as out, TemporaryFile() as err:
+        said.write(stdin)
+        said.seek(0)
+        process = zygote.fork(arguments, [said.fileno(), out.fileno(), err.fileno()])
+        if process is None:
+            return None
+        try:
+            code = process.code()
+        except TimeoutError:
+            process.kill()
+            zygote.end()
+            raise
+        out.seek(0)
+        err.seek(0)
+        return out.read().decode(), err.read().decode(), code
 
 
 def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[str, int]:
@@ -64,18 +83,12 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (24, 100))
-    process = subprocess.Popen(
-        [sys.executable, "-c", _ON_A_TERMINAL, sys.executable, "manage.py", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=ROOT,
-        start_new_session=True,
-    )
+    process = zygote.fork(arguments, [theirs] * 3, terminal=True)
+    assert process is not None, "the environment is not the suite's"
     os.close(theirs)
     shown, seen = "", 0
     waiting = list(typed)
-    ends_at = time.monotonic() + 60
+    ends_at = time.monotonic() + 120
     try:
         while time.monotonic() < ends_at:
             if not select.select([ours], [], [], 1)[0]:
@@ -88,8 +101,10 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
                 prompt, line = waiting.pop(0)
                 seen = found + len(prompt)
                 os.write(ours, line.encode())
-        return shown, process.wait(10)
-    finally:
+        return shown, process.code()
+    except BaseException:
         process.kill()
-        process.wait()
+        zygote.end()
+        raise
+    finally:
         os.close(ours)

@@ -13,10 +13,18 @@ from django.template.base import Template
 
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
+from project import settings as site_settings
 from tests import engines
+from tests.clocks import StallProofClock, stand_in
 from tests.emptying import empty_all
 from tests.faults import FaultProxy, through
 from tests.requests import Requests
+from tests.touched import Touched, noted
+from tests.zygote import zygote
+
+#: Longer than a machine under load stands still.
+PATIENCE_SECONDS = 60.0
+_CONNECT_SECONDS, _READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,41 +103,47 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
         client.reset()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _zygote_ends() -> Iterator[None]:
+    yield
+    zygote.end()
+
+
+@pytest.fixture(scope="session")
+def _touched() -> Iterator[Touched]:
+    with noted() as touched:
+        yield touched
+
+
 @pytest.fixture
-def engine(engine_url: str) -> str:
+def engine(engine_url: str, _touched: Touched) -> str:
     """A real engine with empty tables; its URL."""
-    empty_all(
-        engine_url,
-        {table.name: [part.name for part in table.key] for table in tables.all_tables()},
-    )
+    keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
+    empty_all(engine_url, {name: keys[name] for name in _touched.among(list(keys))})
     return engine_url
 
 
 @pytest.fixture(scope="module")
-def read_seconds() -> float:
-    """How long the client waits for a reply through the proxy."""
-    return 0.6
-
-
-@pytest.fixture(scope="module")
-def _modules_proxy(engine_url: str, read_seconds: float) -> Iterator[FaultProxy]:
+def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
     # One for a module, as each takes a client of its own, which is slow to make.
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        FaultProxy(engine_url) as proxy,
-    ):
-        # Before the client is made: that is when it is told how long to wait.
-        patch.setattr(client, "READ_SECONDS", read_seconds)
-        with through(proxy):
-            yield proxy
+    with FaultProxy(engine_url) as proxy, through(proxy):
+        yield proxy
 
 
 @pytest.fixture
-def proxy(_modules_proxy: FaultProxy, engine: str) -> Iterator[FaultProxy]:
-    """A proxy before the engine, and a client that waits little for a reply.
+def proxy(
+    _modules_proxy: FaultProxy,
+    engine: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[FaultProxy]:
+    """A proxy before the engine, through which this process talks.
 
-    From its first use on, all tests of the module talk through it.
+    From its first use on, all tests of the module do. What passes is outwaited for as long as it
+    takes, unless a test is `impatient`.
     """
+    if "impatient" not in request.fixturenames:
+        monkeypatch.setattr(deadline, "OPERATION_SECONDS", 15.0)
     _modules_proxy.forget()
     yield _modules_proxy
     _modules_proxy.forget()
@@ -137,10 +151,37 @@ def proxy(_modules_proxy: FaultProxy, engine: str) -> Iterator[FaultProxy]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many seconds an operation is repeated in this test."""
+    """How many seconds an operation is repeated in this test, not counting a stall.
+
+    So it is repeated: one stall does not use up the time of all attempts.
+    """
     client.client()  # made now, as that takes its time
+    stand_in(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     return deadline.OPERATION_SECONDS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_client() -> Iterator[None]:
+    """A machine that stands still for some seconds is no lost reply."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(client, "READ_SECONDS", PATIENCE_SECONDS)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _patient_pages(settings: Any) -> None:
+    """Nor is a page late then; tests about deadlines set their own."""
+    settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
+
+
+@pytest.fixture
+def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The times of the site, which a test is about."""
+    settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
+    monkeypatch.setattr(client, "CONNECT_SECONDS", _CONNECT_SECONDS)
+    monkeypatch.setattr(client, "READ_SECONDS", _READ_SECONDS)
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
+
+#: Those that were started here, while they are known to anybody.
+processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 # moto's own program, but it keeps connections open as all the others do, lists its services once
 # instead of for each request, and writes no log: a fifth less time, and half the waiting.
@@ -61,6 +65,7 @@ def start(name: str, port: int, folder: Path | None = None) -> subprocess.Popen[
         stderr=subprocess.DEVNULL,
         cwd=tempfile.gettempdir(),
     )
+    processes.add(process)
     _wait_until_listening(process, port)
     return process
 
@@ -120,7 +125,7 @@ def free_port() -> int:
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
-    ends_at = time.monotonic() + 30
+    ends_at = time.monotonic() + 120
     while time.monotonic() < ends_at:
         if process.poll() is not None:
             raise RuntimeError(f"The engine ended at once, with code {process.returncode}.")
@@ -129,4 +134,4 @@ def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
                 return
         time.sleep(0.02)
     process.kill()
-    raise RuntimeError("The engine did not listen within 30 seconds.")
+    raise RuntimeError("The engine did not listen within two minutes.")

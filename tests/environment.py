@@ -7,6 +7,7 @@ here, so that no test can reach a table of theirs.
 from __future__ import annotations
 
 import os
+import signal
 
 for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", "ACCOUNTS_"))]:
     del os.environ[name]
@@ -29,3 +30,13 @@ os.environ.update(
     AWS_SHARED_CREDENTIALS_FILE=os.devnull,
     AWS_EC2_METADATA_DISABLED="true",
 )
+
+# Started in the background, or by nohup, it ignores signals, and so would all programs that it
+# tests: none of them would ever get one.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)

@@ -26,6 +26,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
+from urllib3 import Timeout
 
 from dynamo import client
 
@@ -87,6 +88,14 @@ class Delay:
 
 
 @dataclass(frozen=True)
+class TimeOut:
+    """The engine carries the request out; this process gives up waiting for the reply.
+
+    It waits long for all others, so that no machine that stands still looks like a lost reply.
+    """
+
+
+@dataclass(frozen=True)
 class Garble:
     """The engine carries the request out; its reply arrives with `new` for `old`, under its CRC."""
 
@@ -101,7 +110,10 @@ class Meanwhile:
     action: Callable[[], object]
 
 
-Fault = DropReply | CloseBefore | Answer | Reply | Delay | Garble | Meanwhile
+Fault = DropReply | CloseBefore | Answer | Reply | Delay | TimeOut | Garble | Meanwhile
+
+#: How long the client waits for a reply while a TimeOut is planned; else `client.READ_SECONDS`.
+SHORT_SECONDS = 0.4
 
 #: Nobody listens there: a connection is refused, so a request was certainly not carried out.
 NOWHERE = "http://127.0.0.1:9"
@@ -147,6 +159,7 @@ class FaultProxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._is_short = False
         #: Every request that arrived, in order.
         self.seen: list[Seen] = []
 
@@ -164,12 +177,26 @@ class FaultProxy:
         """
         with self._lock:
             self._plans.append(_Plan(operation, fault, times, when))
+        self._set_patience()
 
     def forget(self) -> None:
         """Begin again: no plans, and nothing seen."""
         with self._lock:
             self._plans.clear()
             self.seen.clear()
+        self._set_patience()
+
+    def _set_patience(self) -> None:
+        with self._lock:
+            is_short = any(isinstance(each.fault, TimeOut) and each.times for each in self._plans)
+            if is_short == self._is_short:
+                return
+            self._is_short = is_short
+        # A request under way keeps the time-out that it began with.
+        lean = client._ways().lean
+        assert lean is not None
+        read_seconds = SHORT_SECONDS if is_short else client.READ_SECONDS
+        lean._pool.timeout = Timeout(connect=client.CONNECT_SECONDS, read=read_seconds)
 
     def count(self, operation: str | None = None) -> int:
         """How many requests arrived, of one operation or of all."""
@@ -220,7 +247,7 @@ class FaultProxy:
     def _forward(
         self, path: str, headers: dict[str, str], body: bytes, method: str = "POST"
     ) -> _Reply:
-        connection = http.client.HTTPConnection(self._engine, timeout=60)
+        connection = http.client.HTTPConnection(self._engine, timeout=120)
         try:
             connection.request(method, path, body, headers)
             with connection.getresponse() as reply:
@@ -248,6 +275,11 @@ class FaultProxy:
                 reply = forward()
                 self._ended.wait(seconds)
                 return reply
+            case TimeOut():
+                forward()
+                # Until its client has gone.
+                self._ended.wait(SHORT_SECONDS * 2)
+                return None
             case Garble(old, new):
                 reply = forward()
                 assert old in reply.body
@@ -283,6 +315,8 @@ class Handler(BaseHTTPRequestHandler):
         headers = dict(self.headers.items())
         request = json.loads(body)
         fault = self.proxy._fault_for(Seen(operation, request))
+        if isinstance(fault, TimeOut):
+            self.proxy._set_patience()
         reply = self.proxy._reply_under(
             fault, request, lambda: self.proxy._forward(self.path, headers, body)
         )

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 #: After so long a child that hangs is ended.
-CHILD_SECONDS = 20
+CHILD_SECONDS = 120
 
 
 def in_a_child(work: Callable[[], object]) -> int:

@@ -123,7 +123,7 @@ def hold(name: str, lease_seconds: str) -> None:
 def count(name: str, file: str, threads: str, times: str) -> None:
     from locks.lock import Lock
 
-    lock = Lock(name, lease_seconds=5, wait_seconds=500, poll_seconds=0.05)
+    lock = Lock(name, lease_seconds=60, wait_seconds=500, poll_seconds=0.05)
     path = Path(file)
 
     def add(_number: int) -> int:

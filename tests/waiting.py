@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
     """Come back when it is true; so late only on a machine that is dead."""
     ends_at = time.monotonic() + seconds
     while not condition():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from typing import Any
 
@@ -510,7 +511,11 @@ def test_changepassword_without_a_terminal_changes_nothing(ann: User) -> None:
 def test_commands_work_as_processes_of_their_own() -> None:
     stdin = f"{PASSWORD}\n".encode()
 
-    out, err, code = run_for_real("createuser", *ANN, "--password-stdin", "--json", stdin=stdin)
+    fresh = os.environ | {"PYTHONUTF8": "1"}
+
+    out, err, code = run_for_real(
+        "createuser", *ANN, "--password-stdin", "--json", stdin=stdin, env=fresh
+    )
     assert (err, code) == ("", 0)
     made = json.loads(out)
     assert_fails(

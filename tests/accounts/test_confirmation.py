@@ -15,7 +15,7 @@ from accounts.services import change_email, delete, edit_profile
 from dynamo.client import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy
+from tests.faults import CloseBefore, DropReply, FaultProxy, TimeOut
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests
@@ -223,7 +223,7 @@ def test_looking_at_a_link_without_following_it_does_nothing(client: Client, ann
     assert not is_confirmed(ann)
 
 
-@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), Delay(1.0)])
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), TimeOut()])
 @pytest.mark.parametrize("operation", ["GetItem", "UpdateItem"])
 def test_a_confirmation_whose_reply_is_lost_happens_once(
     proxy: FaultProxy, operation: str, lost: Any

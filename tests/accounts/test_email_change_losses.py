@@ -16,9 +16,9 @@ from tests import engines
 from tests.emailchanges import NEW, again, token_of, waiting_user
 from tests.emptying import empty
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy, Meanwhile, through
+from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut, through
 
-LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": Delay(1.0)}
+LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": TimeOut()}
 OLD = "old@example.org"
 THIRD = "third@example.org"
 

@@ -26,7 +26,7 @@ from tests.factories import (
     make_user,
     stored_items,
 )
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy
+from tests.faults import CloseBefore, DropReply, FaultProxy, TimeOut
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests
@@ -320,7 +320,7 @@ def test_a_link_followed_by_many_at_once_makes_one_account(at_once: Any) -> None
     assert_guards_match_users()
 
 
-@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), Delay(1.0)])
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), TimeOut()])
 @pytest.mark.parametrize("operation", ["GetItem", "TransactWriteItems", "PutItem"])
 def test_a_link_whose_reply_is_lost_makes_one_account(
     proxy: FaultProxy, operation: str, lost: Any

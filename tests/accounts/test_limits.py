@@ -315,12 +315,6 @@ def test_of_fifty_two_attempts_from_four_processes_ten_reach_the_password(engine
 # Lost replies -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def read_seconds() -> float:
-    """No reply is late here: one that is counts a slot that nobody had."""
-    return 30
-
-
 def test_a_first_slot_whose_reply_was_lost_is_one_slot(proxy: FaultProxy) -> None:
     proxy.plan("PutItem", DropReply())
 

@@ -23,11 +23,11 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy, Meanwhile, through
+from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut, through
 from tests.operations import ANN, Operation, each_operation
 from tests.pages import form_values, sign_in, signed_in_as
 
-LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": Delay(1.0)}
+LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": TimeOut()}
 
 each_loss = pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 

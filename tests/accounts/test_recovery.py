@@ -25,7 +25,7 @@ from accounts.services import (
     edit_profile,
 )
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy
+from tests.faults import CloseBefore, DropReply, FaultProxy, TimeOut
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests
@@ -435,7 +435,7 @@ def test_of_two_who_use_a_link_at_once_one_sets_the_password(ann: User, at_once:
     assert User.get(ann.pk).check_password(f"{NEW_PASSWORD} {statuses.index(302)}")
 
 
-@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), Delay(1.0)])
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), TimeOut()])
 def test_a_password_whose_reply_is_lost_is_set(proxy: FaultProxy, lost: Any) -> None:
     user = make_user(email="ann@example.org")
     visitor, form = opened(reset_link())

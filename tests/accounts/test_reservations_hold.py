@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from typing import Any
@@ -169,7 +170,7 @@ class Changes(RuleBasedStateMachine):
 @pytest.mark.usefixtures("engine")
 class TestChanges(Changes.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
     settings = settings(
-        max_examples=25,
+        max_examples=100 if os.environ.get("STORM") == "full" else 12,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

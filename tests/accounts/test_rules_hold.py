@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -150,7 +151,7 @@ class Accounts(RuleBasedStateMachine):
 @pytest.mark.usefixtures("engine")
 class TestAccounts(Accounts.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
     settings = settings(
-        max_examples=25,
+        max_examples=100 if os.environ.get("STORM") == "full" else 12,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -15,11 +15,11 @@ from accounts.services import change_password
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from tests.factories import make_user, stored_items
-from tests.faults import CloseBefore, Delay, DropReply, FaultProxy, Meanwhile
+from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
 
 each_loss = pytest.mark.parametrize(
-    "lost", [DropReply(), CloseBefore(), Delay(1.0)], ids=["reply", "request", "patience"]
+    "lost", [DropReply(), CloseBefore(), TimeOut()], ids=["reply", "request", "patience"]
 )
 
 

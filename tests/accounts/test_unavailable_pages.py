@@ -90,6 +90,7 @@ def assert_says_so(response: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("real_patience")
 @pytest.mark.parametrize("outage", OUTAGES)
 def test_every_page_answers_within_ten_seconds(
     engine: str, client: Client, ann: User, outage: Outage
@@ -110,6 +111,7 @@ def test_every_page_answers_within_ten_seconds(
             assert_says_so(response)
 
 
+@pytest.mark.usefixtures("real_patience")
 def test_a_page_answers_within_ten_seconds(engine: str, client: Client, ann: User) -> None:
     with nobody_answers(engine):
         began = time.monotonic()

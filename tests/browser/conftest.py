@@ -64,6 +64,6 @@ def site(engine: str) -> Iterator[str]:
 def page(browser: Browser, site: str) -> Iterator[Page]:
     """A fresh visitor."""
     context = browser.new_context(base_url=site, locale="en-GB")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     yield context.new_page()
     context.close()

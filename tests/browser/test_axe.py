@@ -53,7 +53,7 @@ urlpatterns = [path("error/<str:name>/", error_page), path("", include("project.
 def visitor(browser: Browser, site: str) -> Iterator[Page]:
     # Colours that are still fading from day to night have no contrast to speak of.
     context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     yield context.new_page()
     context.close()
 

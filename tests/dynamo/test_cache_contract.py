@@ -108,7 +108,7 @@ def test_every_way_to_store_takes_any_timeout(timeout: float | None) -> None:
 
 
 def test_touching_without_a_timeout_takes_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.set("key", "value", timeout=1)
+    cache.set("key", "value", timeout=100)
     assert cache.touch("key") is True
     later = module.now_ms() + 299_000
     monkeypatch.setattr(module, "now_ms", lambda: later)

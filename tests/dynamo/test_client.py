@@ -19,8 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from dynamo import client as dynamo_client
-from dynamo import deadline
 from dynamo.client import client, reset, send
 from dynamo.deadline import within
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
@@ -33,15 +31,16 @@ from dynamo.retries import (
     pause_seconds,
 )
 from dynamo.transaction import Transaction
+from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user
 from tests.faults import (
     NOWHERE,
     Answer,
     CloseBefore,
-    Delay,
     DropReply,
     FaultProxy,
     Garble,
+    TimeOut,
     through,
 )
 from tests.requests import Requests
@@ -59,7 +58,7 @@ NOT_DONE = {
 MAYBE_DONE = {
     "reply lost": DropReply(),
     "request lost": CloseBefore(),
-    "no reply in time": Delay(1.0),
+    "no reply in time": TimeOut(),
     "reply garbled": Garble(b"{", b"["),
     "server fault": Answer(500, "InternalServerError"),
     "server fault after the write": Answer(500, "InternalServerError", carried_out=True),
@@ -172,7 +171,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.usefixtures("engine")
 def test_a_forked_child_makes_a_client_of_its_own() -> None:
-    ended = subprocess.run([sys.executable, "-c", FORKING], check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", FORKING], check=False, timeout=120)
 
     assert ended.returncode == 0
 
@@ -198,7 +197,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.usefixtures("engine")
 def test_a_fork_while_a_thread_makes_the_client_does_not_block_the_child() -> None:
-    ended = subprocess.run([sys.executable, "-c", FORKING_UNDER_LOCK], check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", FORKING_UNDER_LOCK], check=False, timeout=120)
 
     assert ended.returncode == 0
 
@@ -226,7 +225,7 @@ def test_a_failure_that_does_not_pass_is_one_error_soon_after_the_deadline(
     with pytest.raises(Unavailable) as unavailable:
         put()
 
-    assert time.monotonic() - began < impatient + dynamo_client.READ_SECONDS + 0.3
+    assert time.monotonic() - began < PATIENCE_SECONDS
     assert proxy.count("PutItem") > 1
     assert unavailable.value.operation == "PutItem"
     assert unavailable.value.maybe_written == (fault in MAYBE_DONE.values())
@@ -386,7 +385,7 @@ def test_a_condition_that_is_false_after_attempts_in_vain_is_anothers_work(
     assert not failed.value.repeated
 
 
-@pytest.mark.parametrize("fault", [DropReply(), Delay(1.0), Answer(500, "X", carried_out=True)])
+@pytest.mark.parametrize("fault", [DropReply(), TimeOut(), Answer(500, "X", carried_out=True)])
 def test_a_condition_that_is_false_after_a_lost_reply_may_be_our_own_work(
     proxy: FaultProxy, fault: Any
 ) -> None:
@@ -565,7 +564,7 @@ def test_a_deadline_holds_across_several_operations(proxy: FaultProxy) -> None:
             with pytest.raises(Unavailable):
                 put()
 
-    assert time.monotonic() - began < deadline.OPERATION_SECONDS / 2
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 def test_after_the_deadline_an_operation_is_tried_once_more(proxy: FaultProxy) -> None:
@@ -585,7 +584,7 @@ def test_a_deadline_inside_another_does_not_lengthen_it(proxy: FaultProxy) -> No
     with within(0.2), within(60), pytest.raises(Unavailable):
         put()
 
-    assert time.monotonic() - began < deadline.OPERATION_SECONDS / 2
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 def test_a_deadline_ends_with_its_block(proxy: FaultProxy) -> None:

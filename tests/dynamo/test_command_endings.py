@@ -29,7 +29,7 @@ def started(*command: str, endpoint: str, **options: Any) -> subprocess.Popen[st
 def test_a_refusal_of_dynamodb_is_one_line_on_stderr_and_exit_code_1(engine: str) -> None:
     with refusing(engine, {"DescribeTable"}, "AccessDeniedException") as url:
         process = started("createtables", endpoint=url)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
 
     assert process.returncode == 1
     assert out == ""
@@ -43,7 +43,7 @@ def test_ctrl_c_ends_a_command_without_a_word() -> None:
         process = started("createtables", endpoint=url)
         connection, _address = silent.accept()  # it waits for our answer now
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
         connection.close()
 
     assert (process.returncode, out, err) == (130, "", "")
@@ -58,4 +58,4 @@ def test_a_reader_that_leaves_ends_a_command_without_a_word() -> None:
     err = process.stderr.read()
     process.stderr.close()
 
-    assert (process.wait(timeout=30), err) == (141, "")
+    assert (process.wait(timeout=120), err) == (141, "")

@@ -553,11 +553,11 @@ def test_who_is_interrupted_leaves_no_answer_to_the_next(endpoint: Endpoint, ask
 
     def answer(asked: bytes) -> bytes:
         came.set()
-        may_answer.wait(10)
+        may_answer.wait(120)
         return _echo(asked)
 
     def interrupt(me: int) -> None:
-        came.wait(10)
+        came.wait(120)
         signal.pthread_kill(me, signal.SIGUSR1)
 
     def interrupted(*_signal: Any) -> None:

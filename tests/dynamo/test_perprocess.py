@@ -100,13 +100,13 @@ def test_a_fork_while_a_thread_makes_it_does_not_block_the_child() -> None:
     def make() -> int:
         if os.getpid() == parent:
             making.set()
-            go_on.wait(60)
+            go_on.wait(120)
         return os.getpid()
 
     shared = PerProcess(make)
     maker = threading.Thread(target=shared)
     maker.start()
-    making.wait(60)
+    making.wait(120)
 
     def child() -> None:
         assert shared() == os.getpid()

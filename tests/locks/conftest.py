@@ -33,12 +33,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return leaping
 
 
-@pytest.fixture(scope="module")
-def read_seconds() -> float:
-    """No reply is late here: a request that is counted is not repeated on a slow machine."""
-    return 30
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_renewed_afterwards() -> Iterator[None]:
     yield

@@ -238,5 +238,5 @@ def test_a_process_ends_with_a_lease_in_its_hands() -> None:
         assert worker.stdin is not None
         worker.stdin.write("end\n")
 
-        assert worker.wait(60) == 0
+        assert worker.wait(120) == 0
     assert "isReleased" not in stored("a")

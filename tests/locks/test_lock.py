@@ -108,9 +108,9 @@ def test_an_abandoned_lock_is_taken_one_of_its_leases_after_the_first_look_and_n
 
 
 def test_the_default_patience_outwaits_an_abandoned_lease() -> None:
-    crashed = abandoned("a", lease_seconds=1)
+    crashed = abandoned("a", lease_seconds=4)
 
-    lease = Lock("a", lease_seconds=1, poll_seconds=0.001).acquire()
+    lease = Lock("a", lease_seconds=4, poll_seconds=0.05).acquire()
 
     assert lease.fence > crashed.fence
 

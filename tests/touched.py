@@ -1,0 +1,99 @@
+"""Which tables may hold something, so that no other one is emptied before the next test.
+
+Every request of this process passes `http.client`, whoever sends it: our client, botocore, a proxy
+of the tests. What another process writes nobody here sees: once one was started or forked, all
+tables count as touched, for as long as it lives.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import subprocess
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests import engines
+
+#: All that a request has in quotes: the names of its tables are among it.
+_QUOTED = re.compile(rb'"([A-Za-z0-9_.-]{3,255})"')
+_OF_TABLES = (b'"TableName"', b'"RequestItems"')
+#: `dynamo.client` says it in each read, and no write has it.
+_OF_READS = b'"ConsistentRead"'
+
+
+class Unnoted(http.client.HTTPConnection):
+    """A connection whose requests leave nothing behind."""
+
+
+class Touched:
+    """What was written to since it was last asked for; in the beginning, all."""
+
+    def __init__(self) -> None:
+        self._all = True
+        self._names: set[str] = set()
+        self._processes: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
+
+    def note_all(self) -> None:
+        """Another process may have written."""
+        self._all = True
+
+    def note_process(self, process: subprocess.Popen[Any]) -> None:
+        """This one may write as long as it lives."""
+        self._processes.add(process)
+        self._all = True
+
+    def note_sent(self, sent: Any) -> None:
+        """So many bytes were sent, which are a request, or its headers, or its body."""
+        if not isinstance(sent, bytes) or not any(name in sent for name in _OF_TABLES):
+            return
+        if _OF_READS not in sent:
+            self._names.update(name.decode() for name in _QUOTED.findall(sent))
+
+    def among(self, tables: list[str]) -> list[str]:
+        """Those that were touched since it was last asked; from here on it is noted anew."""
+        touched = tables if self._all else [name for name in tables if name in self._names]
+        self._names = set()
+        # Engines write nothing of themselves.
+        writers = set(self._processes) - set(engines.processes)
+        self._all = any(process.poll() is None for process in writers)
+        return touched
+
+
+_noting: list[Touched] = []
+
+
+def another_writes() -> None:
+    """A process that is none of `subprocess` may have written, or will until the next test."""
+    for touched in _noting:
+        touched.note_all()
+
+
+@contextmanager
+def noted() -> Iterator[Touched]:
+    """Note it all in the block."""
+    touched = Touched()
+    send, start = http.client.HTTPConnection.send, subprocess.Popen.__init__
+
+    def noted_send(connection: http.client.HTTPConnection, data: Any) -> None:
+        if not isinstance(connection, Unnoted):
+            touched.note_sent(data)
+        send(connection, data)
+
+    def noted_start(process: subprocess.Popen[Any], *arguments: Any, **named: Any) -> None:
+        start(process, *arguments, **named)
+        touched.note_process(process)
+
+    # For as long as this process lives: there is no way back, and it does no harm.
+    os.register_at_fork(after_in_parent=touched.note_all)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http.client.HTTPConnection, "send", noted_send)
+        patch.setattr(subprocess.Popen, "__init__", noted_start)
+        _noting.append(touched)
+        yield touched
+        _noting.remove(touched)
