@@ -60,6 +60,7 @@ class Asked:
     requests: Path
     method: str = "GET"
     status: int = 200
+    seconds: int = SECONDS
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,11 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
         time.sleep(0.05)
 
 
-def ask(page: Asked, port: int, server: int, seconds: int = SECONDS) -> Figures:
+def ask(page: Asked, port: int, server: int) -> Figures:
     """Ask for the page for so long; stops where an answer is no success."""
     command = [
         *(_wrk(), "--threads", str(CLIENT_THREADS), "--connections", str(CLIENTS)),
-        *("--duration", f"{seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
+        *("--duration", f"{page.seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
     ]
     for name, value in HEADERS.items():
         command += ["--header", f"{name}: {value}"]
@@ -148,7 +149,7 @@ def ask(page: Asked, port: int, server: int, seconds: int = SECONDS) -> Figures:
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     after = _cpu_seconds(server)
     found = json.loads(out.splitlines()[-1])
-    if found["good"] < 0.99 * found["done"] - CLIENTS:
+    if not found["done"] or found["good"] < 0.99 * found["done"] - CLIENTS:
         raise SystemExit(f"{page.name}: {found['good']} of {found['done']} were a success.")
     used = [1000 * (b - a) / found["done"] for a, b in zip(before, after, strict=True)]
     return Figures(found["done"] / found["seconds"], found["median_ms"], found["p99_ms"], *used)
