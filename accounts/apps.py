@@ -21,5 +21,8 @@ class AccountsConfig(AppConfig):
         return super().get_model(model_name, require_ready)
 
     def ready(self) -> None:
-        """Listen to sign-ins."""
-        from accounts import signals  # noqa: F401 - connects its receivers
+        """Listen to sign-ins, and let `check --deploy` look at the settings."""
+        from accounts import (
+            checks,  # noqa: F401 - registers its checks
+            signals,  # noqa: F401 - connects its receivers
+        )

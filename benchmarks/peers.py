@@ -137,6 +137,15 @@ def node_program(name: str) -> list[str]:
     return ["env", f"BENCH_NODE_FOLDER={folder}", "node", str(program)]
 
 
+def gunicorn() -> Path:
+    """A folder for PYTHONPATH with gunicorn alone in it; installed on first use."""
+    folder = ROOT / "var" / "gunicorn"
+    if not (folder / "gunicorn").exists():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+        _run([*pip, "gunicorn>=23,<26"])
+    return folder
+
+
 def aws_cli() -> str:
     """The command `aws`, in the same Python; installed on first use."""
     python = Path(peer_python())

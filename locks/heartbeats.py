@@ -3,6 +3,11 @@
 It is started by the first lease and ends with the process, or within a second of the last lease. A
 forked child has no such thread and holds none of its parent's leases; it starts its own with its
 first.
+
+A process that ends gives back what it still holds, so that nobody waits for a lease to lapse: the
+lease of a thread that ends with the process, say. It does so after `atexit`'s manner, and in the
+workers of `multiprocessing` too, which some servers' are and in which `atexit` says nothing. One
+that is killed by a signal gives back nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +15,15 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from dynamo.deadline import within
+from dynamo.deadline import page, within
 from dynamo.exceptions import DynamoError
 from dynamo.retries import pause_seconds
 from dynamo.tally import counted_on
 from locks.clock import now
-from locks.exceptions import LeaseLost
+from locks.exceptions import LeaseLost, LockError
 
 if TYPE_CHECKING:
     from locks.leases import Lease
@@ -32,6 +38,10 @@ LOOK_SECONDS = 1.0
 #: How many renewals of one lease may fail, about, before it is over.
 MOST_FAILURES = 64
 
+#: For so long an ending process begins requests that give its leases back. The last of them may
+#: take `dynamo.client.READ_SECONDS` more.
+ENDING_SECONDS = 2.0
+
 
 class _Heartbeats:
     def __init__(self) -> None:
@@ -41,10 +51,16 @@ class _Heartbeats:
         #: When each lease is to be renewed next, on `locks.clock`.
         self._due: dict[Lease, float] = {}
         self._failures: dict[Lease, int] = {}
+        self._is_ending = False
+        self._at_end: Finalize | None = None
 
     def keep(self, lease: Lease) -> None:
         due = lease.renewal_due_at
         with self._changed:
+            if self._is_ending:
+                raise LeaseLost(lease.name, lease.fence, "the process is ending")
+            if self._at_end is None:
+                self._at_end = Finalize(None, self.end, exitpriority=0)
             if self._thread is None:
                 thread = threading.Thread(target=self._beat, name="lock heartbeats", daemon=True)
                 thread.start()
@@ -58,6 +74,18 @@ class _Heartbeats:
         with self._changed:
             self._due.pop(lease, None)
             self._failures.pop(lease, None)
+
+    def end(self) -> None:
+        with self._changed:
+            self._is_ending = True
+            leases = list(self._due)
+        ends_at = now() + ENDING_SECONDS
+        with page(ENDING_SECONDS):
+            for lease in leases:
+                try:
+                    lease.release(patience_seconds=max(0.0, ends_at - now()))
+                except (DynamoError, LockError) as error:
+                    log.warning("At the end, the lock %r was not released: %s", lease.name, error)
 
     def _beat(self) -> None:
         try:
@@ -118,7 +146,11 @@ _of_process = _Heartbeats()
 
 
 def keep(lease: Lease) -> None:
-    """Renew the lease from now on, until it is dropped or lost."""
+    """Renew the lease from now on, until it is dropped or lost; give it back with the process.
+
+    Raises:
+        LeaseLost: the process is ending.
+    """
     _of_process.keep(lease)
 
 

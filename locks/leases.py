@@ -193,12 +193,13 @@ class Lease:
                 self._lose(_TAKEN)
                 self._raise_if_lost()
 
-    def release(self, *, remove: bool = False) -> None:
+    def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
         """Give the lock back, so that another can have it at once. Releasing twice does nothing.
 
         From this call on the lease is over, whatever becomes of the request. `remove` deletes the
         lock's item: for a lock whose name is not used again, as its fencing token begins anew.
-        Costs 1 request, 1 write unit.
+        With `patience_seconds` it waits no longer for a renewal that is under way. Costs 1
+        request, 1 write unit.
 
         Raises:
             LeaseLost: the lease was lost before.
@@ -211,9 +212,13 @@ class Lease:
             self._lose(_LATE)
         self._given_back = True
         heartbeats.drop(self)
-        with self._writing:
+        if not self._writing.acquire(timeout=-1 if patience_seconds is None else patience_seconds):
+            raise Unavailable("UpdateItem", "a renewal is not answered yet")
+        try:
             if not self.released:
                 self._give_back(remove=remove)
+        finally:
+            self._writing.release()
 
     def _give_back(self, *, remove: bool) -> None:
         if self._why == _TAKEN:

@@ -1,7 +1,7 @@
 """How log lines are written, so that none holds a secret at any level (see `project.hiding`).
 
 It holds on the handlers of `LOGGING`, whatever the levels of the loggers are set to. A server's
-own access log (gunicorn's, a proxy's) writes paths as they came: it is no handler of ours.
+own access log (granian's, a proxy's) writes paths as they came: it is no handler of ours.
 
 Lines are plain or JSON. All lines that a page wrote have its HTTP request id: see
 `project.middleware.RequestIdMiddleware`.

@@ -7,6 +7,7 @@ report, in development too, the secrets of its request are hidden wherever they 
 
 from __future__ import annotations
 
+import re
 from types import FrameType
 from typing import Any
 
@@ -20,7 +21,15 @@ _STORAGE = {"botocore", "dynamo", "pynamodb", "urllib3"}
 
 
 class ReporterFilter(SafeExceptionReporterFilter):
-    """Django's, which also shows no variable of the packages that talk to DynamoDB."""
+    """Django's, which also shows no variable of the packages that talk to DynamoDB.
+
+    Servers put the whole environment into each request's META; Django hides the keys in it by their
+    names, but not the mail server's URL, which has a password.
+    """
+
+    hidden_settings = re.compile(
+        f"{SafeExceptionReporterFilter.hidden_settings.pattern}|EMAIL_URL", re.IGNORECASE
+    )
 
     def get_traceback_frame_variables(
         self, request: HttpRequest | None, tb_frame: FrameType

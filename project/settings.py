@@ -108,6 +108,7 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 # Django ----------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "project",
     "staff",
     "accounts",
     "uploads",

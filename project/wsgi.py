@@ -2,8 +2,13 @@
 
 import os
 
+import django
 from django.core.wsgi import get_wsgi_application
+
+from project.collected import stop_if_not
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
+django.setup(set_prefix=False)
+stop_if_not()
 application = get_wsgi_application()

@@ -6,10 +6,10 @@
     python -m tests.lock_workers claim PREFIX COUNT
 
 `hold` says the fence, and then answers each line on its standard input: `check`, `write FILE TEXT`
-(to a resource that looks at fences) and `end`, which ends it without a release. `count` adds 1 to
-the number in a file, again and again, by reading and writing it without any other protection.
-`fenced` does the same to a resource that looks at fences, and says how often it succeeded. `claim`
-says which of PREFIX0, PREFIX1 … it was the first to claim.
+(to a resource that looks at fences) and `end`, which ends it with the lease in its hands. `count`
+adds 1 to the number in a file, again and again, by reading and writing it without any other
+protection. `fenced` does the same to a resource that looks at fences, and says how often it
+succeeded. `claim` says which of PREFIX0, PREFIX1 … it was the first to claim.
 """
 
 from __future__ import annotations

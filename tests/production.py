@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.test import override_settings
 
 from tests.commands import ROOT
 
@@ -28,6 +29,9 @@ PRODUCTION = {
 }
 HOST = "www.example.org"
 
+#: Copied, or made by running the site.
+LEFT_OUT = {"manage.py", "project", "var", "staticfiles"}
+
 # What the suite decides itself: where the engine is, which mails are seen, how cheap a hash is.
 _OF_THE_SUITE = (
     "AWS_",
@@ -39,6 +43,24 @@ _OF_THE_SUITE = (
     "ROOT_",
     "TEMPLATES",
 )
+
+
+def checkout_in(folder: Path) -> Path:
+    """The site's code in `folder`, without the `.env` that may lie beside ours."""
+    for name in ("manage.py", "project"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    for source in ROOT.iterdir():
+        if not source.name.startswith(".") and source.name not in LEFT_OUT:
+            (folder / source.name).symlink_to(source)
+    return folder
+
+
+def collect_into(folder: Path) -> None:
+    """Collect the static files of production into this folder."""
+    storages = settings_of(PRODUCTION | {"DJANGO_DEBUG": "off"}, ROOT)["STORAGES"]
+    with override_settings(STATIC_ROOT=folder, STORAGES=storages):
+        call_command("collectstatic", interactive=False, verbosity=0)
 
 
 def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:

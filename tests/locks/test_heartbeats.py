@@ -14,7 +14,6 @@ from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.faults import Answer, FaultProxy
-from tests.lock_workers import heard, started
 from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -230,13 +229,3 @@ def test_a_child_that_leaves_its_parents_block_leaves_the_lock_alone() -> None:
     with lock:
         assert _in_a_child(lambda: lock.__exit__(None, None, None)) == 0
         assert "isReleased" not in stored("a")
-
-
-def test_a_process_ends_with_a_lease_in_its_hands() -> None:
-    with started("hold", "a", 60) as [worker]:
-        heard(worker)
-        assert worker.stdin is not None
-        worker.stdin.write("end\n")
-
-        assert worker.wait(120) == 0
-    assert "isReleased" not in stored("a")

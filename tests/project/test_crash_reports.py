@@ -153,3 +153,26 @@ def test_an_account_that_is_printed_shows_its_key_alone() -> None:
 
     assert repr(user) == f"<User: {user.pk}>"
     assert user.password not in f"{user} {user!r} {[user]}"
+
+
+def test_the_environment_that_a_server_puts_into_a_request_is_hidden(
+    reports: list[str], visitor: Client, settings: Any
+) -> None:
+    secrets = {
+        "AWS_SECRET_ACCESS_KEY": "s3cret-of-aws",
+        "DJANGO_SECRET_KEY": "s3cret-of-django",
+        "EMAIL_URL": "smtp://site:s3cret-of-mail@mail.example.org",
+    }
+    user = make_user()
+    settings.PASSWORD_HASHERS = [f"{__name__}.BrokenHasher"]
+
+    visitor.post(
+        "/accounts/signup/",
+        form_values(visitor, "/accounts/signup/", **sign_up(user)[1]),
+        **secrets,
+    )
+
+    assert len(reports) == 2
+    for report in reports:
+        assert "EMAIL_URL" in report
+        assert "s3cret" not in report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,20 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.commands import ROOT
-from tests.production import PRODUCTION, settings_of
+from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """The site's code without the `.env` that may lie beside ours."""
-    for name in ("manage.py", "project"):
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    for source in ROOT.iterdir():
-        if not source.name.startswith(".") and source.name not in {"manage.py", "project", "var"}:
-            (tmp_path / source.name).symlink_to(source)
-    return tmp_path
+    return checkout_in(tmp_path)
 
 
 def start(
@@ -282,6 +274,7 @@ def test_production_is_strict(checkout: Path) -> None:
 @pytest.mark.fault_of("moto", "ignores client request tokens")
 def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> None:
     endpoint = {"AWS_ENDPOINT_URL_DYNAMODB": engine, "AWS_REGION": "us-east-1"}
+    collect_into(checkout / "staticfiles")
 
     ended = start(checkout, "manage.py", "check", "--deploy", "--fail-level=WARNING", **endpoint)
 

@@ -1,0 +1,116 @@
+"""Makes the accounts, sessions and forms that the benchmarks of pages send.
+
+    python -m benchmarks.prepared FOLDER
+
+Forms are made as the site's pages would show them, so that only sending them is measured: a request
+id is signed with the site's key, and a token against forgery need only equal its cookie.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterable
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlencode
+
+import django
+
+ACCOUNTS = 64
+#: More than one run of a few seconds sends.
+FORMS = 6000
+TOKEN = "t" * 32
+PASSWORD = "correct horse battery staple"  # noqa: S105 - of accounts that exist for minutes
+
+
+def main() -> None:
+    """Write one file for each kind of request."""
+    django.setup()
+    folder = Path(sys.argv[1])
+    names = [f"bench{number}" for number in range(ACCOUNTS)]
+    _register(names)
+    sessions = [_session(name) for name in names[:16]]
+    _write(folder / "anonymous", [("", "")] * 16)
+    _write(folder / "signed-in", [(_cookies(session), "") for session in sessions])
+    _write(folder / "sign-in", (_sign_in(names[number % ACCOUNTS]) for number in range(ACCOUNTS)))
+    _write(folder / "sign-up", (_sign_up() for _number in range(FORMS)))
+    _write(folder / "issue", (_issue(sessions[number % 16]) for number in range(FORMS)))
+
+
+def _write(file: Path, requests: Iterable[tuple[str, str]]) -> None:
+    file.write_text("".join(f"{cookie}\t{body}\n" for cookie, body in requests))
+
+
+def _register(names: Iterable[str]) -> None:
+    from django.contrib.auth.hashers import make_password
+
+    from accounts.services import register
+
+    # One for all: a hash is slow on purpose.
+    password_hash = make_password(PASSWORD)
+    for name in names:
+        register(username=name, email=f"{name}@example.org", password_hash=password_hash)
+
+
+def _session(name: str) -> str:
+    from django.conf import settings
+    from django.test import Client
+
+    client = Client(headers={"host": settings.ALLOWED_HOSTS[0]})
+    form = {"username": name, "password": PASSWORD}
+    reply = client.post("/accounts/login/", form, secure=True)
+    if reply.status_code != HTTPStatus.FOUND:
+        raise SystemExit(f"{name} could not sign in.")
+    cookie = settings.SESSION_COOKIE_NAME
+    return f"{cookie}={client.cookies[cookie].value}"
+
+
+def _cookies(session: str) -> str:
+    """A browser's that was shown a form before."""
+    from django.conf import settings
+
+    return "; ".join(filter(None, [f"{settings.CSRF_COOKIE_NAME}={TOKEN}", session]))
+
+
+def _form(session: str, **values: str) -> tuple[str, str]:
+    return _cookies(session), urlencode(values | {"csrfmiddlewaretoken": TOKEN})
+
+
+def _sign_in(name: str) -> tuple[str, str]:
+    return _form("", username=name, password=PASSWORD)
+
+
+def _sign_up() -> tuple[str, str]:
+    from accounts.forms import SignUpForm
+
+    name = f"new{uuid.uuid4().hex[:16]}"
+    return _form(
+        "",
+        username=name,
+        email=f"{name}@example.org",
+        full_name="A Visitor",
+        phone_number="",
+        password1=PASSWORD,
+        password2=PASSWORD,
+        request_id=SignUpForm.new_request_id(),
+    )
+
+
+def _issue(session: str) -> tuple[str, str]:
+    from sequences.forms import InvoiceForm
+
+    lines = {
+        "lines-TOTAL_FORMS": "1",
+        "lines-INITIAL_FORMS": "0",
+        "lines-0-description": "Work",
+        "lines-0-quantity": "8",
+        "lines-0-unit_price": "95.50",
+        "lines-0-vat_rate": "19",
+    }
+    customer = {"customer_name": "A customer", "customer_address": "", "currency": "EUR"}
+    return _form(session, **lines, **customer, request_id=InvoiceForm.new_request_id())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Which server, with how many threads? `python -m benchmarks.servers [rounds]`
+
+16 clients ask, as a proxy would, for a page that does nothing, one that reads an item, and one of
+a signed-in visitor, which reads two.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from benchmarks import peers
+from benchmarks.serving import (
+    Asked,
+    Figures,
+    ask,
+    granian,
+    median,
+    prepared,
+    print_rows,
+    served,
+)
+
+
+def gunicorn(workers: int, threads: int) -> list[str]:
+    """Gunicorn with threads, as this project served itself before."""
+    numbers = ["--workers", str(workers), "--threads", str(threads)]
+    return [sys.executable, "-m", "gunicorn", "project.wsgi", "--bind", "127.0.0.1:0", *numbers]
+
+
+SERVERS = {
+    "granian, 2 × 8": granian(2, 8),
+    "granian, 2 × 16": granian(2, 16),
+    "gunicorn, 2 × 8": gunicorn(2, 8),
+    "gunicorn, 2 × 16": gunicorn(2, 16),
+}
+
+
+def main() -> None:
+    """Compare and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    runs: dict[tuple[str, str], list[Figures]] = {}
+    with prepared() as (env, folder):
+        paths = [str(peers.gunicorn()), env["PYTHONPATH"]]
+        env = env | {"PYTHONPATH": os.pathsep.join(paths)}
+        pages = [
+            Asked("nothing (/livez)", "/livez", folder / "anonymous"),
+            Asked("one read (/healthz)", "/healthz", folder / "anonymous"),
+            Asked("signed in, two reads (/)", "/", folder / "signed-in"),
+        ]
+        names = list(SERVERS)
+        for number in range(rounds):
+            turn = number % len(names)
+            for name in [*names[turn:], *names[:turn]]:
+                sys.stderr.write(f"round {number + 1}: {name}\n")
+                with served(SERVERS[name], env) as (server, port):
+                    for page in pages:
+                        runs.setdefault((page.name, name), []).append(ask(page, port, server))
+    rows = [((page, name), median(found)) for (page, name), found in sorted(runs.items())]
+    print_rows("A page under each server, workers × threads", ["page", "server"], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Starts the site under a server, asks it for a page from 16 clients, and reads who used what CPU.
+
+The clients are wrk's (Debian's package `wrk`): in C, so that they take little from the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import peers
+from benchmarks.peers import ROOT
+from tests.engines import free_port
+from tests.served import documented_options
+
+CLIENTS = 16
+CLIENT_THREADS = 2
+SECONDS = 3
+HOST = "bench.example"
+SCRIPT = Path(__file__).with_name("requests.lua")
+
+#: Of production, behind a proxy; no limit is reached, but each is counted.
+SITE = {
+    "DJANGO_DEBUG": "off",
+    "DJANGO_SECRET_KEY": "of-the-benchmarks-alone" * 3,
+    "DJANGO_ALLOWED_HOSTS": HOST,
+    "DJANGO_BEHIND_TLS_PROXY": "on",
+    "ACCOUNTS_TRUSTED_HOPS": "1",
+    "EMAIL_URL": "dummymail://",
+    **{
+        f"ACCOUNTS_LIMIT_{name}": "999999/1h"
+        for name in ("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_UP_CLIENT", "MAIL", "MAIL_CLIENT")
+    },
+}
+HEADERS = {
+    "Host": HOST,
+    "Origin": f"https://{HOST}",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-For": "203.0.113.7",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One page: what is sent (see `requests.lua`), and which status is a success."""
+
+    name: str
+    path: str
+    requests: Path
+    method: str = "GET"
+    status: int = 200
+    seconds: int = SECONDS
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one run: pages a second, latencies, and CPU in milliseconds per page."""
+
+    rate: float
+    median_ms: float
+    p99_ms: float
+    server_ms: float
+    engine_ms: float
+    client_ms: float
+
+
+def granian(workers: int, threads: int) -> list[str]:
+    """Granian with the documented options, but for these."""
+    options = documented_options(0)
+    for name, value in (("--workers", workers), ("--blocking-threads", threads)):
+        options[options.index(name) + 1] = str(value)
+    return [str(Path(sys.executable).with_name("granian")), *options, "project.wsgi:application"]
+
+
+@contextmanager
+def prepared() -> Iterator[tuple[dict[str, str], Path]]:
+    """An engine with accounts, sessions and forms; a server's environment, and their folder."""
+    with peers.site() as env, tempfile.TemporaryDirectory() as name:
+        whole = env | SITE
+        for words in (
+            ["manage.py", "collectstatic", "--no-input"],
+            ["-m", "benchmarks.prepared", name],
+        ):
+            command = [sys.executable, *words]
+            subprocess.run(command, env=whole, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        yield whole, Path(name)
+
+
+def engine() -> int:
+    """The process of the engine that we started."""
+    for pid in _children(os.getpid()):
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "dynoxide":
+            return pid
+    raise SystemExit("The engine is not there.")
+
+
+@contextmanager
+def served(command: Sequence[str], env: dict[str, str]) -> Iterator[tuple[int, int]]:
+    """The site under a server that is told port 0 in `command`; its process, and its port."""
+    port = free_port()
+    words = [word.replace("127.0.0.1:0", f"127.0.0.1:{port}") for word in command]
+    if "--port" in words:
+        words[words.index("--port") + 1] = str(port)
+    process = subprocess.Popen(
+        words, env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_until_served(process, port)
+        yield process.pid, port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
+    # Each worker loads the site on its own: so often in a row, and all of them have.
+    answered = 0
+    while answered < 10:
+        if process.poll() is not None:
+            raise SystemExit("The server did not start.")
+        probe = ["curl", "--silent", "--fail", f"http://127.0.0.1:{port}/livez"]
+        ended = subprocess.run(probe, stdout=subprocess.DEVNULL, check=False)
+        answered = answered + 1 if ended.returncode == 0 else 0
+        time.sleep(0.05)
+
+
+def ask(page: Asked, port: int, server: int) -> Figures:
+    """Ask for the page for so long; stops where an answer is no success."""
+    command = [
+        *(_wrk(), "--threads", str(CLIENT_THREADS), "--connections", str(CLIENTS)),
+        *("--duration", f"{page.seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
+    ]
+    for name, value in HEADERS.items():
+        command += ["--header", f"{name}: {value}"]
+    command += [f"http://127.0.0.1:{port}{page.path}", "--", str(page.requests)]
+    command += [page.method, str(page.status), str(CLIENT_THREADS)]
+    before = _cpu_seconds(server)
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    after = _cpu_seconds(server)
+    found = json.loads(out.splitlines()[-1])
+    if not found["done"] or found["good"] < 0.99 * found["done"] - CLIENTS:
+        raise SystemExit(f"{page.name}: {found['good']} of {found['done']} were a success.")
+    used = [1000 * (b - a) / found["done"] for a, b in zip(before, after, strict=True)]
+    return Figures(found["done"] / found["seconds"], found["median_ms"], found["p99_ms"], *used)
+
+
+def _cpu_seconds(server: int) -> list[float]:
+    """Of the server, the engine, and the clients that have ended."""
+    times = os.times()
+    return [
+        cpu_seconds(server),
+        cpu_seconds(engine()),
+        times.children_user + times.children_system,
+    ]
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process and its children have used."""
+    path = Path(f"/proc/{pid}")
+    # Source: proc(5); the name before may have spaces.
+    fields = (path / "stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(child) for child in _children(pid))
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def median(runs: Sequence[Figures]) -> Figures:
+    """The median of each figure."""
+    names = Figures.__dataclass_fields__
+    return Figures(*(statistics.median(getattr(run, name) for run in runs) for name in names))
+
+
+def print_rows(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[Sequence[str], Figures]]
+) -> None:
+    """Print Markdown."""
+    print(f"\n### {title}\n")
+    measured = ["per second", "median ms", "99 % ms", "CPU ms: server", "engine", "clients"]
+    print(f"| {' | '.join([*heads, *measured])} |")
+    print(f"|{'---|' * len(heads)}{'---:|' * len(measured)}")
+    for names, figures in rows:
+        print(
+            f"| {' | '.join(names)} | {figures.rate:,.0f} | {figures.median_ms:.1f} | "
+            f"{figures.p99_ms:.1f} | {figures.server_ms:.2f} | {figures.engine_ms:.2f} | "
+            f"{figures.client_ms:.2f} |"
+        )
+
+
+def _wrk() -> str:
+    if shutil.which("wrk") is None and os.geteuid() == 0:
+        for words in (["update", "-qq"], ["install", "-y", "-qq", "wrk"]):
+            apt_get = ["/usr/bin/apt-get", *words]
+            subprocess.run(apt_get, check=True, stdout=subprocess.DEVNULL)
+    if found := shutil.which("wrk"):
+        return found
+    raise SystemExit("There is no wrk: install Debian's package wrk.")

@@ -1,0 +1,26 @@
+"""System checks of the site as a whole, run by `check --deploy`.
+
+project.E001   static files are not collected: the site would not start
+project.W001   static files were collected from other ones
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from project import collected
+
+_COLLECT = "Run manage.py collectstatic --no-input."
+
+
+@register(Tags.staticfiles, deploy=True)
+def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What is wrong with the collected static files. Reads all of them."""
+    if complaint := collected.complaint():
+        return [Error(complaint, hint=_COLLECT, id="project.E001")]
+    return [
+        Warning(f"{name} is not what was collected.", hint=_COLLECT, id="project.W001")
+        for name in collected.outdated()
+    ]

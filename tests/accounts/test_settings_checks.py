@@ -1,0 +1,24 @@
+"""What `check --deploy` says of settings that concern accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accounts.checks import check_trusted_hops
+
+BEHIND_PROXY = ("HTTP_X_FORWARDED_PROTO", "https")
+
+
+def test_a_proxy_that_is_not_believed_about_its_clients_is_a_warning(settings: Any) -> None:
+    settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNTS_TRUSTED_HOPS = BEHIND_PROXY, 0
+
+    assert [finding.id for finding in check_trusted_hops(None)] == ["accounts.W001"]
+
+
+@pytest.mark.parametrize(("header", "hops"), [(None, 0), (BEHIND_PROXY, 1), (None, 1)])
+def test_every_other_pair_is_none(settings: Any, header: Any, hops: int) -> None:
+    settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNTS_TRUSTED_HOPS = header, hops
+
+    assert check_trusted_hops(None) == []

@@ -1,0 +1,83 @@
+"""The start and the check where `collectstatic` was forgotten."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.staticfiles.finders import find
+from django.contrib.staticfiles.storage import staticfiles_storage
+
+from project import collected
+from project.checks import check_collected
+from tests.production import PRODUCTION, checkout_in, collect_into
+
+STYLE = "accounts/site.css"
+
+
+@pytest.fixture
+def static_root(production: None, settings: Any, tmp_path: Path) -> Path:
+    """Where the static files of this test are collected."""
+    collect_into(tmp_path / "staticfiles")
+    settings.STATIC_ROOT = tmp_path / "staticfiles"
+    return tmp_path / "staticfiles"
+
+
+def test_collected_files_are_no_reason_to_stop(static_root: Path) -> None:
+    collected.stop_if_not()
+
+    assert check_collected(None) == []
+
+
+def test_without_them_a_server_says_one_line(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import project.wsgi"],
+        cwd=checkout_in(tmp_path),
+        env=PRODUCTION,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("The site cannot start: there are no static files in ")
+    assert line.endswith("Run manage.py collectstatic --no-input.")
+
+
+def test_without_them_the_check_fails(static_root: Path, settings: Any, tmp_path: Path) -> None:
+    settings.STATIC_ROOT = tmp_path / "nothing"
+
+    (finding,) = check_collected(None)
+
+    assert (finding.id, str(tmp_path / "nothing") in finding.msg) == ("project.E001", True)
+
+
+def test_a_file_that_came_later_stops_the_start_by_name(static_root: Path) -> None:
+    del staticfiles_storage.hashed_files[STYLE]
+
+    with pytest.raises(SystemExit, match=f"cannot start: {STYLE} is not among"):
+        collected.stop_if_not()
+    assert [finding.id for finding in check_collected(None)] == ["project.E001"]
+
+
+def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
+    source = find(STYLE)
+    assert isinstance(source, str)
+    (static_root / STYLE).write_bytes(Path(source).read_bytes() + b"/* before */")
+
+    collected.stop_if_not()
+
+    (finding,) = check_collected(None)
+    assert finding.id == "project.W001"
+    assert STYLE in finding.msg
+
+
+def test_under_development_nothing_is_collected() -> None:
+    collected.stop_if_not()
+
+    assert check_collected(None) == []

@@ -1,0 +1,42 @@
+"""docs/operators.md against the code: every variable, and the server's command in each place."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from accounts.limits import DEFAULTS
+from tests.commands import ROOT
+from tests.served import documented_options
+
+#: Read by AWS's own library; no setting of ours.
+OF_AWS = {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3"}
+
+
+def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() -> None:
+    settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
+    read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', settings))
+    assert '"ACCOUNTS_LIMIT_{name.upper()}"' in settings
+    read |= {f"ACCOUNTS_LIMIT_{name.upper()}" for name in DEFAULTS}
+
+    operators = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| (.+?) \| (.+?) \|$", operators, re.MULTILINE)
+
+    assert sorted(name for name, _default, _meaning in rows) == sorted(read | OF_AWS)
+
+
+def test_the_table_has_the_limits_as_they_are() -> None:
+    operators = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+
+    for name, default in DEFAULTS.items():
+        assert f"| `ACCOUNTS_LIMIT_{name.upper()}` | `{default}` |" in operators
+
+
+def test_the_unit_starts_the_server_as_it_is_documented() -> None:
+    unit = (ROOT / "deploy" / "site.service").read_text(encoding="utf-8")
+    found = re.search(r"^ExecStart=\S+/granian ((?:.*\\\n)*.*)$", unit, re.MULTILINE)
+    assert found is not None
+
+    words = shlex.split(found[1].replace("\\\n", " "))
+
+    assert words == [*documented_options(8000), "project.wsgi:application"]

@@ -1,0 +1,153 @@
+"""The site under the server of production, as a process of its own.
+
+    with Server(checkout, engine_url) as server:
+        reply = server.get("/livez")
+
+Granian imports this module, too: `application` is the site with one page more, and each of its
+processes has a thread that holds a lock until the process ends.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.commands import ROOT
+from tests.engines import free_port
+from tests.production import HOST, PRODUCTION
+from tests.waiting import wait_until
+
+BIN = Path(sys.executable).parent
+
+#: As behind a proxy of ours that ends TLS.
+VISITOR = {"Host": HOST, "X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
+BEHIND_A_PROXY = {"DJANGO_BEHIND_TLS_PROXY": "on", "ACCOUNTS_TRUSTED_HOPS": "1"}
+
+#: The page that takes the lock `of a request` and reads an item while it holds it.
+LOCKED = "/under-a-lock"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server answered."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+
+class Server:
+    """A process of granian's with two workers, from `with` on until it is ended."""
+
+    def __init__(self, checkout: Path, engine_url: str, target: str = f"{__name__}:application"):
+        self.port = free_port()
+        self._target = target
+        self._checkout = checkout
+        self._log = checkout / f"{self.port}.log"
+        self._env = (
+            PRODUCTION
+            | BEHIND_A_PROXY
+            | {
+                "AWS_ENDPOINT_URL_DYNAMODB": engine_url,
+                "PYTHONPATH": str(checkout),
+            }
+        )
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [BIN / "granian", *documented_options(self.port), self._target],
+                cwd=self._checkout,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        # Not as soon as it answers: a worker that still starts does not hear a signal.
+        wait_until(lambda: self.log.count("Started worker") == 2 or self.process.poll() is not None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Not as it is to be ended: nobody waits here for what it does then.
+        workers = self.workers() if self.process.poll() is None else set()
+        self.process.kill()
+        self.process.wait()
+        for worker in workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+    @property
+    def log(self) -> str:
+        """What it has said."""
+        return self._log.read_text()
+
+    def workers(self) -> set[int]:
+        """The ids of its processes that serve."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return {int(pid) for pid in children.read_text().split()}
+
+    def get(self, path: str, **headers: str) -> Reply:
+        """Ask for a page as our proxy does for a visitor."""
+        return self.ask(
+            "GET", path, headers={name.replace("_", "-"): headers[name] for name in headers}
+        )
+
+    def ask(self, method: str, path: str, body: bytes = b"", headers: Any = None) -> Reply:
+        """Send a request, with more headers than a visitor's."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, VISITOR | (headers or {}))
+            reply = connection.getresponse()
+            return Reply(reply.status, reply.headers, reply.read())
+        finally:
+            connection.close()
+
+
+def documented_options(port: int) -> list[str]:
+    """The options of docs/operators.md's command, on this port."""
+    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    found = re.search(r"^\.venv/bin/granian ((?:.*\\\n)*.*) project\.wsgi:application$", text, re.M)
+    assert found is not None
+    options = shlex.split(found[1].replace("\\\n", " "))
+    options[options.index("--port") + 1] = str(port)
+    return options
+
+
+def _serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    if environ["PATH_INFO"] != LOCKED:
+        return _site(environ, start_response)
+    with Lock("of a request"):
+        send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "held"}}})
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"done"]
+
+
+def _hold() -> None:
+    with Lock(f"of a thread of {os.getpid()}"):
+        threading.Event().wait()
+
+
+if "granian" in sys.modules:
+    from dynamo.client import send
+    from locks.lock import Lock
+    from project.wsgi import application as _site
+
+    application = _serve
+    threading.Thread(target=_hold, daemon=True).start()
