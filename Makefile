@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test coverage test-slow engines scale lint install constraints
+.PHONY: run test coverage test-slow engines scale lint messages install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -56,6 +56,10 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(MYPY_ENV) $(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Renews the catalogues under locale/ from the sources: what is new there waits to be translated.
+messages: install
+	$(BIN)/python -m tests.catalogue
 
 # With uv (any version) on PATH. Keeps what is locked; `make constraints UPGRADE=--upgrade` renews it.
 constraints:

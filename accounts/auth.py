@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.hashers import check_password, is_password_usable, make_password
 from django.db import models
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH, as_uuid
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from accounts.models import User
 
 
-def _field(name: str, verbose_name: str, **options: Any) -> models.Field[Any, Any]:
+def _field(name: str, verbose_name: Any, **options: Any) -> models.Field[Any, Any]:
     field: models.Field[Any, Any] = models.CharField(verbose_name, **options)
     field.set_attributes_from_name(name)
     return field
@@ -44,10 +45,10 @@ class UserOptions:
     fields: ClassVar[dict[str, models.Field[Any, Any]]] = {
         "pk": pk,
         # Sign-in takes an address in the same field, so it is as long as one.
-        "username": _field("username", "user name", max_length=EMAIL_MAX_LENGTH, unique=True),
-        "email": _field("email", "e-mail address", max_length=EMAIL_MAX_LENGTH, unique=True),
-        "full_name": _field("full_name", "full name", max_length=USERNAME_MAX_LENGTH),
-        "password": _field("password", "password", max_length=256),
+        "username": _field("username", _("user name"), max_length=EMAIL_MAX_LENGTH, unique=True),
+        "email": _field("email", _("e-mail address"), max_length=EMAIL_MAX_LENGTH, unique=True),
+        "full_name": _field("full_name", _("full name"), max_length=USERNAME_MAX_LENGTH),
+        "password": _field("password", _("password"), max_length=256),
     }
 
     def get_field(self, name: str) -> models.Field[Any, Any]:

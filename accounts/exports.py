@@ -39,6 +39,7 @@ SHOWN = {
     "businessName": "business_name",
     "businessAddress": "business_address",
     "vatId": "vat_id",
+    "language": "language",
     "isActive": "is_active",
     "isStaff": "is_staff",
     "joinedAt": "date_joined",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import (
     AuthenticationForm,
     PasswordChangeForm,
@@ -149,6 +150,20 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         return self.cleaned_data
 
 
+class _LanguageSelect(forms.Select):
+    """Names of languages, each in its own."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value:
+            option["attrs"]["lang"] = value
+        return option
+
+
+def _languages() -> list[tuple[str, Any]]:
+    return [("", _("As your browser asks")), *settings.LANGUAGES]
+
+
 class ProfileForm(forms.Form):
     """What an account says of its person and business."""
 
@@ -176,6 +191,20 @@ class ProfileForm(forms.Form):
         required=False,
         attrs={"autocomplete": "off"},
     )
+    language = forms.ChoiceField(
+        label=_("Language"),
+        choices=_languages,
+        required=False,
+        widget=_LanguageSelect,
+        help_text=_("Of these pages and of our mails to you."),
+    )
+
+    def profile_values(self) -> dict[str, str]:
+        """What is to change. A form that was sent without a language changes nothing of it."""
+        values: dict[str, str] = dict(self.cleaned_data)
+        if self.add_prefix("language") not in self.data:
+            del values["language"]
+        return values
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

@@ -15,6 +15,7 @@ from django.core.mail import EmailMessage
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import translation
 
 from accounts.values import deliverable_email
 from dynamo.deadline import uncounted
@@ -25,15 +26,19 @@ _HEADERS = {"Auto-Submitted": "auto-generated"}
 logger = logging.getLogger(__name__)
 
 
-def send(kind: str, to: str, request: HttpRequest, **context: Any) -> bool:
+def send(
+    kind: str, to: str, request: HttpRequest, *, language: str | None = None, **context: Any
+) -> bool:
     """Send the mail `templates/accounts/mail/<kind>.txt`; whether a mail server took it.
 
-    The templates get `context`, and `site`, the host that was asked. Where it cannot be sent, the
+    The templates get `context`, and `site`, the host that was asked. It speaks `language`, the one
+    of the receiver's profile, else that of the page. Where it cannot be sent, the
     log says so, without address and text.
     """
     context |= {"site": request.get_host()}
-    subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
-    text = render_to_string(f"accounts/mail/{kind}.txt", context)
+    with translation.override(language or translation.get_language()):
+        subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
+        text = render_to_string(f"accounts/mail/{kind}.txt", context)
     # A subject is one line, whatever its template and its values hold.
     one_line = " ".join(subject.split())
     try:

@@ -3,8 +3,8 @@
     pk (S)                     what it is
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
                                isActive, isStaff, joinedAt, lastLoginAt, emailConfirmedAt,
-                               confirmationId, businessName, businessAddress, vatId, sessions,
-                               version; while a change of address waits for its link:
+                               confirmationId, businessName, businessAddress, vatId, language,
+                               sessions, version; while a change of address waits for its link:
                                pendingEmail, pendingReservation, pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
@@ -75,6 +75,7 @@ class User(DjangoUser, Model):
     business_name = UnicodeAttribute(attr_name="businessName", null=True)
     business_address = UnicodeAttribute(attr_name="businessAddress", null=True)
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    language = UnicodeAttribute(null=True)
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
     pending_reservation = UnicodeAttribute(attr_name="pendingReservation", null=True)

@@ -33,6 +33,7 @@ _CLEAN: dict[str, Callable[[str], str | None]] = {
     "business_name": rules.clean_text,
     "business_address": rules.clean_address,
     "vat_id": lambda text: rules.clean_text(text, rules.VAT_ID_MAX_LENGTH),
+    "language": rules.clean_language,
 }
 
 
@@ -148,8 +149,8 @@ def change_email(user: User, email: str) -> None:
 def edit_profile(user: User, **texts: str) -> None:
     """Change what else an account says of its person, by attribute name; empty removes.
 
-    Names: full_name, phone_number, business_name, business_address, vat_id. Costs 1 request and
-    1 write unit, nothing where all is so already.
+    Names: full_name, phone_number, business_name, business_address, vat_id, language. Costs
+    1 request and 1 write unit, nothing where all is so already.
 
     Raises:
         ValidationError: a value breaks its rule.

@@ -180,6 +180,14 @@ def _no_phone_number(region: str | None) -> Any:
     return _("Enter a valid phone number with its country code, such as +44 20 7946 0000.")
 
 
+def clean_language(code: str) -> str | None:
+    """The code of one of the site's languages, or None where it is empty."""
+    language = code.strip()
+    if language and language not in dict(settings.LANGUAGES):
+        raise ValidationError(_("This site does not speak that language."), code="language")
+    return language or None
+
+
 def readable_phone_number(number: str | None) -> str:
     """A stored number as people write it: `+1 202-555-0124`."""
     if not number:

@@ -129,6 +129,7 @@ MIDDLEWARE = [
     "django_guid.middleware.guid_middleware",
     "project.access.AccessMiddleware",
     "project.middleware.HeadersMiddleware",
+    "accounts.languages.LanguageMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
@@ -139,7 +140,6 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.middleware.AuthenticationMiddleware",
@@ -217,7 +217,10 @@ ACCOUNTS_TRUSTED_HOPS = env.number("ACCOUNTS_TRUSTED_HOPS", default=0, least=0)
 PASSWORD_RESET_TIMEOUT = 3 * 24 * 60 * 60
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+# Each by its own name, as in the switch: who looks for it may read no other.
+LANGUAGES = [("en", "English"), ("ja", "日本語")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
 # Says which day an invoice is issued on, and so which year's numbers it takes.
 TIME_ZONE = env.text("DJANGO_TIME_ZONE", check=is_time_zone) or "UTC"
 USE_TZ = True

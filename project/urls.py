@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.urls import include, path
 
+from accounts.views.language import switch_language
 from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
 from project.exposition import metrics
@@ -12,6 +13,7 @@ urlpatterns = [
     path("accounts/", include("accounts.urls")),
     path("invoices/", include("sequences.urls")),
     path("staff/", include("staff.urls")),
+    path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
     path("metrics", metrics, name="metrics"),

@@ -21,6 +21,9 @@ from sequences.models import REQUEST_PREFIX
 
 Status = Literal["issued", "voided"]
 
+#: Of invoices that name none, as all did before there was a second one.
+DEFAULT_LANGUAGE = "en"
+
 _NUMBER = re.compile(r"(\d{4})-(\d{6,15})")
 
 
@@ -63,7 +66,11 @@ class Draft:
 
 @dataclass(frozen=True)
 class Invoice:
-    """An issued invoice. Amounts are minor units of `currency`; `issued_at` is a date."""
+    """An issued invoice. Amounts are minor units of `currency`; `issued_at` is a date.
+
+    `language` is the one that the seller issued it in, and so the one of its PDF: whoever opens it,
+    whenever, gets the same bytes.
+    """
 
     account: str
     number: int
@@ -78,6 +85,7 @@ class Invoice:
     status: Status = "issued"
     void_reason: str = ""
     voided_at: datetime | None = field(default=None, compare=False)
+    language: str = DEFAULT_LANGUAGE
 
     @property
     def series(self) -> str:
@@ -119,7 +127,14 @@ def parse_label(label: str) -> tuple[int, int]:
     return year, number
 
 
-def draw_up(draft: Draft, account: str, seller: Party, today: date, request_id: str) -> Invoice:
+def draw_up(
+    draft: Draft,
+    account: str,
+    seller: Party,
+    today: date,
+    request_id: str,
+    language: str = DEFAULT_LANGUAGE,
+) -> Invoice:
     """The invoice that `draft` asks for, all but its number (0)."""
     return Invoice(
         account=account,
@@ -132,6 +147,7 @@ def draw_up(draft: Draft, account: str, seller: Party, today: date, request_id: 
         totals=totals(draft.lines, draft.currency),
         request_id=request_id,
         note=draft.note,
+        language=language,
     )
 
 
@@ -151,6 +167,7 @@ def to_item(invoice: Invoice) -> Item:
         "voidedAt": invoice.voided_at.isoformat() if invoice.voided_at else "",
         "requestId": invoice.request_id,
         "issuedAt": invoice.issued_at.isoformat(),
+        "language": invoice.language if invoice.language != DEFAULT_LANGUAGE else "",
     }
     return {
         "series": {"S": invoice.series},
@@ -188,6 +205,7 @@ def from_item(item: Item) -> Invoice:
         status=status,
         void_reason=text("voidReason"),
         voided_at=datetime.fromisoformat(voided_at) if voided_at else None,
+        language=text("language") or DEFAULT_LANGUAGE,
     )
 
 

@@ -33,7 +33,7 @@ from sequences.combining import Combiner
 from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
-from sequences.invoices import Draft, Invoice, Party, draw_up, to_item
+from sequences.invoices import DEFAULT_LANGUAGE, Draft, Invoice, Party, draw_up, to_item
 from sequences.sizes import ITEM_MAX_BYTES, item_bytes, write_units
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html has 100
@@ -62,12 +62,16 @@ def issue(
     seller: Party,
     request_id: str | None = None,
     guarded: bool = True,
+    language: str = DEFAULT_LANGUAGE,
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
     `request_id` names this invoice among the account's (drawn when none is given): asked for again
     with the same id and contents, whenever, the answer is the invoice that was issued. Only with
     `guarded=False` is the id not kept (2 units less, and no such promise).
+
+    `language` is the one of its PDF. Like the seller it is no part of the contents: a request that
+    is repeated in another language gets the invoice that was issued.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB, when nobody else issues on the
     series and the process has seen its counter before (else 1 read more); less in a group.
@@ -82,7 +86,7 @@ def issue(
     request_id = request_id or str(uuid.uuid4())
     while True:
         today = _today()
-        invoice = draw_up(draft, account, seller, today, request_id)
+        invoice = draw_up(draft, account, seller, today, request_id, language)
         size_bytes = item_bytes(to_item(invoice)) + NUMBER_BYTES
         if size_bytes > ITEM_MAX_BYTES - VOIDING_BYTES:
             raise InvoiceTooLarge(size_bytes, ITEM_MAX_BYTES - VOIDING_BYTES)

@@ -39,6 +39,7 @@ def as_full_json(invoice: Invoice) -> str:
             "requestId": invoice.request_id,
             "voidReason": invoice.void_reason,
             "voidedAt": invoice.voided_at,
+            "language": invoice.language,
         }
     )
 

@@ -1,4 +1,7 @@
-"""Amounts and numbers as people read them, by each currency's own rules, in English.
+"""Amounts and numbers as people read them, by each currency's own rules, in their language.
+
+These languages write 1,234.50 alike: columns stand by their points, and what is typed has one. A
+language that writes 1.234,50 needs more than a catalogue.
 
 What is returned never breaks over two lines, and stays in order inside text that runs from right
 to left: spaces do not break, and a negative amount begins with a left-to-right mark and binds its
@@ -18,10 +21,11 @@ from babel.numbers import (
     get_currency_precision,
     get_territory_currencies,
 )
+from django.utils.translation import get_language
 
 from sequences.amounts import in_major_units
 
-_LOCALE = "en"
+_LOCALES = ("en", "ja")
 
 LEFT_TO_RIGHT_MARK = "\N{LEFT-TO-RIGHT MARK}"
 WORD_JOINER = "\N{WORD JOINER}"
@@ -43,7 +47,7 @@ def readable_price(price: Decimal, currency: str) -> str:
     """A price in major units with its currency, in full: `€2.00`, `€0.0125`."""
     with localcontext(prec=_DIGITS):
         text = format_currency(
-            _with_decimals(price, currency), currency, locale=_LOCALE, decimal_quantization=False
+            _with_decimals(price, currency), currency, locale=_locale(), decimal_quantization=False
         )
     return _bound(_CODE_MEETS_NUMBER.sub("\N{NO-BREAK SPACE}", text))
 
@@ -69,22 +73,35 @@ def plain_amount(amount: int, currency: str) -> str:
     return f"{_with_decimals(in_major_units(amount, currency), currency):f}"
 
 
-@cache
 def currency_choices() -> tuple[tuple[str, str], ...]:
     """The currencies in use, by code, as choices of a form: `("EUR", "EUR – Euro")`."""
-    codes = {
+    return _currency_choices(_locale())
+
+
+@cache
+def _currency_choices(locale: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (code, f"{code} – {get_currency_name(code, locale=locale)}") for code in sorted(_codes())
+    )
+
+
+@cache
+def _codes() -> frozenset[str]:
+    return frozenset(
         code
         for territory in get_global("territory_currencies")
         for code in get_territory_currencies(territory)
-    }
-    return tuple(
-        (code, f"{code} – {get_currency_name(code, locale=_LOCALE)}") for code in sorted(codes)
     )
 
 
 def is_currency(code: str) -> bool:
     """Whether `code` is the ISO 4217 code of a currency in use today."""
-    return code in dict(currency_choices())
+    return code in _codes()
+
+
+def _locale() -> str:
+    language = get_language()
+    return language if language in _LOCALES else _LOCALES[0]
 
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:

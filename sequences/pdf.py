@@ -1,5 +1,7 @@
 """An invoice as a PDF: A4, embedded fonts, the same bytes each time while its status is the same.
 
+It is in the language that the seller issued it in, whoever looks at it.
+
     title · date                 a voided one: a banner with date and reason, VOID across each page
     seller        customer
     description   quantity   unit price   VAT %   net      the heading repeated on each page
@@ -14,9 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import zip_longest
 
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from sequences.fonts import printable
 from sequences.invoices import Invoice, Party
@@ -43,7 +49,7 @@ _STRONG = replace(_BODY, weight="bold")
 _LABEL = Style(7.5, 12, colour=GREY)
 _BANNER = replace(_STRONG, colour=_RED)
 _SUM = Style(11, 16, weight="bold")
-_VOID = Watermark("VOID", Style(190, 190, weight="bold", colour=_PINK))
+_WATERMARK = Style(190, 190, weight="bold", colour=_PINK)
 
 _GAP = 16.0
 _DESCRIPTION_MIN_WIDTH = 150.0
@@ -57,34 +63,50 @@ def render(invoice: Invoice) -> bytes:
 
     A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds them before.
     """
-    flow = Flow()
-    _write_head(flow, invoice)
-    _write_parties(flow, invoice.seller, invoice.customer)
-    _write_lines(flow, invoice)
-    _write_totals(flow, invoice)
-    _write_note(flow, invoice.note)
-    for number, page in enumerate(flow.pages, 1):
-        page += _foot(invoice, number, len(flow.pages))
-    return paint(
-        flow.pages,
-        title=invoice.label,
-        author=printable(invoice.seller.name),
-        watermark=_VOID if invoice.is_voided else None,
-    )
+    with translation.override(invoice.language):
+        flow = Flow()
+        _write_head(flow, invoice)
+        _write_parties(flow, invoice.seller, invoice.customer)
+        _write_lines(flow, invoice)
+        _write_totals(flow, invoice)
+        _write_note(flow, invoice.note)
+        for number, page in enumerate(flow.pages, 1):
+            page += _foot(invoice, number, len(flow.pages))
+        return paint(
+            flow.pages,
+            title=invoice.label,
+            author=printable(invoice.seller.name),
+            language=invoice.language,
+            watermark=Watermark(_void(), _WATERMARK) if invoice.is_voided else None,
+        )
+
+
+def _void() -> str:
+    return pgettext("across the PDF of a voided invoice", "VOID")
+
+
+def _day(day: date) -> str:
+    # In English as in the files of old, so that these stay the same, byte for byte.
+    return date_format(day, pgettext("a date on the PDF, in Django’s letters", "Y-m-d"))
+
+
+def _title(invoice: Invoice) -> str:
+    return _("Invoice %(number)s") % {"number": invoice.label}
 
 
 def _write_head(flow: Flow, invoice: Invoice) -> None:
-    flow.write(LEFT, f"Invoice {invoice.label}", _TITLE)
+    flow.write(LEFT, _title(invoice), _TITLE)
     flow.down(20)
-    flow.write(LEFT, "Date", _LABEL)
-    flow.write(LEFT + 26, invoice.issued_at.isoformat(), _BODY)
+    label = _("Date")
+    flow.write(LEFT, label, _LABEL)
+    flow.write(LEFT + max(26, _LABEL.width(label) + 8), _day(invoice.issued_at), _BODY)
     if invoice.is_voided:
         flow.down(28)
         flow.rule(colour=_RED)
         flow.down(16)
-        on = f" on {timezone.localdate(invoice.voided_at)}" if invoice.voided_at else ""
-        flow.write(LEFT, f"VOID: this invoice was voided{on}.", _BANNER)
-        for line in _BODY.wrapped(f"Reason: {invoice.void_reason}", RIGHT - LEFT):
+        flow.write(LEFT, _banner(invoice), _BANNER)
+        reason = _("Reason: %(reason)s") % {"reason": invoice.void_reason}
+        for line in _BODY.wrapped(reason, RIGHT - LEFT):
             flow.down(_BODY.leading)
             flow.write(LEFT, line, _BODY)
         flow.down(9)
@@ -92,11 +114,18 @@ def _write_head(flow: Flow, invoice: Invoice) -> None:
     flow.down(34)
 
 
+def _banner(invoice: Invoice) -> str:
+    if not invoice.voided_at:
+        return _("VOID: this invoice was voided.")
+    day = _day(timezone.localdate(invoice.voided_at))
+    return _("VOID: this invoice was voided on %(date)s.") % {"date": day}
+
+
 def _write_parties(flow: Flow, seller: Party, customer: Party) -> None:
     middle = (LEFT + RIGHT) / 2
     width = middle - LEFT - _GAP
-    flow.write(LEFT, "Seller", _LABEL)
-    flow.write(middle, "Customer", _LABEL)
+    flow.write(LEFT, _("Seller"), _LABEL)
+    flow.write(middle, _("Customer"), _LABEL)
     for left, right in zip_longest(_party(seller, width), _party(customer, width)):
         flow.down(_BODY.leading)
         for x, line in ((LEFT, left), (middle, right)):
@@ -107,7 +136,7 @@ def _write_parties(flow: Flow, seller: Party, customer: Party) -> None:
 
 
 def _party(party: Party, width: float) -> Iterator[tuple[str, Style]]:
-    vat_id = f"VAT ID {party.vat_id}" if party.vat_id else ""
+    vat_id = _("VAT ID %(vat_id)s") % {"vat_id": party.vat_id} if party.vat_id else ""
     for text, style in ((party.name, _STRONG), (party.address, _BODY), (vat_id, _BODY)):
         for line in style.wrapped(text, width):
             yield line, style
@@ -141,18 +170,23 @@ class _Column:
 
 
 def _decimals(number: str) -> str:
-    whole, _, _ = number.partition(".")
+    whole, *_rest = number.partition(".")
     return number[len(whole) :]
 
 
 def _columns(invoice: Invoice, style: Style) -> list[_Column]:
     """The numbers of the lines, from left to right, placed at the right margin."""
     currency, lines = invoice.currency, invoice.lines
+    named = {"currency": currency}
     titles_and_cells = {
-        "Quantity": [readable_decimal(line.quantity) for line in lines],
-        f"Unit price, {currency}": [bare_price(line.unit_price, currency) for line in lines],
-        "VAT %": [readable_decimal(line.vat_rate) for line in lines],
-        f"Net, {currency}": [bare_amount(line.net(currency), currency) for line in lines],
+        _("Quantity"): [readable_decimal(line.quantity) for line in lines],
+        _("Unit price, %(currency)s") % named: [
+            bare_price(line.unit_price, currency) for line in lines
+        ],
+        _("VAT %"): [readable_decimal(line.vat_rate) for line in lines],
+        _("Net, %(currency)s") % named: [
+            bare_amount(line.net(currency), currency) for line in lines
+        ],
     }
     columns: list[_Column] = []
     right = RIGHT
@@ -178,7 +212,7 @@ def _write_lines(flow: Flow, invoice: Invoice) -> None:
     width = columns[0].right - columns[0].width - _GAP - LEFT
 
     def heading() -> None:
-        flow.write(LEFT, "Description", _LABEL)
+        flow.write(LEFT, _("Description"), _LABEL)
         for column in columns:
             flow.write_to(column.right, column.title, _LABEL)
         flow.y -= 7
@@ -204,15 +238,18 @@ def _write_lines(flow: Flow, invoice: Invoice) -> None:
 
 def _write_totals(flow: Flow, invoice: Invoice) -> None:
     currency, totals = invoice.currency, invoice.totals
-    rows = [("Net", readable_amount(totals.net, currency), _BODY)]
+    rows = [(_("Net"), readable_amount(totals.net, currency), _BODY)]
     for share in totals.shares:
-        label = f"VAT {readable_decimal(share.rate)}% on {readable_amount(share.net, currency)}"
+        label = _("VAT %(rate)s%% on %(net)s") % {
+            "rate": readable_decimal(share.rate),
+            "net": readable_amount(share.net, currency),
+        }
         rows.append((label, readable_amount(share.vat, currency), _BODY))
-    rows.append(("Total", readable_amount(totals.gross, currency), _SUM))
+    rows.append((_("Total"), readable_amount(totals.gross, currency), _SUM))
     width = max(style.width(label) + _GAP + style.width(value) for label, value, style in rows)
     left = max(LEFT, RIGHT - max(width, _TOTALS_MIN_WIDTH))
 
-    flow.down(22, keep=sum(style.leading + 3 for _, _, style in rows))
+    flow.down(22, keep=sum(style.leading + 3 for *_texts, style in rows))
     flow.rule(left)
     for label, value, style in rows:
         flow.down(style.leading + 3)
@@ -225,7 +262,7 @@ def _write_note(flow: Flow, note: str) -> None:
     if not lines:
         return
     flow.down(40, keep=2 * _BODY.leading)
-    flow.write(LEFT, "Note", _LABEL)
+    flow.write(LEFT, _("Note"), _LABEL)
     for line in lines:
         flow.down(_BODY.leading)
         flow.write(LEFT, line, _BODY)
@@ -233,8 +270,8 @@ def _write_note(flow: Flow, note: str) -> None:
 
 def _foot(invoice: Invoice, number: int, count: int) -> list[Text]:
     y = BOTTOM - 34
-    page = f"Page {number} of {count}"
-    name = f"Invoice {invoice.label}" + (" · VOID" if invoice.is_voided else "")
+    page = _("Page %(number)s of %(count)s") % {"number": number, "count": count}
+    name = f"{_title(invoice)} · {_void()}" if invoice.is_voided else _title(invoice)
     return [
         Text(LEFT, y, name, _LABEL),
         Text(RIGHT - _LABEL.width(page), y, page, _LABEL),

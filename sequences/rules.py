@@ -19,7 +19,7 @@ from django.utils.translation import ngettext_lazy
 
 from sequences.amounts import Line, totals
 from sequences.fonts import missing_characters
-from sequences.invoices import Party
+from sequences.invoices import DEFAULT_LANGUAGE, Party
 from sequences.money import is_currency
 from sequences.years import YEARS
 
@@ -157,6 +157,12 @@ def seller_of(user: Any) -> Party:
         address=user.business_address or "",
         vat_id=user.vat_id or "",
     )
+
+
+def language_of(user: Any) -> str:
+    """The language of what `user` issues where no page says one: that of the profile."""
+    language = getattr(user, "language", None)
+    return language if language in dict(settings.LANGUAGES) else DEFAULT_LANGUAGE
 
 
 def must_confirm(user: Any) -> bool:

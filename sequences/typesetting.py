@@ -127,7 +127,12 @@ class Watermark:
 
 
 def paint(
-    pages: list[list[Text | Rule]], *, title: str, author: str, watermark: Watermark | None = None
+    pages: list[list[Text | Rule]],
+    *,
+    title: str,
+    author: str,
+    language: str,
+    watermark: Watermark | None = None,
 ) -> bytes:
     """The pages as a PDF, its fonts embedded: the same bytes for the same pages."""
     paper = io.BytesIO()
@@ -138,7 +143,7 @@ def paint(
             pagesize=A4,
             pageCompression=1,
             invariant=1,
-            lang="en",
+            lang=language,
             # Else each page names Helvetica, which is not embedded.
             initialFontName=typeface("regular").first,  # type: ignore[arg-type]  # wrong stub
         )

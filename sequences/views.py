@@ -26,6 +26,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header, quote_etag
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
@@ -54,7 +55,7 @@ from sequences.forms import (
     typed_values,
     values_of,
 )
-from sequences.invoices import Invoice
+from sequences.invoices import DEFAULT_LANGUAGE, Invoice
 from sequences.issuing import issue
 from sequences.money import currency_choices
 from sequences.pdf import render
@@ -253,6 +254,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
                 account=self.account,
                 seller=form.seller,
                 request_id=form.cleaned_data["request_id"],
+                language=get_language() or DEFAULT_LANGUAGE,
             )
         except InvoiceError as error:
             form.add_error(None, _refusal(error))

@@ -23,6 +23,7 @@ from accounts.forms import (
     PasswordConfirmedForm,
     UsernameChangeForm,
 )
+from accounts.languages import language_of
 from accounts.models import User
 from accounts.views import letters
 from accounts.views.pages import (
@@ -81,7 +82,7 @@ class EmailChangeView(PasswordConfirmedView):
         old, confirmation_id = user.email, user.confirmation_id
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
-            mails.send("email_changed", old, self.request)
+            mails.send("email_changed", old, self.request, language=language_of(user))
             letters.send_confirmation(user, self.request)
 
     def _reserve(self, user: User, email: str) -> None:

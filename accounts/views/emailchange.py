@@ -11,6 +11,7 @@ from django.views import View
 
 from accounts import emailchange, mails
 from accounts.exceptions import StaleUser
+from accounts.languages import language_of
 from accounts.views.confirmation import LinkView
 from accounts.views.pages import signed_in
 
@@ -22,7 +23,8 @@ class EmailChangeConfirmView(LinkView):
         """Make it, and tell the old address; who follows the link again is told the same."""
         confirmed = emailchange.confirm_change(token)
         if confirmed.former is not None:
-            mails.send("email_changed", confirmed.former, request)
+            language = language_of(confirmed.user)
+            mails.send("email_changed", confirmed.former, request, language=language)
         messages.success(request, _("Your e-mail address is changed and confirmed."))
         return redirect("profile" if request.user == confirmed.user else "login")
 

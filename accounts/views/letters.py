@@ -11,20 +11,35 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from accounts import confirming, emailchange, links, mails, recovery
+from accounts.languages import language_of
 from accounts.models import User
 
 
 def send_confirmation(user: User, request: HttpRequest) -> bool:
     """To the address of `user`, the link that confirms it. Costs and raises as `link_token`."""
     link = mails.link(request, "email_confirm", confirming.link_token(user))
-    return mails.send("confirm", user.email, request, link=link, days=links.VALID_DAYS)
+    return mails.send(
+        "confirm",
+        user.email,
+        request,
+        language=language_of(user),
+        link=link,
+        days=links.VALID_DAYS,
+    )
 
 
 def send_email_change(user: User, request: HttpRequest) -> bool:
     """To the address that `user` asked for, the link that makes the change."""
     link = mails.link(request, "email_change_confirm", emailchange.link_token(user))
     new = str(user.pending_email)
-    return mails.send("email_change_confirm", new, request, link=link, days=links.VALID_DAYS)
+    return mails.send(
+        "email_change_confirm",
+        new,
+        request,
+        language=language_of(user),
+        link=link,
+        days=links.VALID_DAYS,
+    )
 
 
 def send_held_sign_up(address: str, token: str | None, request: HttpRequest) -> bool:
@@ -49,7 +64,14 @@ def send_reset(address: str, request: HttpRequest) -> bool:
         return mails.send("reset_unknown", address, request, sign_up=sign_up)
     uid = urlsafe_base64_encode(force_bytes(user.pk))
     link = mails.link(request, "password_reset_confirm", uid, token)
-    return mails.send("reset", user.email, request, link=link, days=links.VALID_DAYS)
+    return mails.send(
+        "reset",
+        user.email,
+        request,
+        language=language_of(user),
+        link=link,
+        days=links.VALID_DAYS,
+    )
 
 
 def send_reminder(address: str, request: HttpRequest) -> bool:
@@ -63,4 +85,11 @@ def send_reminder(address: str, request: HttpRequest) -> bool:
         return mails.send("reminder_unknown", address, request, sign_up=sign_up)
     sign_in = mails.link(request, "login")
     name = recovery.name_to_mail(user)
-    return mails.send("reminder", user.email, request, username=name, sign_in=sign_in)
+    return mails.send(
+        "reminder",
+        user.email,
+        request,
+        language=language_of(user),
+        username=name,
+        sign_in=sign_in,
+    )

@@ -13,11 +13,16 @@ from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import translation
 
 from dynamo.exceptions import DynamoError
 from dynamo.tally import Tally, counting
 
 log = logging.getLogger("dynamo.commands")
+
+#: Of all that commands say, whatever LANG says and from whatever page they are called: programs
+#: read it, and logs and questions to others quote it.
+LANGUAGE = "en"
 
 # What a shell shows for a program that the signal itself ended: 128 + SIGINT, 128 + SIGPIPE.
 INTERRUPTED = 130
@@ -41,7 +46,7 @@ class DynamoCommandMixin(BaseCommand):
             CommandError: what DynamoDB, or the way to it, refused.
         """
         began = time.perf_counter()
-        with counting() as tally:
+        with translation.override(LANGUAGE), counting() as tally:
             try:
                 return super().execute(*args, **options)
             except DynamoError as error:

@@ -134,6 +134,7 @@ ROWS = {
     "home": page(),
     "healthz": Row((200, 200), (200, 200)),
     "livez": Row((200, 200), (200, 200)),
+    "set_language": Row(("home", "home"), ("home", "home"), sent=lambda _user: {"language": "ja"}),
     # With its token: tests/project/test_metrics.py
     "metrics": Row((404, 404), (404, 404)),
     # Signing up and in

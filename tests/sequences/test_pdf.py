@@ -253,7 +253,7 @@ with {lock}:  # as where another thread holds it at that moment
         signal.alarm(20)
         try:
             pages = [[typesetting.Text(100, 100, "Work", typesetting.Style(9, 13))]]
-            pdf = typesetting.paint(pages, title="", author="")
+            pdf = typesetting.paint(pages, title="", author="", language="en")
         finally:
             os._exit(0 if pdf.startswith(b"%PDF-") else 3)
     _pid, status = os.waitpid(child, 0)

@@ -61,7 +61,13 @@ class Command(InvoiceCommand):
             rules.check_may_issue(user)
             rules.check_seller(seller)
         try:
-            invoice = issue(draft, account=user.pk, seller=seller, request_id=request_id)
+            invoice = issue(
+                draft,
+                account=user.pk,
+                seller=seller,
+                request_id=request_id,
+                language=rules.language_of(user),
+            )
         except Unavailable as error:
             raise CommandError(
                 f"{error} Repeat it with --request-id {request_id}, and it is issued once."

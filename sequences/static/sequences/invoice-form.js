@@ -38,7 +38,7 @@ function readable(amount, currency, decimals) {
   const plain = decimals ? `${digits.slice(0, at)}.${digits.slice(at)}` : digits;
   const options = { style: "currency", currency, minimumFractionDigits: decimals };
   // Given as text, the number is written in full and passes through no float.
-  const text = new Intl.NumberFormat("en", options).format(plain);
+  const text = new Intl.NumberFormat(document.documentElement.lang, options).format(plain);
   return amount < 0n ? `\u200e\u2212\u2060${text}` : text;
 }
 

@@ -1,0 +1,129 @@
+"""The catalogues under `locale/`: taken from the sources, renewed and compiled, all by Babel.
+
+Django's own commands do the same by the programs of GNU gettext, which few machines have. Run as a
+program (`make messages`) it renews them; the tests ask whether there is anything to renew.
+"""
+
+from __future__ import annotations
+
+import gettext
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.utils.translation.template import templatize
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCALE = ROOT / "locale"
+#: Those that are not the sources' own.
+LANGUAGES = ("ja",)
+
+#: Where there may be something to translate.
+APPS = ("accounts", "dynamo", "locks", "project", "sequences", "staff", "uploads")
+TEMPLATES = "templates"
+
+# What our sources call gettext's functions, and where each has its texts.
+_KEYWORDS = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+    "npgettext_lazy": ((1, "c"), 2, 3),
+}
+_PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|%[sd]|</?\w+[^>]*>")
+
+
+def path_of(language: str) -> Path:
+    """The catalogue of `language`, as people write it."""
+    return LOCALE / language / "LC_MESSAGES" / "django.po"
+
+
+def extracted() -> Catalog:
+    """All that the sources say to people, untranslated."""
+    catalogue = Catalog()
+    for path in _sources():
+        name = str(path.relative_to(ROOT))
+        for _line, text, _comments, context in _texts_of(path):
+            # Without lines, which change with every edit above them.
+            catalogue.add(text, locations=[(name, 0)], context=context)
+    return catalogue
+
+
+def read(language: str) -> Catalog:
+    """The catalogue of `language` as it stands."""
+    with path_of(language).open("rb") as file:
+        return read_po(file, locale=language, domain="django")
+
+
+def renewed(language: str) -> Catalog:
+    """The catalogue of `language` with every text of the sources, and with no other."""
+    catalogue = read(language)
+    catalogue.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
+    catalogue.obsolete.clear()
+    return catalogue
+
+
+def written(catalogue: Catalog) -> bytes:
+    """A catalogue as its file holds it."""
+    file = io.BytesIO()
+    write_po(file, catalogue, width=100, sort_output=True, include_lineno=False)
+    return file.getvalue()
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """A catalogue as programs read it."""
+    file = io.BytesIO()
+    write_mo(file, catalogue)
+    return file.getvalue()
+
+
+def messages(mo: bytes) -> dict[object, str]:
+    """What a compiled catalogue says, but for its head, which names the version of Babel."""
+    found = dict(gettext.GNUTranslations(io.BytesIO(mo))._catalog)  # type: ignore[attr-defined]
+    del found[""]
+    return found
+
+
+def placeholders(text: str) -> list[str]:
+    """What is filled in into `text`, and its markup, in one order for all languages."""
+    return sorted(_PLACEHOLDER.findall(text))
+
+
+def texts(message: Message) -> tuple[list[str], list[str]]:
+    """The texts of a message, and their translations."""
+    sources = [message.id] if isinstance(message.id, str) else list(message.id)
+    targets = [message.string] if isinstance(message.string, str) else list(message.string)
+    return sources, targets
+
+
+def _sources() -> Iterator[Path]:
+    for app in APPS:
+        yield from sorted((ROOT / app).rglob("*.py"))
+        yield from sorted((ROOT / app).rglob("templates/**/*.html"))
+    yield from sorted(path for path in (ROOT / TEMPLATES).rglob("*.*") if path.is_file())
+
+
+def _texts_of(path: Path) -> Iterator[tuple]:
+    source = path.read_text()
+    if path.suffix != ".py":
+        # What Django makes of a template are calls between blanked text, whose indents are none.
+        calls = templatize(source, str(path))
+        source = "\n".join(line.strip() for line in calls.splitlines())
+    return extract("python", io.BytesIO(source.encode()), keywords=_KEYWORDS)
+
+
+if __name__ == "__main__":
+    for each in LANGUAGES:
+        new = renewed(each)
+        path_of(each).write_bytes(written(new))
+        path_of(each).with_suffix(".mo").write_bytes(compiled(new))
