@@ -10,6 +10,7 @@ from django.views.i18n import set_language
 
 from accounts import services
 from accounts.exceptions import StaleUser
+from accounts.languages import spoken
 from accounts.views.pages import signed_in
 
 
@@ -20,7 +21,12 @@ def switch_language(request: HttpRequest) -> HttpResponse:
     """
     response: HttpResponse = set_language(request)
     chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
-    if chosen and request.user.is_authenticated:
+    if chosen is None:
+        return response
+    if not spoken(chosen.value):
+        # Django takes every language that it has itself.
+        del response.cookies[settings.LANGUAGE_COOKIE_NAME]
+    elif request.user.is_authenticated:
         try:
             services.edit_profile(signed_in(request), language=chosen.value)
         except StaleUser:

@@ -1,0 +1,347 @@
+"""In which language somebody is spoken to, and who decides: profile, switch, browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import translation
+
+from accounts import mails
+from accounts.models import User
+from accounts.services import change_password, edit_profile
+from accounts.views import letters
+from tests.factories import make_user, stored_user
+from tests.mailbox import the_mail
+from tests.pages import Page, form_values, meanwhile, sign_in
+from tests.requests import Requests
+
+SWITCH = "/i18n/setlang/"
+PROFILE = "/accounts/profile/"
+JAPANESE = {"accept-language": "ja"}
+COOKIE = "django_language"
+DETAILS = dict.fromkeys(
+    ("full_name", "phone_number", "business_name", "business_address", "vat_id"), ""
+)
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="ann", email="ann@example.org")
+    sign_in(client, user)
+    return user
+
+
+def language_of(response: Any) -> str:
+    """The language of a page, which says so twice."""
+    language = str(response["Content-Language"])
+    assert f'<html lang="{language}"' in response.content.decode()
+    return language
+
+
+def chosen(user: User) -> str | None:
+    return User.get(user.pk).language
+
+
+# Who decides -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "language"),
+    [
+        ("", "en"),
+        ("ja", "ja"),
+        ("ja-JP,ja;q=0.9,en;q=0.5", "ja"),
+        ("fr,ja;q=0.5", "ja"),
+        ("en-GB,ja", "en"),
+        ("fr", "en"),
+        ("*", "en"),
+        (";;,q=", "en"),
+    ],
+)
+def test_a_visitor_is_spoken_to_as_the_browser_asks(asked: str, language: str) -> None:
+    response = Client().get("/", headers={"accept-language": asked})
+
+    assert language_of(response) == language
+    assert COOKIE not in response.cookies
+    assert {"Accept-Language", "Cookie"} <= set(response["Vary"].split(", "))
+
+
+def test_the_switch_goes_before_the_browser() -> None:
+    client = Client(headers=JAPANESE)
+
+    response = client.post(f"{SWITCH}?next=/accounts/login/", {"language": "en"})
+
+    assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
+    assert language_of(client.get("/accounts/login/")) == "en"
+
+
+@pytest.mark.parametrize("page", ["/", "/accounts/login/?next=/invoices/", "/accounts/signup/"])
+def test_the_switch_leads_back_to_its_page(page: str) -> None:
+    client = Client()
+    client.get(page)
+    action = client.get(page).content.decode().partition('class="languages"')[2]
+    url = action.partition('action="')[2].partition('"')[0]
+
+    assert client.post(url, {"language": "ja"})["Location"] == page
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example/", "javascript:1"])
+def test_the_switch_leads_nowhere_else(elsewhere: str) -> None:
+    assert Client().post(f"{SWITCH}?next={elsewhere}", {"language": "ja"})["Location"] == "/"
+
+
+@pytest.mark.parametrize("language", ["fr", "xx", ""])
+def test_the_switch_takes_no_language_that_the_site_does_not_speak(
+    client: Client, ann: User, language: str
+) -> None:
+    for visitor in (Client(), client):
+        response = visitor.post(SWITCH, {"language": language})
+
+        assert response.status_code == 302
+        assert COOKIE not in response.cookies
+    assert chosen(ann) is None
+
+
+def test_the_switch_is_not_thrown_by_another_site() -> None:
+    client = Client(enforce_csrf_checks=True)
+
+    assert client.post(SWITCH, {"language": "ja"}).status_code == 403
+    assert COOKIE not in client.cookies
+
+
+def test_a_cookie_of_no_language_of_the_site_is_passed_over() -> None:
+    client = Client(headers=JAPANESE)
+    client.cookies[COOKIE] = "xx"
+
+    assert language_of(client.get("/")) == "ja"
+
+
+def test_the_profile_goes_before_switch_and_browser(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+    client.cookies[COOKIE] = "en"
+
+    assert language_of(client.get(PROFILE, headers={"accept-language": "en"})) == "ja"
+
+
+@pytest.mark.usefixtures("ann")
+def test_without_a_language_in_the_profile_the_browser_decides(client: Client) -> None:
+    assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
+    assert language_of(client.get(PROFILE)) == "en"
+
+
+def test_the_switch_changes_the_profile_of_who_is_signed_in(client: Client, ann: User) -> None:
+    client.post(SWITCH, {"language": "ja"})
+
+    assert chosen(ann) == "ja"
+    assert language_of(client.get("/")) == "ja"
+    elsewhere = Client()
+    sign_in(elsewhere, ann)
+    assert language_of(elsewhere.get("/")) == "ja"
+
+
+def test_the_switch_says_so_where_the_account_changed_meanwhile(
+    engine: str, client: Client, ann: User
+) -> None:
+    client.get("/")
+
+    def change() -> None:
+        edit_profile(User.get(ann.pk), full_name="Ann Example")
+
+    with meanwhile(engine, "UpdateItem", change):
+        client.post(SWITCH, {"language": "ja"})
+
+    assert chosen(ann) is None
+    assert Page(client.get("/")).messages
+
+
+# The profile -------------------------------------------------------------------------------------
+
+
+def test_the_profile_takes_a_language_and_speaks_it_at_once(client: Client, ann: User) -> None:
+    client.post(PROFILE, form_values(client, PROFILE, language="ja"))
+
+    page = client.get(PROFILE)
+    assert chosen(ann) == "ja"
+    assert language_of(page) == "ja"
+    assert Page(page).messages == ["登録情報を保存しました。"]
+    assert '<option value="ja" selected lang="ja">日本語</option>' in page.content.decode()
+
+
+def test_a_profile_sent_without_a_language_changes_nothing_of_it(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+
+    client.post(PROFILE, DETAILS | {"full_name": "安"})
+
+    assert chosen(ann) == "ja"
+    assert User.get(ann.pk).full_name == "安"
+
+
+def test_a_profile_without_a_language_leaves_it_to_the_browser_again(
+    client: Client, ann: User
+) -> None:
+    client.post(SWITCH, {"language": "ja"})
+
+    client.post(PROFILE, DETAILS | {"language": ""})
+
+    assert chosen(ann) is None
+    assert "language" not in (stored_user(ann.pk) or {})
+    page = client.get(PROFILE)
+    assert language_of(page) == "en"
+    assert Page(page).messages == ["Your details are saved."]
+
+
+def test_a_profile_that_keeps_its_language_keeps_the_switch(client: Client, ann: User) -> None:
+    client.cookies[COOKIE] = "ja"
+
+    client.post(PROFILE, DETAILS | {"language": ""})
+
+    assert language_of(client.get(PROFILE)) == "ja"
+
+
+def test_a_profile_takes_no_language_that_the_site_does_not_speak(
+    client: Client, ann: User
+) -> None:
+    response = client.post(PROFILE, DETAILS | {"language": "fr"})
+
+    assert "language" in Page(response).errors
+    with pytest.raises(ValidationError):
+        edit_profile(User.get(ann.pk), language="fr")
+    assert chosen(ann) is None
+
+
+def test_a_stored_language_that_the_site_speaks_no_more_is_passed_over(
+    client: Client, ann: User
+) -> None:
+    User.get(ann.pk).update([User.language.set("fr")])
+
+    assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
+
+
+# What it costs, and what it leaves behind --------------------------------------------------------
+
+
+def test_a_page_in_the_profiles_language_costs_no_request_more(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+    client.get(PROFILE)
+    requests_sent.clear()
+
+    assert language_of(client.get(PROFILE)) == "ja"
+
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_visitor_without_a_session_costs_no_request(requests_sent: Requests) -> None:
+    Client(headers=JAPANESE).get("/")
+
+    assert requests_sent.operations == []
+
+
+def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+    client.get("/")
+
+    # Neither asks who is signed in.
+    assert language_of(client.get("/nothing/")) == "ja"
+    client.post("/accounts/logout/")
+    assert language_of(client.get("/accounts/login/")) == "ja"
+
+
+def test_the_next_visitor_of_a_thread_is_spoken_to_in_their_own_language() -> None:
+    before = translation.get_language()
+
+    assert language_of(Client().get("/", headers=JAPANESE)) == "ja"
+
+    assert translation.get_language() == before
+    assert language_of(Client().get("/")) == "en"
+
+
+@pytest.mark.parametrize("asked", ["ja", "en"])
+def test_what_is_refused_before_it_is_read_is_answered_in_its_language(asked: str) -> None:
+    response = Client(raise_request_exception=False).post(
+        "/accounts/login/",
+        b"a=b",
+        content_type="application/x-www-form-urlencoded; charset=utf-16",
+        headers={"accept-language": asked},
+    )
+
+    assert response.status_code == 400
+    assert response["Content-Language"] == asked
+    assert f'<html lang="{asked}"' in response.content.decode()
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("path", ["/livez", "/healthz", "/static/accounts/site.css"])
+def test_what_has_no_language_does_not_name_one(path: str) -> None:
+    response = Client().get(path, headers=JAPANESE)
+    response.close()
+
+    assert response.status_code == 200
+    assert "Content-Language" not in response
+    assert "Accept-Language" not in response.get("Vary", "")
+
+
+# Mails -------------------------------------------------------------------------------------------
+
+
+def test_a_mail_is_in_the_language_of_the_receivers_profile(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+
+    Client().post("/accounts/password_reset/", {"email": "ann@example.org"})
+
+    assert the_mail().subject == "【testserver】パスワードの再設定"
+    assert "お心当たりがない場合は" in the_mail().body
+
+
+@pytest.mark.usefixtures("ann")
+def test_a_mail_to_who_has_chosen_none_is_in_that_of_the_page() -> None:
+    Client().post("/accounts/username_reminder/", {"email": "ann@example.org"}, headers=JAPANESE)
+
+    assert the_mail().subject == "【testserver】ユーザー名のご案内"
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_mail_to_a_stranger_is_in_the_language_of_the_page() -> None:
+    Client().post("/accounts/password_reset/", {"email": "nobody@example.org"}, headers=JAPANESE)
+
+    assert the_mail().subject == "【testserver】パスワードの再設定"
+    assert "アカウントはありません" in the_mail().body
+
+
+@pytest.mark.usefixtures("engine")
+def test_every_mail_to_an_account_asks_for_its_language(rf: Any) -> None:
+    user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
+    edit_profile(user, language="ja")
+    request = rf.get("/")
+
+    letters.send_confirmation(user, request)
+    letters.send_email_change(user, request)
+    letters.send_reset(user.email, request)
+    letters.send_reminder(user.email, request)
+    mails.send("email_changed", user.email, request, language="ja")
+
+    assert len(mail.outbox) == 5
+    assert all("【testserver】" in message.subject for message in mail.outbox)
+
+
+def test_the_old_address_is_told_in_the_language_of_the_account(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), language="ja")
+    change_password(User.get(ann.pk), "correct horse battery")
+    elsewhere = Client()
+    sign_in(elsewhere, ann)
+
+    elsewhere.post(
+        "/accounts/email/", {"email": "ann@new.example", "password": "correct horse battery"}
+    )
+
+    assert [message.subject for message in mail.outbox] == [
+        "【testserver】メールアドレスが変更されました",
+        "【testserver】メールアドレスの確認",
+    ]

@@ -1,0 +1,76 @@
+"""The switch of languages as a person uses it, and the pages in Japanese."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from accounts.models import User
+from accounts.services import edit_profile
+from sequences.records import all_invoices
+from tests.browser.test_axe import faults
+from tests.browser.test_invoice_story import YEAR, let_in, stored_totals, totals
+from tests.browser.test_keyboard import press
+from tests.factories import make_user
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site: str) -> None:
+    user = make_user()
+    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
+    context.set_default_timeout(10_000)
+    let_in(context, site, user)
+    page = context.new_page()
+    page.goto("/accounts/email/")
+
+    press(page, "button", "日本語")
+
+    expect(page).to_have_url(re.compile("/accounts/email/$"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("メールアドレスの変更")
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
+    expect(page.get_by_role("button", name="English")).to_have_attribute("lang", "en")
+    assert User.get(user.pk).language == "ja"
+    press(page, "button", "English")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Change e-mail address")
+    context.close()
+
+
+def test_an_invoice_adds_up_in_japanese_as_it_is_issued(browser: Browser, site: str) -> None:
+    user = make_user()
+    edit_profile(user, business_name="山田商店", business_address="東京都", language="ja")
+    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
+    context.set_default_timeout(10_000)
+    let_in(context, site, user)
+    page = context.new_page()
+    page.goto("/invoices/new/")
+    page.get_by_label("請求先名").fill("田中商店")
+    page.get_by_label("通貨").select_option("JPY")
+    page.get_by_label("品目").fill("作業")
+    page.get_by_label("単価").fill("-1234.50")
+    page.get_by_label("税率").fill("10")
+    promised = totals(page)
+    found: list[Any] = faults(page)
+
+    page.get_by_role("button", name="請求書を発行").click()
+
+    expect(page.get_by_role("status")).to_contain_text("発行しました")
+    [invoice] = all_invoices(user.pk, YEAR)
+    assert invoice.language == "ja"
+    assert promised == totals(page)
+    assert [text.replace("￥", "¥") for text in promised] == stored_totals(invoice)
+    found += faults(page)
+    for address in ("/invoices/", "/accounts/profile/"):
+        page.goto(address)
+        found += faults(page)
+        assert _is_wider_than_its_window(page) is False
+    assert found == []
+    context.close()
+
+
+def _is_wider_than_its_window(page: Page) -> bool:
+    page.set_viewport_size({"width": 320, "height": 700})
+    return bool(page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))

@@ -1,0 +1,174 @@
+"""Whoever asks for Japanese reads nothing else: pages, errors of forms, mails, the PDF."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+from django.template.loader import render_to_string
+from django.test import Client
+from django.utils import translation
+from pypdf import PdfReader
+
+from accounts import sessions
+from accounts.models import User
+from accounts.services import edit_profile
+from sequences.invoices import Party
+from sequences.pdf import render
+from sequences.records import void
+from tests.invoice_factories import DAY, issued
+from tests.project.test_url_map import ROWS, arrive, path_of, send
+from tests.sequences.samples import a_line, a_voided_invoice
+from tests.visible import Visible, foreign_words, untranslated
+
+JAPANESE = {"accept-language": "ja-JP,ja;q=0.9,en;q=0.8"}
+VISITORS = pytest.mark.parametrize("visitor", ["anonymous", "staff"])
+MAILS = sorted((site.BASE_DIR / "templates/accounts/mail").glob("*.txt"))
+ERRORS = sorted(site.BASE_DIR.glob("templates/[45]*.html"))
+# More of a page that is shown otherwise: what no search finds, a year without invoices.
+FURTHER = [
+    f"/invoices/?year={DAY.year}",
+    f"/invoices/?year={DAY.year}&customer=誰でもない",
+    f"/invoices/?year={DAY.year}&before=1",
+    "/invoices/?year=1999&customer=誰でもない&before=9",
+    "/invoices/?year=1999",
+    f"/invoices/{DAY.year}-000002/",
+    f"/invoices/new/?from={DAY.year}-000001",
+    "/nothing/",
+]
+# For every field: too long, and with a sign that turns the text around.
+UNACCEPTABLE = "\u202e" + "9" * 2000
+
+
+@pytest.fixture
+def japanese() -> Iterator[None]:
+    with translation.override("ja"):
+        yield
+
+
+def speaking_japanese(visitor: str) -> tuple[Client, User]:
+    client, user = arrive(visitor)
+    client.defaults["HTTP_ACCEPT_LANGUAGE"] = JAPANESE["accept-language"]
+    return client, user
+
+
+def faults(response: Any) -> list[str]:
+    """What is wrong with an answer, if it is a page: its language, and the texts in another."""
+    if not response.headers.get("Content-Type", "").startswith("text/html"):
+        return []
+    page = response.content.decode()
+    if not page or response.status_code == 302:
+        return []
+    wrong = [] if '<html lang="ja"' in page else ["lang"]
+    wrong += [] if response["Content-Language"] == "ja" else ["Content-Language"]
+    return wrong + untranslated(page)
+
+
+def test_what_is_not_japanese_is_found() -> None:
+    page = '<p title="A">あ <b>B</b><bdi>C</bdi><i lang="en">D</i><img alt="E">PDF</p>'
+    page += '<input type="submit" value="F"><option>EUR – G</option>'
+
+    assert sorted(untranslated(page)) == ["A", "B", "E", "EUR – G", "F"]
+    assert "あ" in "".join(Visible(page).said)
+
+
+@VISITORS
+@pytest.mark.usefixtures("engine")
+def test_every_page_is_japanese(visitor: str) -> None:
+    client, user = speaking_japanese(visitor)
+    edit_profile(User.get(user.pk), business_name="山田商店", business_address="東京都")
+    sessions.begin(User.get(user.pk), browser="somebody's own", address="192.0.2.1")
+    issued(user.pk)
+    issued(user.pk)
+    void(user.pk, f"{DAY.year}-000002", "誤り")
+
+    found = {path: faults(client.get(path)) for path in [*map(path_of, ROWS), *FURTHER]}
+
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+
+
+@VISITORS
+@pytest.mark.parametrize("typed", ["", UNACCEPTABLE], ids=["nothing", "what no field takes"])
+@pytest.mark.usefixtures("engine")
+def test_every_form_says_in_japanese_what_is_wrong(visitor: str, typed: str) -> None:
+    client, user = speaking_japanese(visitor)
+    issued(user.pk)
+    found: dict[str, list[str]] = {}
+    for name, row in ROWS.items():
+        if name in {"logout", "set_language"}:
+            continue
+        names = dict.fromkeys(row.sent(user), typed)
+        if name == "profile":
+            names = dict.fromkeys(("full_name", "phone_number", "vat_id", "language"), typed)
+        found[name] = faults(send(client, path_of(name), names))
+
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.usefixtures("engine")
+def test_djangos_own_rules_for_passwords_speak_japanese() -> None:
+    client, _user = speaking_japanese("anonymous")
+    values = {"username": "12345678", "email": "ann@example.org"}
+
+    alike = send(
+        client, "/accounts/signup/", values | dict.fromkeys(("password1", "password2"), "12345678")
+    )
+    different = send(
+        client, "/accounts/signup/", values | {"password1": "short", "password2": "other"}
+    )
+
+    assert "ユーザー名" in alike.content.decode()
+    assert faults(alike) + faults(different) == []
+
+
+@pytest.mark.usefixtures("japanese")
+@pytest.mark.parametrize("path", ERRORS, ids=lambda path: path.stem)
+def test_every_page_of_an_error_is_japanese(path: Any) -> None:
+    context = {"wait": "15分", "is_sign_in": True, "is_password": True}
+
+    assert untranslated(render_to_string(path.name, context)) == []
+
+
+@pytest.mark.usefixtures("japanese")
+@pytest.mark.parametrize("username", ["", "太郎"])
+@pytest.mark.parametrize("path", MAILS, ids=lambda path: path.stem)
+def test_every_mail_is_japanese(path: Any, username: str) -> None:
+    given = dict.fromkeys(("site", "link", "sign_in", "sign_up"), "※")
+    text = render_to_string(f"accounts/mail/{path.name}", given | {"days": 3, "username": username})
+
+    assert text.strip()
+    assert foreign_words(text) == set()
+
+
+def test_every_text_of_a_pdf_is_japanese() -> None:
+    invoice = a_voided_invoice(
+        seller=Party("山田商店", "東京都", "1234"),
+        customer=Party("田中商店"),
+        lines=(a_line(description="作業"),),
+        note="月末まで",
+        void_reason="誤り",
+        language="ja",
+    )
+
+    text = "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(render(invoice))).pages)
+
+    assert foreign_words(text) == set()
+    for word in ("請求書 2026-000042", "発行日", "2026年11月21日", "小計", "合計", "無効"):
+        assert word in text
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_page_shows_days_and_money_as_japanese_has_them() -> None:
+    client, user = speaking_japanese("staff")
+    issued(user.pk, currency="JPY")
+
+    invoice = client.get(f"/invoices/{DAY.year}-000001/").content.decode()
+    listed = client.get(f"/invoices/?year={DAY.year}").content.decode()
+
+    assert "2026年3月14日" in invoice
+    assert "￥119" in invoice
+    assert "3月14日" in listed
+    assert "￥119" in listed
