@@ -54,9 +54,8 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 class LanguageMiddleware(MiddlewareMixin):
     """Answers in the visitor's language; takes the place of Django's LocaleMiddleware.
 
-    That one knows no profile. It also leaves its language to the thread, and what refuses a request
-    before it would speak that of the request before. So this one stands before all that may answer
-    with a page.
+    That one leaves its language to the thread, so what refuses a request before it would speak that
+    of the request before. This one stands before all that may answer with a page.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
@@ -73,14 +72,19 @@ class LanguageMiddleware(MiddlewareMixin):
                 request, await cast(Awaitable[HttpResponseBase], self.get_response(request))
             )
 
+
+class ProfileLanguageMiddleware(MiddlewareMixin):
+    """Goes over to the language of the profile, for a view that is about to be called.
+
+    It stands after what gives the request its user, and after what refuses a form without its
+    token. It costs no request more: every page asks who is signed in anyway, and keeps the answer;
+    for who has no session that costs none at all.
+    """
+
     def process_view(
         self, request: HttpRequest, view: Any, arguments: Any, named: Any
     ) -> HttpResponseBase | None:
-        """Go over to the language of the profile.
-
-        It costs no request more: every page asks who is signed in anyway, and keeps the answer. For
-        who has no session it costs none at all.
-        """
+        """Speak the language that was chosen, if there is one."""
         try:
             language = language_of(request.user)
         except (Unavailable, TableMissing) as error:
