@@ -55,6 +55,7 @@ def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None
         "businessName": None,
         "businessAddress": "Main Street 1\n12345 Town",
         "vatId": "DE1",
+        "language": None,
         "isActive": True,
         "isStaff": False,
         "joinedAt": account["joinedAt"],
