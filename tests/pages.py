@@ -40,13 +40,16 @@ class Page(HTMLParser):
         self._into: list[str] | None = None
         self._area: dict[str, str] | None = None
         self._errors_of: str | None = None
+        # At the foot of every page stands the switch of languages, a form of its own.
+        self._at_foot = False
         self.feed(response.content.decode())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
         classes = values.get("class", "").split()
         self.tags.add(tag)
-        if tag in {"input", "textarea"} and "name" in values:
+        self._at_foot |= tag == "footer"
+        if tag in {"input", "textarea"} and "name" in values and not self._at_foot:
             self.fields[values["name"]] = values
             self._area = values if tag == "textarea" else None
         elif tag == "label":

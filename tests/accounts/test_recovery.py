@@ -109,7 +109,7 @@ def answer_to(url: str, email: str, requests_sent: Requests) -> tuple[Any, ...]:
         response.status_code,
         headers,
         response.content,
-        done.content,
+        Page(done).text,
         operations,
         len(mail.outbox),
     )
