@@ -13,6 +13,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Any, cast
 
 from django.conf import settings
@@ -23,7 +24,6 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 from dynamo.exceptions import TableMissing, Unavailable
-from dynamo.middleware import unavailable
 
 
 def spoken(language: str | None) -> str | None:
@@ -34,6 +34,12 @@ def spoken(language: str | None) -> str | None:
 def language_of(user: Any) -> str | None:
     """The language that `user` has chosen in the profile; None for none, and for nobody."""
     return spoken(getattr(user, "language", None))
+
+
+def speak_to(user: Any) -> None:
+    """Go over to the language of `user`, until the request is answered; without one, stay."""
+    if language := language_of(user):
+        translation.activate(language)
 
 
 def remember(response: HttpResponseBase, language: str | None) -> None:
@@ -74,25 +80,20 @@ class LanguageMiddleware(MiddlewareMixin):
 
 
 class ProfileLanguageMiddleware(MiddlewareMixin):
-    """Goes over to the language of the profile, for a view that is about to be called.
+    """Lets a page that is about to be rendered speak the language of the profile, from its head on.
 
-    It stands after what gives the request its user, and after what refuses a form without its
-    token. It costs no request more: every page asks who is signed in anyway, and keeps the answer;
-    for who has no session that costs none at all.
+    Reading who is signed in goes over to that language (`accounts.middleware`). The head of a page
+    would be written before that. This costs no request: every such page asks who is signed in.
     """
 
-    def process_view(
-        self, request: HttpRequest, view: Any, arguments: Any, named: Any
-    ) -> HttpResponseBase | None:
-        """Speak the language that was chosen, if there is one."""
-        try:
-            language = language_of(request.user)
-        except (Unavailable, TableMissing) as error:
-            # The middleware that says so elsewhere stands around views alone.
-            return unavailable(request, error)
-        if language:
-            translation.activate(language)
-        return None
+    def process_template_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """`response`, once it is known who reads it."""
+        # Without an answer: the page asks again, where it is known how to say so.
+        with suppress(Unavailable, TableMissing):
+            bool(request.user.is_authenticated)
+        return response
 
 
 def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -15,7 +15,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from accounts import sessions, visits
+from accounts import languages, sessions, visits
 from accounts.models import User
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
@@ -42,6 +42,7 @@ def _user_of(request: HttpRequest) -> User | AnonymousUser:
     if known is None:
         known = _read_user(request)
         request._cached_user = known  # type: ignore[attr-defined]  # where Django's keeps it
+        languages.speak_to(known)
     return known
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.utils.log import log_response
 from django.utils.translation import gettext as _
@@ -58,7 +59,7 @@ class LinkView(View, ABC):
         url_name, label = self.way_out
         context = {"reason": _reason(error), "url_name": url_name, "label": label}
         status = 410 if isinstance(error, BadLink) else 409
-        response = render(request, "accounts/link_refused.html", context, status=status)
+        response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
         # Marked as logged, or Django logs a line of its own, with the path and its token.
         log_response(
             "A link came to nothing (%s).",
