@@ -11,8 +11,8 @@ ALLOWED = {
     *("Amazon", "Dynamo", "DynamoDB", "Ledger"),
     # kinds of files, and what no language has another word for
     *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
-    # an example of a currency's code; units
-    *("EUR", "KB"),
+    # an example of a currency's code, and of a key as it is stored; units
+    *("EUR", "userName", "KB"),
 }
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 # A choice of a currency begins with its code; CLDR's names of some have another, or nothing else.
