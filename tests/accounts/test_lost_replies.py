@@ -23,7 +23,8 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut, through
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy, through
 from tests.operations import ANN, Operation, each_operation
 from tests.pages import form_values, sign_in, signed_in_as
 
