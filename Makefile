@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test coverage test-slow engines scale lint messages install constraints
+.PHONY: run test coverage test-slow torture engines scale lint messages install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -37,6 +37,10 @@ coverage: install
 
 test-slow: install
 	STORM=full $(BIN)/pytest -m "storm or slow"
+
+# Faults, kills and a checker of histories, for so many seconds; a SEED gives the same weather again.
+torture: install
+	$(BIN)/python -m tests.torture --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
 
 # The suite on the other engines, whose known faults the tests name; TESTS are some of it.
 ENGINES ?= ministack moto

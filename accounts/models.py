@@ -38,7 +38,7 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import AccountError, StaleUser
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
-from dynamo.exceptions import ConditionFailed, Refused
+from dynamo.exceptions import ConditionFailed, Refused, Unavailable
 from dynamo.guards import Pending
 from dynamo.models import Item, Model
 from dynamo.transaction import Companion, Transaction
@@ -197,12 +197,14 @@ class User(DjangoUser, Model):
         Raises:
             StaleUser: the account changed, or was deleted, since it was read, and has not `values`.
             what `along` says of its own writes, where one of them was refused.
+            Unavailable: no answer in time; or a reply was lost, and the account changed twice
+                since: `values` may have been written, and overwritten.
         """
         written = self.raised({**values, **self._ended_with(values)})
         try:
             self.update_along(self.set_or_remove(written), self.unchanged(), along)
         except ConditionFailed as error:
-            self.adopt_if_so(self.stored_now(), values, error)
+            self._adopt_what_stands(values, error)
             return
         if along is not None:
             self.assign(written)
@@ -234,6 +236,18 @@ class User(DjangoUser, Model):
             raise ConditionFailed(
                 "TransactWriteItems", repeated=False, stored=refusal.stored
             ) from error
+
+    def _adopt_what_stands(self, values: Mapping[str, Any], refused: ConditionFailed) -> None:
+        """After a refusal; a lost reply and two changes since: nobody knows (`store` says more)."""
+        stored = self.stored_now()
+        try:
+            self.adopt_if_so(stored, values, refused)
+        except StaleUser as stale:
+            # One write since can be another's alone; of two, the first may have been ours.
+            if refused.repeated and _version_of(stored) > (self.version or 0) + 1:
+                reason = "the account changed meanwhile"
+                raise Unavailable(refused.operation, reason, maybe_written=True) from stale
+            raise
 
     def _ended_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a change to `values` leaves of what it ends: sessions, and a change that waits."""
@@ -282,3 +296,8 @@ class User(DjangoUser, Model):
             stored = self.stored_now()
             if stored and check_password(raw_password, User.from_raw_data(stored).password):
                 self.deserialize(stored)
+
+
+def _version_of(stored: Item | None) -> int:
+    """The version of an account as stored; 0 where it is gone, or has none yet."""
+    return int(stored["version"]["N"]) if stored and "version" in stored else 0

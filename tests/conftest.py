@@ -17,7 +17,7 @@ from project import settings as site_settings
 from tests import engines
 from tests.clocks import StallProofClock, stand_in
 from tests.emptying import empty_all
-from tests.faults import FaultProxy, through
+from tests.faults.proxy import FaultProxy, through
 from tests.requests import Requests
 from tests.touched import Touched, noted
 from tests.zygote import zygote

@@ -124,14 +124,19 @@ def free_port() -> int:
         return port
 
 
+def is_listening(port: int) -> bool:
+    """Whether somebody listens on a port of this machine's."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int) -> None:
     ends_at = time.monotonic() + 120
     while time.monotonic() < ends_at:
         if process.poll() is not None:
             raise RuntimeError(f"The engine ended at once, with code {process.returncode}.")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if is_listening(port):
+            return
         time.sleep(0.02)
     process.kill()
     raise RuntimeError("The engine did not listen within two minutes.")

@@ -20,7 +20,8 @@ from accounts.models import User
 from dynamo.cache import CacheItem
 from dynamo.client import send
 from tests.factories import PASSWORD
-from tests.faults import FaultProxy, Meanwhile, through
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy, through
 
 
 class Page(HTMLParser):

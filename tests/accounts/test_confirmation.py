@@ -15,7 +15,8 @@ from accounts.services import change_email, delete, edit_profile
 from dynamo.client import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
-from tests.faults import CloseBefore, DropReply, FaultProxy, TimeOut
+from tests.faults.kinds import CloseBefore, DropReply, TimeOut
+from tests.faults.proxy import FaultProxy
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests

@@ -13,7 +13,8 @@ from accounts.services import edit_profile
 from tests.accounts.test_commands import assert_fails
 from tests.commands import run
 from tests.factories import make_user, stored_items, stored_user
-from tests.faults import DropReply, FaultProxy
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
 from tests.pages import Page, meanwhile, sign_in
 from tests.requests import Requests
 from tests.sequences.test_invoice_pages import LINE, NEW, issued, label, stored, typed

@@ -16,7 +16,8 @@ from tests import engines
 from tests.emailchanges import NEW, again, token_of, waiting_user
 from tests.emptying import empty
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
-from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut, through
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy, through
 
 LOST = {"reply": DropReply(), "request": CloseBefore(), "patience": TimeOut()}
 OLD = "old@example.org"

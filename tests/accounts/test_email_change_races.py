@@ -23,7 +23,8 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.faults import FaultProxy, Meanwhile
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 

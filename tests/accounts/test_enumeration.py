@@ -26,7 +26,8 @@ from tests.factories import (
     make_user,
     stored_items,
 )
-from tests.faults import CloseBefore, DropReply, FaultProxy, TimeOut
+from tests.faults.kinds import CloseBefore, DropReply, TimeOut
+from tests.faults.proxy import FaultProxy
 from tests.mailbox import later, link, the_mail, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests

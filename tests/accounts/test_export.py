@@ -17,7 +17,8 @@ from dynamo.exceptions import Unavailable
 from sequences.records import void
 from tests.commands import run
 from tests.factories import make_user
-from tests.faults import Answer, FaultProxy, through
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import issued
 from tests.pages import sign_in
 from tests.requests import Requests

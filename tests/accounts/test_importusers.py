@@ -28,16 +28,8 @@ from accounts import rowfiles
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
-from tests.faults import (
-    NOWHERE,
-    Answer,
-    DropReply,
-    FaultProxy,
-    Meanwhile,
-    Reply,
-    nothing_processed,
-    through,
-)
+from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

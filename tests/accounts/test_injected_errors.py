@@ -15,7 +15,8 @@ from dynamo import deadline
 from dynamo.exceptions import Unavailable
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
-from tests.faults import NOWHERE, Answer, CloseBefore, DropReply, FaultProxy, TimeOut, through
+from tests.faults.kinds import Answer, CloseBefore, DropReply, TimeOut
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.operations import ANN, OPERATIONS, Operation, each_operation
 from tests.pages import form_values
 

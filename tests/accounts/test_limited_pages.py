@@ -17,7 +17,8 @@ from accounts.models import User
 from accounts.services import deactivate
 from accounts.toomany import in_words
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.faults import Answer, DropReply, FaultProxy
+from tests.faults.kinds import Answer, DropReply
+from tests.faults.proxy import FaultProxy
 from tests.limited import assert_too_many, let_pass
 from tests.pages import Page, signed_in_as, stored_sessions
 from tests.requests import Requests

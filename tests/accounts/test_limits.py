@@ -18,7 +18,8 @@ from dynamo.exceptions import Unavailable
 from tests import limit_workers
 from tests.emptying import empty
 from tests.factories import make_user
-from tests.faults import CloseBefore, DropReply, FaultProxy, through
+from tests.faults.kinds import CloseBefore, DropReply
+from tests.faults.proxy import FaultProxy, through
 from tests.pages import stored_counts
 from tests.requests import Requests
 from tests.waiting import wait_until

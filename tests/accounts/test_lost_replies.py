@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo import tables
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed, TransactionCancelled
+from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from tests import engines
 from tests.emptying import empty
 from tests.factories import (
@@ -23,7 +24,8 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
-from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut, through
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy, through
 from tests.operations import ANN, Operation, each_operation
 from tests.pages import form_values, sign_in, signed_in_as
 
@@ -131,6 +133,33 @@ def test_a_change_that_another_change_followed_is_a_success_all_the_same(
     stored = User.get(user.pk)
     assert (stored.full_name, stored.vat_id, stored.version) == ("Ann", "GB1", 3)
     assert user.version == 3
+
+
+def test_a_change_that_was_perhaps_overwritten_is_not_called_refused(proxy: FaultProxy) -> None:
+    user = make_user()
+    proxy.plan("UpdateItem", DropReply())
+    proxy.plan("UpdateItem", Meanwhile(lambda: edit_profile(User.get(user.pk), full_name="Bea")))
+
+    with pytest.raises(Unavailable) as unknown:
+        edit_profile(user, full_name="Ann")
+
+    assert unknown.value.maybe_written
+    stored = User.get(user.pk)
+    assert (stored.full_name, stored.version) == ("Bea", 3)
+
+
+def test_a_change_whose_request_was_lost_is_refused_when_another_came_first(
+    proxy: FaultProxy,
+) -> None:
+    user = make_user()
+    proxy.plan("UpdateItem", CloseBefore())
+    proxy.plan("UpdateItem", Meanwhile(lambda: edit_profile(User.get(user.pk), full_name="Bea")))
+
+    with pytest.raises(StaleUser):
+        edit_profile(user, full_name="Ann")
+
+    stored = User.get(user.pk)
+    assert (stored.full_name, stored.version) == ("Bea", 2)
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")

@@ -15,7 +15,8 @@ from accounts.services import change_password
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from tests.factories import make_user, stored_items
-from tests.faults import CloseBefore, DropReply, FaultProxy, Meanwhile, TimeOut
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
 
 each_loss = pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from accounts.models import User
 from accounts.services import activate, deactivate, delete
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
-from tests.faults import Answer, FaultProxy, Meanwhile, through
+from tests.faults.kinds import Answer, Meanwhile
+from tests.faults.proxy import FaultProxy, through
 from tests.pages import Page, meanwhile, sign_in, signed_in_as, stored_sessions
 from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, stored_ids

@@ -24,7 +24,7 @@ from tests.factories import (
     make_user,
     stored_items,
 )
-from tests.faults import through
+from tests.faults.proxy import through
 from tests.pages import (
     Page,
     form_values,

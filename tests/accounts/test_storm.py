@@ -20,7 +20,7 @@ from accounts.services import account_key
 from dynamo import tables
 from tests import engines, workers
 from tests.factories import assert_guards_match_users, stored_items
-from tests.faults import through
+from tests.faults.proxy import through
 from tests.waiting import wait_until
 
 ROUNDS = 20 if os.environ.get("STORM") == "full" else 2

@@ -18,7 +18,8 @@ from tests import engines
 from tests.accounts.test_sign_up_page import ANN
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.faults import Answer, FaultProxy, through
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy, through
 from tests.pages import Page, form_values, sign_in
 
 SIGN_UP = "/accounts/signup/"

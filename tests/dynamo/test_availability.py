@@ -19,7 +19,8 @@ from dynamo.cache import CacheItem
 from dynamo.deadline import operation_ends_at, page_is_over, uncounted
 from dynamo.sessions import SessionStore
 from tests.clocks import LeapingClock, stand_in
-from tests.faults import NOWHERE, Answer, CloseBefore, FaultProxy, TimeOut, through
+from tests.faults.kinds import Answer, CloseBefore, TimeOut
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]

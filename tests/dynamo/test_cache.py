@@ -18,17 +18,8 @@ from dynamo.client import send
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
 from dynamo.models import Item
-from tests.faults import (
-    NOWHERE,
-    Answer,
-    CloseBefore,
-    DropReply,
-    FaultProxy,
-    Meanwhile,
-    Reply,
-    nothing_processed,
-    through,
-)
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

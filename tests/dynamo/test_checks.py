@@ -20,7 +20,7 @@ from dynamo import deadline
 from dynamo.client import send
 from dynamo.tables import all_tables, create
 from tests import engines
-from tests.faults import through
+from tests.faults.proxy import through
 from tests.other_engines import refusing
 from tests.requests import Requests
 

@@ -33,16 +33,8 @@ from dynamo.retries import (
 from dynamo.transaction import Transaction
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, make_user
-from tests.faults import (
-    NOWHERE,
-    Answer,
-    CloseBefore,
-    DropReply,
-    FaultProxy,
-    Garble,
-    TimeOut,
-    through,
-)
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Garble, TimeOut
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 KEY = {"pk": {"S": "thing"}}

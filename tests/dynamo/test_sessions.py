@@ -20,7 +20,8 @@ from dynamo.client import send
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
-from tests.faults import NOWHERE, DropReply, FaultProxy, Meanwhile, through
+from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.urls(__name__)]

@@ -17,7 +17,7 @@ from dynamo.features import features_of
 from dynamo.models import Model
 from dynamo.tables import KeyAttribute, Table, all_tables, create, merged, verify
 from dynamo.unique import UniqueAttributes
-from tests.faults import through
+from tests.faults.proxy import through
 from tests.other_engines import refusing
 
 KEY = (KeyAttribute("pk", "HASH", "S"),)

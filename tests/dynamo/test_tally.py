@@ -20,7 +20,8 @@ from locks.lock import Lock
 from locks.models import LockItem
 from sequences.counters import next_value
 from tests.factories import make_user
-from tests.faults import Answer, DropReply, FaultProxy
+from tests.faults.kinds import Answer, DropReply
+from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued, new_account
 from tests.requests import Requests
 from tests.waiting import wait_until

@@ -15,7 +15,8 @@ from dynamo.models import Model
 from dynamo.transaction import Refusal, Transaction, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
-from tests.faults import Answer, DropReply, FaultProxy, Meanwhile
+from tests.faults.kinds import Answer, DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

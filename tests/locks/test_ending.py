@@ -12,7 +12,8 @@ from locks import heartbeats
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
-from tests.faults import CloseBefore, FaultProxy
+from tests.faults.kinds import CloseBefore
+from tests.faults.proxy import FaultProxy
 from tests.lock_workers import heard, started
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests

@@ -13,7 +13,8 @@ from locks import heartbeats, leases
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
-from tests.faults import Answer, FaultProxy
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until

@@ -13,7 +13,8 @@ from locks.exceptions import LeaseLost
 from locks.holders import HolderWatch
 from locks.leases import Lease
 from locks.lock import Lock
-from tests.faults import Answer, FaultProxy, Meanwhile
+from tests.faults.kinds import Answer, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken, unaware
 from tests.locks.test_leases import is_written, write_under
 from tests.requests import Requests

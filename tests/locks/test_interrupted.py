@@ -14,7 +14,8 @@ import pytest
 
 from dynamo.signals import request_sent
 from locks.lock import Lock
-from tests.faults import Answer, Delay, FaultProxy
+from tests.faults.kinds import Answer, Delay
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored
 from tests.waiting import wait_until
 

@@ -14,7 +14,8 @@ from dynamo.exceptions import ConditionFailed, Unavailable
 from locks import heartbeats
 from locks.exceptions import LeaseLost
 from locks.lock import Lock, claim_once
-from tests.faults import Answer, CloseBefore, DropReply, Fault, FaultProxy, Meanwhile
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.locks.conftest import Clock
 from tests.locks.items import abandoned, beating, put, stored, taken
 from tests.waiting import wait_until

@@ -13,7 +13,8 @@ from locks.exceptions import BadLockName, LeaseLost, LockChanged, UnknownLock
 from locks.leases import Lease
 from locks.lock import Lock, claim_once
 from locks.registry import Broken, State, all_locks, break_lock, look
-from tests.faults import DropReply, FaultProxy, Meanwhile
+from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests
 

@@ -18,7 +18,8 @@ import pytest
 from locks.lock import Lock, claim_once
 from locks.registry import break_lock
 from tests.commands import ROOT, run, run_on_a_terminal
-from tests.faults import Answer, FaultProxy
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, renewed_at_each_look, stored, taken
 from tests.waiting import catches, wait_until
 

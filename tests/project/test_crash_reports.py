@@ -17,7 +17,8 @@ from django.views.debug import get_exception_reporter_class
 
 from accounts.models import User
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.faults import Answer, FaultProxy
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from tests.pages import form_values
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -17,7 +17,7 @@ from accounts.models import User
 from project import headers
 from tests.commands import ROOT
 from tests.factories import PASSWORD, make_user
-from tests.faults import NOWHERE, through
+from tests.faults.proxy import NOWHERE, through
 from tests.invoice_factories import DAY, issued
 from tests.production import HOST
 from tests.project.test_url_map import ROWS

@@ -26,7 +26,8 @@ from locks.lock import Lock
 from sequences.counters import next_value, next_values
 from tests.commands import ROOT
 from tests.factories import PASSWORD, make_user
-from tests.faults import Answer, CloseBefore, FaultProxy
+from tests.faults.kinds import Answer, CloseBefore
+from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued, new_account
 from tests.pages import sign_in
 from uploads.destination import Destination

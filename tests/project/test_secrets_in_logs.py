@@ -19,7 +19,7 @@ from django.urls import URLResolver, get_resolver, include, path
 from project.hiding import HIDDEN, hide
 from project.logs import TALKATIVE, HidingFormatter, HidingJsonFormatter, TalkativeFilter
 from tests.factories import stored_items
-from tests.faults import NOWHERE, through
+from tests.faults.proxy import NOWHERE, through
 from tests.pages import form_values
 
 PASSWORD = "correct horse battery staple"

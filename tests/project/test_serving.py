@@ -17,7 +17,8 @@ import pytest
 from locks import registry
 from locks.lock import Lock
 from locks.registry import State
-from tests.faults import FaultProxy, Meanwhile
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.production import checkout_in, collect_into
 from tests.served import LOCKED, Server
 from tests.waiting import wait_until

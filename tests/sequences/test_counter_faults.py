@@ -16,7 +16,8 @@ from dynamo.exceptions import Unavailable
 from sequences import counters
 from sequences.counters import delete, last_value, next_value, next_values
 from sequences.draws import Strategy
-from tests.faults import Answer, CloseBefore, DropReply, Fault, FaultProxy, Meanwhile, TimeOut
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy
 
 BOTH: list[Strategy] = ["atomic", "optimistic"]
 both = pytest.mark.parametrize("strategy", BOTH)

@@ -21,7 +21,8 @@ from sequences.management import tasks
 from sequences.management.tasks import Draw
 from sequences.models import Counter as CounterItem
 from tests import commands
-from tests.faults import NOWHERE, DropReply, FaultProxy, through
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 
 LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
 

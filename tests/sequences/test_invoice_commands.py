@@ -23,7 +23,8 @@ from sequences.amounts import Line
 from sequences.records import find_invoice
 from tests import commands
 from tests.factories import make_user
-from tests.faults import Answer, FaultProxy
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, stored_numbers
 
 pytestmark = pytest.mark.usefixtures("engine")

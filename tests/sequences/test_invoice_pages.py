@@ -28,7 +28,8 @@ from sequences.models import Counter, InvoiceItem
 from sequences.money import readable_amount
 from sequences.records import all_invoices
 from tests.factories import make_user
-from tests.faults import DropReply, FaultProxy
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
 from tests.pages import Page, form_values
 from tests.requests import Requests
 

@@ -16,17 +16,8 @@ from sequences import issuing
 from sequences.exceptions import AlreadyVoided, RequestIdReused
 from sequences.records import find_invoice, void
 from tests import engines
-from tests.faults import (
-    Answer,
-    CloseBefore,
-    Delay,
-    DropReply,
-    Fault,
-    FaultProxy,
-    Meanwhile,
-    TimeOut,
-    through,
-)
+from tests.faults.kinds import Answer, CloseBefore, Delay, DropReply, Fault, Meanwhile, TimeOut
+from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import (
     assert_whole,
     issued,

@@ -8,7 +8,8 @@ from dynamo.exceptions import Unavailable
 from sequences import records
 from sequences.exceptions import AlreadyVoided
 from sequences.records import find_invoice, list_invoices, void
-from tests.faults import DropReply, FaultProxy
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
 

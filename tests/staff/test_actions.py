@@ -18,7 +18,8 @@ from locks.lock import Lock, claim_once
 from locks.registry import State, look
 from staff import actions
 from tests.factories import assert_guards_match_users, make_user, stored_user
-from tests.faults import Answer, CloseBefore, DropReply, FaultProxy, Meanwhile
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 from tests.session_maps import begun, stored_ids
 from tests.staff.scenes import (

@@ -20,7 +20,8 @@ from staff.models import Report
 from staff.reports import ReportView, Standing, reports_of
 from staff.runs import KINDS, Kind
 from tests.factories import make_user, stored_items
-from tests.faults import Answer, DropReply, FaultProxy
+from tests.faults.kinds import Answer, DropReply
+from tests.faults.proxy import FaultProxy
 from tests.forks import in_a_child
 from tests.invoice_factories import issued
 from tests.pages import Page

@@ -16,7 +16,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from tests.faults import Answer, FaultProxy, Handler, Seen, _Reply
+from tests.faults.handler import Handler, RawReply, Seen
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from uploads import s3
 
 _OPERATIONS = {
@@ -59,7 +61,7 @@ class S3Proxy(FaultProxy):
         super().forget()
         self.stored.clear()
 
-    def note(self, seen: Seen, reply: _Reply) -> None:
+    def note(self, seen: Seen, reply: RawReply) -> None:
         # A Complete that fails may say so in the body of a 200.
         if seen.operation not in _STORING or reply.status != 200 or b"<Error>" in reply.body:
             return
@@ -79,28 +81,13 @@ class _S3Handler(Handler):
     proxy: S3Proxy
 
     def _do(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         headers = {name: value for name, value in self.headers.items() if name != "Expect"}
-        seen = _seen(self.command, self.path)
-
-        def forward() -> _Reply:
-            reply = self.proxy._forward(self.path, headers, body, self.command)
-            self.proxy.note(seen, reply)
-            return reply
-
-        reply = self.proxy._reply_under(self.proxy._fault_for(seen), seen.body, forward)
-        if reply is None:
-            self.close_connection = True
-            return
-        try:
-            self._pass_on(reply)
-        except OSError:
-            # The client gave up waiting, or was killed.
-            self.close_connection = True
+        self._serve(_seen(self.command, self.path), headers, body)
 
     do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _do
 
-    def _pass_on(self, reply: _Reply) -> None:
+    def _pass_on(self, reply: RawReply) -> None:
         if self.command != "HEAD":
             super()._pass_on(reply)
             return

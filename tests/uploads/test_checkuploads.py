@@ -12,7 +12,8 @@ import pytest
 
 from dynamo import findings
 from tests.commands import run
-from tests.faults import NOWHERE, FaultProxy, Meanwhile, through
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.locks.items import abandoned, renewed_at_each_look
 from tests.uploads.folders import NAMES
 from tests.uploads.samples import put_in_parts

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults import FaultProxy, Meanwhile
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (

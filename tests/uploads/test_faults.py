@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults import CloseBefore, DropReply, Fault, FaultProxy, Meanwhile
+from tests.faults.kinds import CloseBefore, DropReply, Duplicate, Fault, Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
@@ -58,6 +59,19 @@ def test_a_passing_failure_of_the_write_that_counts_ends_in_one_object(
     assert uploaded.outcomes == ["uploaded"]
     assert s3_proxy.stored == {"in/a": 1}
     assert_stored(s3, bucket, [file])
+
+
+def test_an_object_that_is_put_twice_is_stored_once(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, name, content(SMALL_BYTES, name)) for name in "abcd"]
+    s3_proxy.plan("PutObject", Duplicate(0.02), times=4)
+
+    uploaded = upload(bucket, *files, workers=1)
+
+    assert uploaded.outcomes == ["uploaded"] * 4
+    assert_stored(s3, bucket, files)
+    assert s3_proxy.stored == {f"in/{file.relative}": 1 for file in files}
 
 
 def test_an_upload_gone_after_a_lost_reply_to_complete_is_our_own_work(

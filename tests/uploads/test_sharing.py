@@ -14,7 +14,7 @@ import pytest
 
 from dynamo.client import send
 from locks.leases import Lease
-from tests.faults import Meanwhile
+from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
 from tests.requests import Requests
 from tests.uploads.s3_proxy import S3Proxy

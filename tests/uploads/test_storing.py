@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from locks.exceptions import LeaseLost
-from tests.faults import Meanwhile
+from tests.faults.kinds import Meanwhile
 from tests.requests import Requests
 from tests.uploads.folders import NAMES
 from tests.uploads.s3_proxy import S3Proxy

@@ -14,7 +14,7 @@ from dynamo.client import send
 from dynamo.scan import pages
 from locks.models import LockItem
 from tests.commands import run
-from tests.faults import NOWHERE, through
+from tests.faults.proxy import NOWHERE, through
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, without_privileges, write
 from tests.uploads.samples import objects_in

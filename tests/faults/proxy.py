@@ -17,10 +17,10 @@ import socket
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -29,88 +29,23 @@ import pytest
 from urllib3 import Timeout
 
 from dynamo import client
-
-
-@dataclass(frozen=True)
-class DropReply:
-    """The engine carries the request out; the connection closes before the reply."""
-
-
-@dataclass(frozen=True)
-class CloseBefore:
-    """The connection closes and the engine never sees the request: it looks like `DropReply`."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An error of DynamoDB's, such as `Answer(400, "ThrottlingException")`.
-
-    The engine does not see the request, or carries it out first where `carried_out` says so.
-    `reasons` are the codes of a TransactionCanceledException, one per action, `"None"` for an
-    innocent one; or whole reasons, with `Code`, `Message` and `Item`.
-    """
-
-    status: int
-    code: str
-    message: str = "planned by a test"
-    reasons: Sequence[str | dict[str, Any]] = ()
-    carried_out: bool = False
-
-    def body(self) -> bytes:
-        """The error as on the wire."""
-        error: dict[str, Any] = {
-            "__type": f"com.amazonaws.dynamodb.v20120810#{self.code}",
-            "message": self.message,
-            "Message": self.message,
-        }
-        if self.reasons:
-            error["CancellationReasons"] = [
-                {"Code": reason} if isinstance(reason, str) else reason for reason in self.reasons
-            ]
-        return json.dumps(error).encode()
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A successful answer made from the request, which the engine does not see.
-
-    The engine never leaves part of a batch undone; `Reply(nothing_processed)` does.
-    """
-
-    body_for: Callable[[dict[str, Any]], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Delay:
-    """The engine carries the request out; its reply is held for `seconds` (or till the end)."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class TimeOut:
-    """The engine carries the request out; this process gives up waiting for the reply.
-
-    It waits long for all others, so that no machine that stands still looks like a lost reply.
-    """
-
-
-@dataclass(frozen=True)
-class Garble:
-    """The engine carries the request out; its reply arrives with `new` for `old`, under its CRC."""
-
-    old: bytes
-    new: bytes
-
-
-@dataclass(frozen=True)
-class Meanwhile:
-    """`action` happens just before the engine sees the request."""
-
-    action: Callable[[], object]
-
-
-Fault = DropReply | CloseBefore | Answer | Reply | Delay | TimeOut | Garble | Meanwhile
+from tests.faults.handler import Handler, RawReply, Seen
+from tests.faults.kinds import (
+    Answer,
+    CloseBefore,
+    Delay,
+    DropReply,
+    Duplicate,
+    Fault,
+    Garble,
+    Hold,
+    Meanwhile,
+    Reply,
+    TimeOut,
+    Torn,
+    Truncate,
+)
+from tests.faults.tearing import torn
 
 #: How long the client waits for a reply while a TimeOut is planned; else `client.READ_SECONDS`.
 SHORT_SECONDS = 0.4
@@ -119,35 +54,12 @@ SHORT_SECONDS = 0.4
 NOWHERE = "http://127.0.0.1:9"
 
 
-def nothing_processed(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a batch of which DynamoDB did nothing."""
-    left = request["RequestItems"]
-    if all("Keys" in wanted for wanted in left.values()):
-        return {"Responses": {}, "UnprocessedKeys": left}
-    return {"UnprocessedItems": left}
-
-
-@dataclass(frozen=True)
-class Seen:
-    """One request that arrived at the proxy, as it was sent."""
-
-    operation: str
-    body: dict[str, Any]
-
-
 @dataclass
 class _Plan:
     operation: str
     fault: Fault
     times: int
     when: Callable[[dict[str, Any]], bool]
-
-
-@dataclass
-class _Reply:
-    status: int
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
 
 
 class FaultProxy:
@@ -160,6 +72,8 @@ class FaultProxy:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_short = False
+        self._transactions = 0
+        self._committed = threading.Condition()
         #: Every request that arrived, in order.
         self.seen: list[Seen] = []
 
@@ -246,18 +160,18 @@ class FaultProxy:
 
     def _forward(
         self, path: str, headers: dict[str, str], body: bytes, method: str = "POST"
-    ) -> _Reply:
+    ) -> RawReply:
         connection = http.client.HTTPConnection(self._engine, timeout=120)
         try:
             connection.request(method, path, body, headers)
             with connection.getresponse() as reply:
-                return _Reply(reply.status, dict(reply.getheaders()), reply.read())
+                return RawReply(reply.status, dict(reply.getheaders()), reply.read())
         finally:
             connection.close()
 
     def _reply_under(
-        self, fault: Fault | None, request: dict[str, Any], forward: Callable[[], _Reply]
-    ) -> _Reply | None:
+        self, fault: Fault | None, request: dict[str, Any], forward: Callable[[], RawReply]
+    ) -> RawReply | None:
         """What the client gets, None where the connection closes without a word."""
         match fault:
             case CloseBefore():
@@ -268,9 +182,9 @@ class FaultProxy:
             case Answer() as answer:
                 if answer.carried_out:
                     forward()
-                return _Reply(answer.status, _own_headers(), answer.body())
+                return RawReply(answer.status, _own_headers(), answer.body())
             case Reply(body_for):
-                return _Reply(200, _own_headers(), json.dumps(body_for(request)).encode())
+                return RawReply(200, _own_headers(), json.dumps(body_for(request)).encode())
             case Delay(seconds):
                 reply = forward()
                 self._ended.wait(seconds)
@@ -286,60 +200,52 @@ class FaultProxy:
                 reply.headers["x-amz-crc32"] = str(zlib.crc32(reply.body))
                 reply.body = reply.body.replace(old, new)
                 return reply
+            case Hold(seconds):
+                self._ended.wait(seconds)
+            case Duplicate(seconds):
+                reply = forward()
+                if reply.status != 200:
+                    return forward()
+                threading.Thread(target=self._again, args=(forward, seconds), daemon=True).start()
+                return reply
+            case Truncate():
+                reply = forward()
+                reply.is_cut = True
+                return reply
+            case Torn(seconds):
+                return self._torn(request, forward, seconds)
             case Meanwhile(action):
                 action()
         return forward()
 
+    def _again(self, forward: Callable[[], RawReply], seconds: float) -> None:
+        self._ended.wait(seconds)
+        with suppress(OSError, http.client.HTTPException):
+            forward()
+        self.thread_ends()
 
-class Handler(BaseHTTPRequestHandler):
-    """One connection of a client; it is kept open between requests, as DynamoDB does."""
+    def _torn(
+        self, request: dict[str, Any], forward: Callable[[], RawReply], seconds: float
+    ) -> RawReply:
+        before = forward()
+        with self._committed:
+            seen = self._transactions
+            self._committed.wait_for(lambda: self._transactions > seen, seconds)
+        after = forward()
+        if (before.status, after.status) == (200, 200):
+            mixed = torn(request, json.loads(before.body), json.loads(after.body))
+            return RawReply(200, _own_headers(), json.dumps(mixed).encode())
+        return after
 
-    protocol_version = "HTTP/1.1"
-    # Headers and body are two writes; the second would wait 40 ms for the first's acknowledgement.
-    disable_nagle_algorithm = True
-    proxy: FaultProxy
+    def thread_ends(self) -> None:
+        """Is told when a thread that passed requests on passes no more."""
 
-    def setup(self) -> None:
-        super().setup()
-        with self.proxy._lock:
-            self.proxy._open.add(self.connection)
-
-    def finish(self) -> None:
-        with self.proxy._lock:
-            self.proxy._open.discard(self.connection)
-        super().finish()
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        operation = self.headers["X-Amz-Target"].rpartition(".")[2]
-        headers = dict(self.headers.items())
-        request = json.loads(body)
-        fault = self.proxy._fault_for(Seen(operation, request))
-        if isinstance(fault, TimeOut):
-            self.proxy._set_patience()
-        reply = self.proxy._reply_under(
-            fault, request, lambda: self.proxy._forward(self.path, headers, body)
-        )
-        if reply is None:
-            self.close_connection = True
-            return
-        try:
-            self._pass_on(reply)
-        except OSError:
-            # The client gave up waiting.
-            self.close_connection = True
-
-    def _pass_on(self, reply: _Reply) -> None:
-        self.send_response_only(reply.status)
-        for name, value in reply.headers.items():
-            if name.lower() not in {"connection", "content-length", "transfer-encoding"}:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(reply.body)))
-        self.end_headers()
-        self.wfile.write(reply.body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing on stderr."""
+    def note(self, seen: Seen, reply: RawReply) -> None:
+        """Is told of each reply of the engine."""
+        if seen.operation == "TransactWriteItems" and reply.status == 200:
+            with self._committed:
+                self._transactions += 1
+                self._committed.notify_all()
 
 
 def _own_headers() -> dict[str, str]:

@@ -1,0 +1,107 @@
+"""A connection of a client to the fault proxy: what is asked there, and what comes back."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+from tests.faults.kinds import TimeOut
+
+if TYPE_CHECKING:
+    from tests.faults.proxy import FaultProxy
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request that arrived at the proxy, as it was sent."""
+
+    operation: str
+    body: dict[str, Any]
+
+
+@dataclass
+class RawReply:
+    """What the engine said, or the proxy in its place."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    #: Only half of it arrives.
+    is_cut: bool = False
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection of a client; it is kept open between requests, as DynamoDB does."""
+
+    protocol_version = "HTTP/1.1"
+    # Headers and body are two writes; the second would wait 40 ms for the first's acknowledgement.
+    disable_nagle_algorithm = True
+    proxy: FaultProxy
+
+    def setup(self) -> None:
+        super().setup()
+        with self.proxy._lock:
+            self.proxy._open.add(self.connection)
+
+    def finish(self) -> None:
+        with self.proxy._lock:
+            self.proxy._open.discard(self.connection)
+        self.proxy.thread_ends()
+        super().finish()
+
+    def handle(self) -> None:
+        # Else a client that was killed in the middle of a request would be told of on stderr.
+        with suppress(ConnectionError):
+            super().handle()
+
+    def do_POST(self) -> None:
+        body = self.read_body()
+        operation = self.headers["X-Amz-Target"].rpartition(".")[2]
+        headers = dict(self.headers.items())
+        self._serve(Seen(operation, json.loads(body)), headers, body)
+
+    def read_body(self) -> bytes:
+        """All of it. Raises ConnectionError where the client was killed before it had sent it."""
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionAbortedError
+        return body
+
+    def _serve(self, seen: Seen, headers: dict[str, str], body: bytes) -> None:
+        # By then the connection may have its next request: a duplicate is forwarded later.
+        path, command = self.path, self.command
+
+        def forward() -> RawReply:
+            reply = self.proxy._forward(path, headers, body, command)
+            self.proxy.note(seen, reply)
+            return reply
+
+        fault = self.proxy._fault_for(seen)
+        if isinstance(fault, TimeOut):
+            self.proxy._set_patience()
+        try:
+            reply = self.proxy._reply_under(fault, seen.body, forward)
+            if reply is not None:
+                self._pass_on(reply)
+        except (OSError, http.client.HTTPException):
+            # The client gave up waiting or was killed, or the engine was.
+            reply = None
+        if reply is None or reply.is_cut:
+            self.close_connection = True
+
+    def _pass_on(self, reply: RawReply) -> None:
+        self.send_response_only(reply.status)
+        for name, value in reply.headers.items():
+            if name.lower() not in {"connection", "content-length", "transfer-encoding"}:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body[: len(reply.body) // 2] if reply.is_cut else reply.body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing on stderr."""

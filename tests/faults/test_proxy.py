@@ -1,0 +1,120 @@
+"""What the faults that only the torture uses do to a request, before a real engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dynamo import tables
+from dynamo.client import send
+from dynamo.exceptions import ConditionFailed, Unavailable
+from sequences.records import list_invoices
+from tests import engines
+from tests.faults.kinds import Duplicate, Meanwhile, Torn, Truncate
+from tests.faults.proxy import FaultProxy, through
+from tests.faults.storm import StormProxy
+from tests.faults.weather import Kind, Weather
+from tests.invoice_factories import DAY, issued, new_account
+from tests.waiting import wait_until
+
+KEY = {"counterName": {"S": "a"}}
+PUT = {
+    "TableName": "counters",
+    "Item": KEY | {"currentValue": {"N": "1"}},
+    "ConditionExpression": "attribute_not_exists(counterName)",
+}
+ADD = {
+    "TableName": "counters",
+    "Key": KEY,
+    "UpdateExpression": "ADD currentValue :one",
+    "ExpressionAttributeValues": {":one": {"N": "1"}},
+}
+
+
+def stored_count() -> int:
+    item = send("GetItem", {"TableName": "counters", "Key": KEY}).get("Item")
+    return int(item["currentValue"]["N"]) if item else 0
+
+
+def test_a_request_that_is_sent_twice_is_carried_out_twice_and_answered_once(
+    proxy: FaultProxy,
+) -> None:
+    proxy.plan("UpdateItem", Duplicate())
+
+    send("UpdateItem", ADD)
+
+    wait_until(lambda: stored_count() == 2)
+    assert proxy.count("UpdateItem") == 1
+
+
+def test_what_was_refused_and_is_sent_twice_has_its_last_answer(proxy: FaultProxy) -> None:
+    send("PutItem", PUT)
+    proxy.plan("PutItem", Duplicate())
+
+    with pytest.raises(ConditionFailed) as refused:
+        send("PutItem", PUT)
+
+    assert not refused.value.repeated
+    assert proxy.count("PutItem") == 2
+
+
+def test_half_a_reply_is_a_lost_one(proxy: FaultProxy) -> None:
+    proxy.plan("PutItem", Truncate())
+
+    with pytest.raises(ConditionFailed) as refused:
+        send("PutItem", PUT)
+
+    assert refused.value.repeated
+    assert proxy.count("PutItem") == 2
+
+
+def test_a_torn_query_looks_before_and_after_the_next_transaction(proxy: FaultProxy) -> None:
+    account = new_account()
+    issued(account)
+    proxy.plan("Query", Torn(60))
+
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(list_invoices, account, DAY.year)
+        wait_until(lambda: proxy.count("Query") == 1)
+        # It is over once a transaction has passed; whether the first is waited for is chance.
+        while not looking.done():
+            issued(account)
+
+    numbers = {invoice.number for invoice in looking.result().invoices}
+    assert 1 in numbers
+
+
+@pytest.fixture
+def durable(engine: str, tmp_path: Path) -> Iterator[engines.Durable]:
+    started = engines.Durable(tmp_path)
+    try:
+        with through(started.url):
+            for table in tables.all_tables():
+                tables.create(table)
+        yield started
+    finally:
+        started.kill()
+
+
+def test_what_reached_the_proxy_before_the_engine_was_killed_never_reaches_the_next_one(
+    durable: engines.Durable,
+) -> None:
+    is_restarted = threading.Event()
+    weather = Weather(0, (Kind("late", 1000, lambda *_: Meanwhile(is_restarted.wait)),))
+    weather._rates = (0, {"late": 1000})
+    with StormProxy(durable.url, weather) as proxy, through(proxy):
+        with ThreadPoolExecutor(1) as pool:
+            late = pool.submit(send, "PutItem", PUT, repeatable=False)
+            wait_until(lambda: weather.requests == 1)
+            weather.clear()
+            proxy.drop_what_arrived()
+            durable.restart()
+            is_restarted.set()
+            with pytest.raises(Unavailable) as error:
+                late.result()
+        assert error.value.maybe_written
+        assert stored_count() == 0

@@ -1,0 +1,166 @@
+"""Clients who register, seek one another, change and delete accounts, over few shared values."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from typing import Any
+
+from accounts import services
+from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, ValueTaken
+from accounts.models import User
+from dynamo.exceptions import DynamoError, Refused
+from tests.torture.history import Journal, Running
+
+#: Everybody wants the same few values, and after so many seconds all turn to fresh ones: the
+#: history of a value stays short enough to be judged.
+ERA_SECONDS = 20.0
+VALUES = 6
+
+PASSWORD_HASH = "!of-the-torture"
+
+
+def shared_value(chance: random.Random) -> str:
+    """A user name that others want as well, now; in one of its spellings."""
+    name = f"n{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
+    return name.upper() if chance.random() < 0.2 else name
+
+
+def shared_address(chance: random.Random) -> str:
+    """An address that others want as well."""
+    return f"{shared_value(chance)}@example.org"
+
+
+class AccountClient:
+    """One client; it remembers what it asked for without an answer, and asks again."""
+
+    def __init__(self, journal: Journal, chance: random.Random) -> None:
+        self._journal = journal
+        self._chance = chance
+        self._unanswered: list[dict[str, str]] = []
+
+    def step(self) -> None:
+        """One or two calls."""
+        what = self._chance.random()
+        if self._unanswered and what < 0.5:
+            self._register(self._unanswered.pop())
+        elif what < 0.4:
+            self._register(self._drawn())
+        else:
+            user = self._find()
+            if user is not None:
+                act = self._chance.choice(
+                    [self._change_username, self._change_email, self._edit, self._delete]
+                )
+                act(user)
+
+    def _drawn(self) -> dict[str, str]:
+        request = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        return {
+            "request": request,
+            "pk": services.account_key(request),
+            "username": shared_value(self._chance),
+            "email": shared_address(self._chance),
+        }
+
+    def _register(self, asked: dict[str, str]) -> None:
+        with self._journal.call("register", **asked) as call:
+            try:
+                services.register(
+                    username=asked["username"],
+                    email=asked["email"],
+                    password_hash=PASSWORD_HASH,
+                    request_id=asked["request"],
+                )
+            except RequestIdUsed:
+                call.refused("RequestIdUsed", taken=[])
+            except (ValueTaken, Refused) as error:
+                refuse(call, error)
+            except DynamoError as error:
+                call.unanswered(error)
+                self._unanswered.append(asked)
+            else:
+                call.ok()
+
+    def _find(self) -> User | None:
+        draw = self._chance.choice([shared_value, shared_address])
+        who = draw(self._chance)
+        with self._journal.call("find", who=who) as call:
+            try:
+                user = services.find_user(who)
+            except UnknownUser:
+                call.refused("UnknownUser")
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok(**shown(user))
+                return user
+        return None
+
+    def _change_username(self, user: User) -> None:
+        self._change(user, "username", shared_value(self._chance), services.change_username)
+
+    def _change_email(self, user: User) -> None:
+        self._change(user, "email", shared_address(self._chance), services.change_email)
+
+    def _change(self, user: User, attribute: str, new: str, change: Any) -> None:
+        old = getattr(user, attribute)
+        if new == old:
+            return
+        asked = {"pk": user.pk, "version": user.version, "attribute": attribute}
+        with self._journal.call("change", **asked, old=old, new=new) as call:
+            try:
+                change(user, new)
+            except (AccountError, Refused) as error:
+                refuse(call, error)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok(version=user.version)
+
+    def _edit(self, user: User) -> None:
+        full_name = f"Person {self._chance.getrandbits(32)}"
+        asked = {"pk": user.pk, "version": user.version, "full_name": full_name}
+        with self._journal.call("edit", **asked) as call:
+            try:
+                services.edit_profile(user, full_name=full_name)
+            except StaleUser as error:
+                refuse(call, error)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok(version=user.version)
+
+    def _delete(self, user: User) -> None:
+        asked = {"pk": user.pk, "version": user.version}
+        asked |= {"username": user.username, "email": user.email}
+        with self._journal.call("delete", **asked) as call:
+            try:
+                services.delete(user)
+            except StaleUser as error:
+                refuse(call, error)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok()
+
+
+def shown(user: User) -> dict[str, Any]:
+    """What a search says of an account."""
+    return {
+        "pk": user.pk,
+        "username": user.username,
+        "email": user.email,
+        "version": user.version,
+        "full_name": user.full_name or "",
+    }
+
+
+def refuse(call: Running, error: Exception) -> None:
+    """Write down a refusal: the names of its errors, and the attributes that are taken."""
+    errors = error.exceptions if isinstance(error, Refused) else (error,)
+    names = "+".join(sorted(type(each).__name__ for each in errors))
+    taken = [each.attribute for each in errors if isinstance(each, ValueTaken)]
+    gone = any(isinstance(each, StaleUser) and each.deleted for each in errors)
+    call.refused(names, taken=taken, gone=gone)

@@ -1,0 +1,75 @@
+"""A visitor's browser: cookies, forms as they are drawn, no redirects followed."""
+
+from __future__ import annotations
+
+import http.client
+from http.cookies import SimpleCookie
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+
+from tests.pages import Page
+
+#: A page answers within 5.5 seconds; a server that was frozen meanwhile needs longer.
+PATIENCE_SECONDS = 15.0
+#: For how long a server may go on with what its visitor has given up.
+LINGERS_SECONDS = 30.0
+
+
+class NoAnswer(Exception):
+    """The server is not there, broke the connection, was too slow, or says 503: nobody knows."""
+
+
+class PageFailed(Exception):
+    """The server answered with an error that is a mistake: 500, 403, 400."""
+
+
+class Answer:
+    """What the server said."""
+
+    def __init__(self, status: int, location: str, body: bytes) -> None:
+        self.status = status
+        self.location = location
+        # All that a Page looks at.
+        self.page = Page(cast(HttpResponse, SimpleNamespace(content=body)))
+
+
+class Browser:
+    """One visitor of the server on a port of this machine."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._cookies: dict[str, str] = {}
+
+    def get(self, path: str) -> Answer:
+        """A page. Raises NoAnswer, PageFailed."""
+        return self._ask("GET", path, None)
+
+    def send(self, path: str, form: Page, **typed: Any) -> Answer:
+        """Send a form of `path` with what was typed into it. Raises NoAnswer, PageFailed."""
+        drawn = {name: form.value(name) for name in form.fields}
+        return self._ask("POST", path, urlencode(drawn | typed))
+
+    def _ask(self, method: str, path: str, body: str | None) -> Answer:
+        headers = {"Cookie": "; ".join(f"{name}={text}" for name, text in self._cookies.items())}
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as reply:
+                text = reply.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise NoAnswer(type(error).__name__) from error
+        finally:
+            connection.close()
+        if reply.status == 503:
+            raise NoAnswer("503")
+        if reply.status not in {200, 302}:
+            raise PageFailed(f"{method} {path}: {reply.status}")
+        for cookie in reply.headers.get_all("Set-Cookie", []):
+            for name, morsel in SimpleCookie(cookie).items():
+                self._cookies[name] = morsel.value
+        return Answer(reply.status, reply.headers.get("Location", ""), text)

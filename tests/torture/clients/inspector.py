@@ -1,0 +1,55 @@
+"""A client who runs the site's own checks while everybody works: they may find nothing either."""
+
+from __future__ import annotations
+
+import random
+
+from accounts.models import User
+from dynamo.exceptions import DynamoError
+from dynamo.guardcheck import KINDS, check_guards
+from sequences.invoicecheck import check_invoices
+from tests.torture.clients.invoices import shared_account
+from tests.torture.history import Journal
+
+
+class Inspector:
+    """One client."""
+
+    def __init__(self, journal: Journal, chance: random.Random) -> None:
+        self._journal = journal
+        self._chance = chance
+
+    def step(self) -> None:
+        """One check; that of an account's invoices costs a request for each year of a century."""
+        self._chance.choice([self._guards, self._guards, self._guards, self._invoices])()
+
+    def _guards(self) -> None:
+        with self._journal.call("inspect", what="guards") as call:
+            try:
+                call.ok(wrong=wrong_guards())
+            except DynamoError as error:
+                call.unanswered(error)
+
+    def _invoices(self) -> None:
+        # All of them are checked in the end: by then they are too many to be read every second.
+        account = shared_account(self._chance)
+        with self._journal.call("inspect", what="invoices", account=account) as call:
+            try:
+                call.ok(wrong=wrong_series(account))
+            except DynamoError as error:
+                call.unanswered(error)
+
+
+def wrong_guards() -> list[str]:
+    """What `checkguards` finds."""
+    with check_guards(User.unique) as report:
+        return [
+            f"{kind} {key} of {pk}"
+            for kind in KINDS
+            for pk, key, _repaired in report.findings(kind)
+        ]
+
+
+def wrong_series(account: str | None = None) -> list[str]:
+    """What `checkinvoices` finds, of an account or of all."""
+    return [str(report) for report in check_invoices(account) if not report.is_sound]

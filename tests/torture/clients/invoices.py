@@ -1,0 +1,115 @@
+"""Clients who issue, void, read and list invoices of a few accounts that all of them share."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from datetime import date
+from decimal import Decimal
+
+from dynamo.exceptions import DynamoError
+from sequences import records
+from sequences.amounts import Line
+from sequences.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
+from sequences.invoices import Draft, Party, label_of
+from sequences.issuing import issue
+from tests.torture.history import Journal
+
+DAY = date(2026, 3, 14)
+SELLER = Party("Ann & Söhne")
+
+#: After so many seconds everybody turns to other accounts; lists stay short.
+ERA_SECONDS = 60.0
+ACCOUNTS = 2
+
+
+def shared_account(chance: random.Random) -> str:
+    """The key of an account that others issue invoices of as well, now."""
+    era = int(time.monotonic() / ERA_SECONDS)
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{era} {chance.randrange(ACCOUNTS)}"))
+
+
+class InvoiceClient:
+    """One client; it remembers some of what it asked for, and asks again."""
+
+    def __init__(self, journal: Journal, chance: random.Random) -> None:
+        self._journal = journal
+        self._chance = chance
+        self._asked: list[tuple[str, str]] = []
+        self._issued: list[tuple[str, int]] = []
+
+    def step(self) -> None:
+        """One call."""
+        what = self._chance.random()
+        if self._asked and what < 0.12:
+            self._issue(*self._chance.choice(self._asked[-5:]))
+        elif what < 0.55 or not self._issued:
+            request = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+            self._issue(shared_account(self._chance), request)
+        elif what < 0.7:
+            self._void(*self._some_invoice())
+        elif what < 0.9:
+            self._read(*self._some_invoice())
+        else:
+            self._list(shared_account(self._chance))
+
+    def _some_invoice(self) -> tuple[str, int]:
+        account, number = self._chance.choice(self._issued[-6:])
+        # Or a neighbour's, which may not be there yet.
+        return account, max(1, number + self._chance.choice([-1, 0, 0, 0, 1]))
+
+    def _issue(self, account: str, request: str) -> None:
+        self._asked.append((account, request))
+        draft = Draft(
+            customer=Party(f"Customer of {request}"),
+            lines=(Line("Work", Decimal(1), Decimal(100), Decimal(19)),),
+            currency="EUR",
+            issued_on=DAY,
+        )
+        asked = {"account": account, "request": request, "customer": draft.customer.name}
+        with self._journal.call("issue", **asked) as call:
+            try:
+                invoice = issue(draft, account=account, seller=SELLER, request_id=request)
+            except InvoiceError as error:
+                call.refused(type(error).__name__)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok(number=invoice.number)
+                self._issued.append((account, invoice.number))
+
+    def _void(self, account: str, number: int) -> None:
+        reason = f"because {self._chance.getrandbits(64)}"
+        with self._journal.call("void", account=account, number=number, reason=reason) as call:
+            try:
+                records.void(account, label_of(DAY.year, number), reason)
+            except AlreadyVoided as error:
+                call.refused("AlreadyVoided", reason=error.reason)
+            except UnknownInvoice:
+                call.refused("UnknownInvoice")
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok()
+
+    def _read(self, account: str, number: int) -> None:
+        with self._journal.call("read", account=account, number=number) as call:
+            try:
+                invoice = records.find_invoice(account, label_of(DAY.year, number))
+            except UnknownInvoice:
+                call.refused("UnknownInvoice")
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok(reason=invoice.void_reason)
+
+    def _list(self, account: str) -> None:
+        with self._journal.call("list", account=account) as call:
+            try:
+                page = records.list_invoices(account, DAY.year)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                invoices = [[each.number, each.is_voided] for each in page.invoices]
+                call.ok(invoices=invoices, is_all=page.before is None)

@@ -1,0 +1,57 @@
+"""Clients who take locks, and count up what they protect."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+from dynamo.exceptions import DynamoError
+from locks.exceptions import LeaseLost, LockTaken
+from locks.leases import Lease
+from locks.lock import Lock
+from tests.torture.history import Journal, Running
+from tests.torture.resource import Resource, StaleFence
+
+LOCKS = 3
+LEASE_SECONDS = 1.5
+
+
+class LockClient:
+    """One client."""
+
+    def __init__(self, journal: Journal, chance: random.Random, resources: Path) -> None:
+        self._journal = journal
+        self._chance = chance
+        self._resources = resources
+        self._pause = threading.Event()
+
+    def step(self) -> None:
+        """Hold a lock for a while: mostly less, sometimes more than its lease."""
+        name = f"torture-{self._chance.randrange(LOCKS)}"
+        lock = Lock(name, lease_seconds=LEASE_SECONDS, wait_seconds=3, poll_seconds=0.15)
+        with self._journal.call("hold", lock=name) as call:
+            try:
+                with lock as lease:
+                    self._work(lease, call)
+            except LockTaken:
+                call.refused("LockTaken")
+            except (LeaseLost, StaleFence) as error:
+                call.refused(type(error).__name__)
+            except DynamoError as error:
+                call.unanswered(error)
+            else:
+                call.ok()
+
+    def _work(self, lease: Lease, call: Running) -> None:
+        call.note(fence=lease.fence)
+        resource = Resource(self._resources / lease.name)
+        for _round in range(self._chance.choice([1, 1, 1, 2, 8])):
+            number = resource.read(lease.fence) + 1
+            self._pause.wait(self._chance.uniform(0, 0.3))
+            at = time.monotonic()
+            lease.check()
+            call.note(at=at, looked=True)
+            resource.write(lease.fence, number)
+            call.note(wrote=[lease.fence, number])

@@ -1,0 +1,69 @@
+"""Clients who upload folders, several of them the same one."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from dynamo.exceptions import DynamoError
+from tests.torture.history import Journal
+from tests.uploads.samples import in_folder
+from uploads.destination import Destination
+from uploads.exceptions import BucketMissing
+from uploads.files import Source
+from uploads.running import upload_files
+
+BUCKET = "torture"
+PREFIX = "in"
+LEASE_SECONDS = 3.0
+RECENT = 3
+
+
+class UploadClient:
+    """One client. `stop` lets a run end between two files."""
+
+    def __init__(
+        self, journal: Journal, chance: random.Random, folders: Path, stop: threading.Event
+    ) -> None:
+        self._journal = journal
+        self._chance = chance
+        self._folders = folders
+        self._stop = stop
+
+    def step(self) -> None:
+        """Upload one of the newest folders."""
+        folders = sorted(self._folders.glob("batch-*"))[-RECENT:]
+        if folders:
+            folder = self._chance.choice(folders)
+            upload(self._journal, self._folders, [folder], self._stop)
+
+
+def upload(
+    journal: Journal, root: Path, folders: list[Path], stop: threading.Event | None = None
+) -> None:
+    """One run over `folders`, each below `root`."""
+    outcomes: dict[str, str] = {}
+    with journal.call("upload", folders=[folder.name for folder in folders]) as call:
+        try:
+            upload_files(
+                sources(root, folders),
+                Destination(BUCKET, PREFIX),
+                workers=2,
+                lease_seconds=LEASE_SECONDS,
+                on_result=lambda result: outcomes.update({result.key: result.outcome}),
+                stop=stop,
+            )
+        except (DynamoError, BucketMissing) as error:
+            call.unanswered(error)
+        else:
+            call.ok(files=outcomes)
+
+
+def sources(root: Path, folders: list[Path]) -> Iterator[Source]:
+    """The files of the folders, by their paths below `root`."""
+    for folder in folders:
+        for source in in_folder(folder):
+            path = Path(source.path)
+            yield Source(source.path, str(path.relative_to(root)), source.size)

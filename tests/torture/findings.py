@@ -1,0 +1,46 @@
+"""What a judge found: which rule is broken, where, and the few lines of history that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.torture.history import Call
+from tests.torture.linear import Operation, State, Undecided, first_break
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A broken rule."""
+
+    rule: str
+    about: str
+    lines: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.rule}: {self.about}", *(f"    {line}" for line in self.lines)])
+
+
+def of_calls(rule: str, about: str, calls: Iterable[Call]) -> Finding:
+    """A finding that these calls show."""
+    shown = sorted(calls, key=lambda call: call.began)
+    zero = shown[0].began if shown else 0.0
+    return Finding(rule, about, [call.line(zero) for call in shown])
+
+
+def of_object(
+    rule: str, about: str, operations: Sequence[Operation], start: State
+) -> list[Finding]:
+    """At most one finding: that the history of an object is not linearizable."""
+    try:
+        broken = first_break(operations, start)
+    except Undecided:
+        return [Finding("undecided", f"{rule}: {about} has too many operations at once")]
+    if broken is None:
+        return []
+    zero = min([each.began for each in broken.before] + [broken.culprit.began])
+    lines = [each.about.line(zero) for each in broken.before if isinstance(each.about, Call)]
+    lines.append(f"possible then: {', '.join(map(str, broken.states))}")
+    if isinstance(broken.culprit.about, Call):
+        lines.append(f"which does not allow: {broken.culprit.about.line(zero)}")
+    return [Finding(rule, about, lines)]
