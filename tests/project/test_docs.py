@@ -98,7 +98,8 @@ def test_every_make_target_that_is_named_is_in_the_makefile(page: Path) -> None:
 def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
     for word in code(page):
         found = re.match(rf"((?:{'|'.join(APPS)})(?:\.\w+)+)(?:\(.*)?$", word)
-        if not found or page.name == "tutorial.md":
+        # The tutorial makes its own; project.E001 is what a check is called.
+        if not found or page.name == "tutorial.md" or re.search(r"\.[EW]\d{3}$", found[1]):
             continue
         parts = found[1].split(".")
         assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
