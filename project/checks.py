@@ -1,6 +1,6 @@
 """System checks of the site as a whole, run by `check --deploy`.
 
-project.E001   static files are not collected: the site would not start
+project.E001   a static file is not among those that were collected: the site would not start
 project.W001   static files were collected from other ones
 """
 
@@ -17,7 +17,12 @@ _COLLECT = "Run manage.py collectstatic --no-input."
 
 @register(Tags.staticfiles, deploy=True)
 def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What is wrong with the collected static files. Reads all of them."""
+    """What is wrong with the collected static files. Reads all of them.
+
+    Nothing, where none were collected yet: the check often comes before, and the start says it.
+    """
+    if collected.are_none():
+        return []
     if complaint := collected.complaint():
         return [Error(complaint, hint=_COLLECT, id="project.E001")]
     return [

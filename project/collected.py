@@ -24,13 +24,19 @@ def stop_if_not() -> None:
         raise SystemExit(f"The site cannot start: {wrong} Run manage.py collectstatic --no-input.")
 
 
+def are_none() -> bool:
+    """Whether pages need a manifest, and `collectstatic` never wrote one."""
+    storage = _manifest()
+    return storage is not None and not storage.hashed_files
+
+
 def complaint() -> str:
     """Which static files are not collected, in a sentence; empty where all are, or need not be."""
     storage = _manifest()
     if storage is None:
         return ""
     known = storage.hashed_files
-    if not known:
+    if are_none():
         return f"there are no static files in {settings.STATIC_ROOT}."
     absent = [name for name, _found in _files() if storage.hash_key(name) not in known]
     return f"{', '.join(sorted(absent))} is not among the static files." if absent else ""

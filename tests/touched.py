@@ -8,6 +8,8 @@ tables count as touched, for as long as it lives.
 from __future__ import annotations
 
 import http.client
+import multiprocessing
+import multiprocessing.process
 import os
 import re
 import subprocess
@@ -61,7 +63,9 @@ class Touched:
         self._names = set()
         # Engines write nothing of themselves.
         writers = set(self._processes) - set(engines.processes)
-        self._all = any(process.poll() is None for process in writers)
+        self._all = any(process.poll() is None for process in writers) or bool(
+            multiprocessing.active_children()
+        )
         return touched
 
 
@@ -79,6 +83,7 @@ def noted() -> Iterator[Touched]:
     """Note it all in the block."""
     touched = Touched()
     send, start = http.client.HTTPConnection.send, subprocess.Popen.__init__
+    start_worker = multiprocessing.process.BaseProcess.start
 
     def noted_send(connection: http.client.HTTPConnection, data: Any) -> None:
         if not isinstance(connection, Unnoted):
@@ -89,11 +94,16 @@ def noted() -> Iterator[Touched]:
         start(process, *arguments, **named)
         touched.note_process(process)
 
+    def noted_start_of_worker(process: multiprocessing.process.BaseProcess) -> None:
+        start_worker(process)
+        touched.note_all()
+
     # For as long as this process lives: there is no way back, and it does no harm.
     os.register_at_fork(after_in_parent=touched.note_all)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http.client.HTTPConnection, "send", noted_send)
         patch.setattr(subprocess.Popen, "__init__", noted_start)
+        patch.setattr(multiprocessing.process.BaseProcess, "start", noted_start_of_worker)
         _noting.append(touched)
         yield touched
         _noting.remove(touched)

@@ -99,6 +99,11 @@ class Endpoint:
         named = f"[{host}]" if ":" in host else host
         self.url = f"{'https' if tls else 'http'}://{named}:{self.port}"
 
+    def answer_plainly(self) -> None:
+        """As in the beginning: what an earlier test planned is forgotten."""
+        self.status, self.body, self.headers = 200, b"{}", {}
+        self.answer = lambda _asked: self.body
+
     def _listening(self, host: str) -> ThreadingHTTPServer:
         endpoint = self
 
@@ -157,8 +162,7 @@ def http() -> Iterator[Endpoint]:
 
 @pytest.fixture
 def endpoint(http: Endpoint) -> Endpoint:
-    http.status, http.body, http.headers = 200, b"{}", {}
-    http.answer = lambda _asked: http.body
+    http.answer_plainly()
     http.asked.clear()
     return http
 
@@ -211,7 +215,7 @@ def ask(request: pytest.FixtureRequest) -> Callable[..., Ask]:
 @settings(deadline=None, max_examples=40)
 @given(ITEMS)
 def test_a_request_has_the_body_that_botocore_makes(http: Endpoint, item: dict[str, Any]) -> None:
-    http.status, http.body, http.headers = 200, b"{}", {}
+    http.answer_plainly()
     http.asked.clear()
     request = {
         "TransactItems": [{"Put": {"TableName": "users", "Item": item}}],
@@ -239,10 +243,9 @@ WAYS = _Ways()
 @settings(deadline=None, max_examples=40)
 @given(ITEMS)
 def test_an_answer_is_read_as_botocore_reads_it(http: Endpoint, item: dict[str, Any]) -> None:
-    http.status, http.headers = 200, {}
+    http.answer_plainly()
     ours, theirs = WAYS[http.url]
     put = {"TransactItems": [{"Put": {"TableName": "users", "Item": item}}]}
-    http.body = b"{}"
     ours.send("TransactWriteItems", put)
     sent = json.loads(http.asked[-1][1])["TransactItems"][0]["Put"]["Item"]
     http.body = json.dumps({"Item": sent}).encode()
