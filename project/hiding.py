@@ -11,7 +11,7 @@ import functools
 import html
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -34,14 +34,26 @@ _SECRET_FIELD = re.compile("pass|token|key|secret", re.IGNORECASE)
 
 def hide(text: str, request: object = None) -> str:
     """`text` without the tokens in its paths and without the secrets of `request`, if it is one."""
+    return hiding(request)(text)
+
+
+def hiding(request: object = None) -> Callable[[str], str]:
+    """What `hide` does, for several texts about one request: its secrets are looked up once."""
+    secrets: list[str] = []
     if isinstance(request, HttpRequest):
-        for secret in sorted(_secrets(request), key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
+        secrets = sorted(_secrets(request), key=len, reverse=True)
     # Before the map is there, no request was looked at; to load it here could be in mid-import.
-    if hasattr(sys.modules.get(settings.ROOT_URLCONF), "urlpatterns"):
-        for path, hidden in _paths_with_tokens(settings.ROOT_URLCONF):
-            text = path.sub(hidden, text)
-    return text
+    is_mapped = hasattr(sys.modules.get(settings.ROOT_URLCONF), "urlpatterns")
+    paths = _paths_with_tokens(settings.ROOT_URLCONF) if is_mapped else []
+
+    def hidden(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, HIDDEN)
+        for path, shown in paths:
+            text = path.sub(shown, text)
+        return text
+
+    return hidden
 
 
 @functools.cache
@@ -82,7 +94,8 @@ def _finder(route: str) -> tuple[re.Pattern[str], str]:
 
 def _secrets(request: HttpRequest) -> set[str]:
     """The secrets of a request as they are, and as HTML or Python write them."""
-    plain = [each for each in _values(request) if len(each) >= _LEAST_LENGTH]
+    # Some of them are the same: a cookie, and what was read of it.
+    plain = {each for each in _values(request) if len(each) >= _LEAST_LENGTH}
     return {form for each in plain for form in (each, html.escape(each), repr(each)[1:-1])}
 
 

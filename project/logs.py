@@ -16,7 +16,7 @@ from typing import Any
 from django_guid.context import guid
 from pythonjsonlogger.json import JsonFormatter
 
-from project.hiding import hide
+from project.hiding import hide, hiding
 
 #: Below WARNING these print whole requests, answers or contexts of templates: password hashes,
 #: session keys and tokens among them, in too many forms to be looked for.
@@ -102,10 +102,10 @@ class HidingJsonFormatter(JsonFormatter):
             "exception": message_dict.get("exc_info"),
             "stack": message_dict.get("stack_info"),
         } | getattr(record, OF_RECORD, {})
-        request = getattr(record, "request", None)
+        hidden = hiding(getattr(record, "request", None))
         for name in FIELDS:
             value = found.get(name)
             if name in _MAY_HOLD_SECRETS and value is not None:
-                value = hide(str(value), request)
+                value = hidden(str(value))
             if value is not None:
                 log_data[name] = value
