@@ -34,10 +34,10 @@ def main() -> None:
                 Asked("anonymous (/)", "/", folder / "anonymous"),
                 Asked("signed in, two reads (/)", "/", folder / "signed-in"),
                 Asked("profile, two reads", "/accounts/profile/", folder / "signed-in"),
-                Asked("sign-up", "/accounts/signup/", folder / "sign-up", "POST", 302, 10),
-                Asked("sign-in", "/accounts/login/", folder / "sign-in", "POST", 302, 10),
                 Asked("invoice issued", "/invoices/new/", folder / "issue", "POST", 302),
                 Asked("invoice list", "/invoices/", folder / "signed-in"),
+                Asked("sign-up", "/accounts/signup/", folder / "sign-up", "POST", 302, 20),
+                Asked("sign-in", "/accounts/login/", folder / "sign-in", "POST", 302, 20),
             ]
             for page in pages:
                 sys.stderr.write(f"round {number + 1}: {page.name}\n")

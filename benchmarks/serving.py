@@ -27,6 +27,10 @@ from tests.served import documented_options
 CLIENTS = 16
 CLIENT_THREADS = 2
 SECONDS = 3
+#: So long a server may take for what it was asked before; passwords of 16 clients, say.
+PATIENCE_SECONDS = 60
+#: Of CPU, in a quarter of a second.
+IDLE_SECONDS = 0.03
 HOST = "bench.example"
 SCRIPT = Path(__file__).with_name("requests.lua")
 
@@ -124,19 +128,36 @@ def served(command: Sequence[str], env: dict[str, str]) -> Iterator[tuple[int, i
 
 
 def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
-    # Each worker loads the site on its own: so often in a row, and all of them have.
+    # Each worker loads the site on its own, and its URLs with the first page that is none of the
+    # probes: so often in a row, and all of them have.
+    headers = [word for each in HEADERS.items() for word in ("--header", ": ".join(each))]
+    probe = ["curl", "--silent", "--fail", "--max-time", "20", *headers]
     answered = 0
     while answered < 10:
         if process.poll() is not None:
             raise SystemExit("The server did not start.")
-        probe = ["curl", "--silent", "--fail", f"http://127.0.0.1:{port}/livez"]
-        ended = subprocess.run(probe, stdout=subprocess.DEVNULL, check=False)
+        address = f"http://127.0.0.1:{port}/"
+        ended = subprocess.run([*probe, address], stdout=subprocess.DEVNULL, check=False)
         answered = answered + 1 if ended.returncode == 0 else 0
         time.sleep(0.05)
 
 
+def _wait_until_idle(server: int) -> None:
+    ends_at = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < ends_at:
+        before = cpu_seconds(server)
+        time.sleep(0.25)
+        if cpu_seconds(server) - before < IDLE_SECONDS:
+            return
+    raise SystemExit(f"After {PATIENCE_SECONDS} s the server still answers nobody.")
+
+
 def ask(page: Asked, port: int, server: int) -> Figures:
-    """Ask for the page for so long; stops where an answer is no success."""
+    """Ask for the page for so long; stops where an answer is no success.
+
+    Begins when the server is done with what the clients before left unread.
+    """
+    _wait_until_idle(server)
     command = [
         *(_wrk(), "--threads", str(CLIENT_THREADS), "--connections", str(CLIENTS)),
         *("--duration", f"{page.seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
