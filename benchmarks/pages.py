@@ -34,7 +34,7 @@ def main() -> None:
                 Asked("anonymous (/)", "/", folder / "anonymous"),
                 Asked("signed in, two reads (/)", "/", folder / "signed-in"),
                 Asked("profile, two reads", "/accounts/profile/", folder / "signed-in"),
-                Asked("invoice issued", "/invoices/new/", folder / "issue", "POST", 302),
+                Asked("invoice issued", "/invoices/new/", folder / "issue", "POST", 302, 8),
                 Asked("invoice list", "/invoices/", folder / "signed-in"),
                 Asked("sign-up", "/accounts/signup/", folder / "sign-up", "POST", 302, 20),
                 Asked("sign-in", "/accounts/login/", folder / "sign-in", "POST", 302, 20),
