@@ -40,3 +40,23 @@ def test_the_unit_starts_the_server_as_it_is_documented() -> None:
     words = shlex.split(found[1].replace("\\\n", " "))
 
     assert words == [*documented_options(8000), "project.wsgi:application"]
+
+
+#: What the site believes of a request, and what each may be set to: nothing that a client sent.
+BELIEVED = {
+    "Host": "$host",
+    "X-Forwarded-For": "$remote_addr",
+    "X-Forwarded-Proto": "$scheme",
+    "X-Request-ID": "$request_id",
+}
+
+
+def test_the_proxy_says_in_one_place_for_all_locations_what_the_site_believes() -> None:
+    text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+
+    before, *locations = re.split(r"^    location ", text, flags=re.MULTILINE)
+
+    said = dict(re.findall(r"^    proxy_set_header (\S+) (\S+);$", before, re.MULTILINE))
+    assert said.items() >= BELIEVED.items()
+    # One header of its own, and a location would have none of these.
+    assert not [each for each in locations if "proxy_set_header" in each]
