@@ -13,6 +13,7 @@ from django.template.base import Template
 
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
+from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
 from tests.clocks import StallProofClock, stand_in
@@ -99,6 +100,9 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
         for table in tables.all_tables():
             tables.create(table)
         yield url
+        # Else the end of the process gives them back, to an engine that is gone.
+        for lease in list(heartbeats._of_process._due):
+            heartbeats.drop(lease)
         patch.undo()
         client.reset()
 

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.test.testcases import LiveServerThread
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+
+# Else five seconds, which a machine under load may stand still for.
+expect.set_options(timeout=60_000)
 
 QUIET = [
     "--no-sandbox",

@@ -57,7 +57,7 @@ def page(page: Page, site: str, ann: User) -> Page:
 def plain_page(browser: Browser, site: str, ann: User) -> Iterator[Page]:
     """Ann's other browser, which runs no scripts."""
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     let_in(context, site, ann)
     yield context.new_page()
     context.close()

@@ -25,7 +25,7 @@ MOST_STEPS = 60
 def person(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
     """Somebody with a keyboard alone, whose browser may run no scripts; only invoices have one."""
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=request.param)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     yield context.new_page()
     context.close()
 

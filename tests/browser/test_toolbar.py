@@ -54,7 +54,7 @@ def development(engine: str) -> Iterator[str]:
 
 def test_the_panel_opens_and_no_policy_is_in_its_way(browser: Browser, development: str) -> None:
     context = browser.new_context(base_url=development)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

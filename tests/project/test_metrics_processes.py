@@ -61,8 +61,9 @@ def server(engine: str, tmp_path: Path) -> Iterator[str]:
         wait_until(answers)
         yield address
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(30)
+        # Not as it is to be ended: nobody waits here for what it does then.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.mark.slow
