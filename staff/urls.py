@@ -1,6 +1,7 @@
 """The pages of staff."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import UUIDConverter
 
 from staff.views.accounts import (
     AccountView,
@@ -14,20 +15,31 @@ from staff.views.locks import LockView
 from staff.views.overview import OverviewView
 from staff.views.runs import RunView
 
+
+class AccountKeyConverter(UUIDConverter):
+    """The primary key of an account. In the same table are guards, under keys of another form."""
+
+    def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
+        """The key as it is stored."""
+        return value
+
+
+register_converter(AccountKeyConverter, "account")
+
 app_name = "staff"
 
 urlpatterns = [
     path("", OverviewView.as_view(), name="overview"),
-    path("accounts/<str:pk>/", AccountView.as_view(), name="account"),
-    path("accounts/<str:pk>/deactivate/", DeactivateView.as_view(), name="deactivate"),
-    path("accounts/<str:pk>/activate/", ActivateView.as_view(), name="activate"),
-    path("accounts/<str:pk>/sessions/end/", SessionsEndView.as_view(), name="sessions_end"),
+    path("accounts/<account:pk>/", AccountView.as_view(), name="account"),
+    path("accounts/<account:pk>/deactivate/", DeactivateView.as_view(), name="deactivate"),
+    path("accounts/<account:pk>/activate/", ActivateView.as_view(), name="activate"),
+    path("accounts/<account:pk>/sessions/end/", SessionsEndView.as_view(), name="sessions_end"),
     path(
-        "accounts/<str:pk>/sessions/<str:session>/end/",
+        "accounts/<account:pk>/sessions/<str:session>/end/",
         SessionEndView.as_view(),
         name="session_end",
     ),
-    path("accounts/<str:pk>/record/", AccountJournalView.as_view(), name="account_record"),
+    path("accounts/<account:pk>/record/", AccountJournalView.as_view(), name="account_record"),
     path("lock/", LockView.as_view(), name="lock"),
     path("record/", JournalView.as_view(), name="record"),
     path("runs/<str:kind>/", RunView.as_view(), name="run"),

@@ -17,7 +17,6 @@ from django.views.generic import TemplateView
 from accounts import sessions
 from accounts.browsers import readable
 from accounts.models import User
-from accounts.values import as_uuid
 from accounts.views.pages import signed_in
 from dynamo.exceptions import DamagedItem
 from staff import actions
@@ -28,17 +27,6 @@ from staff.views.pages import ConfirmView, StaffMixin
 
 #: What was done to the account lately stands on its page; the rest has pages of its own.
 SHOWN_ACTIONS = 5
-
-
-def account_key(pk: str) -> str:
-    """The primary key of an account, as it stands in a URL.
-
-    Raises:
-        Http404: it is none. In the same table are guards, under keys of another form.
-    """
-    if as_uuid(pk) != pk:
-        raise Http404
-    return pk
 
 
 class AccountView(StaffMixin, TemplateView):
@@ -59,7 +47,7 @@ class AccountView(StaffMixin, TemplateView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The account with its guards, sessions, invoices and the record."""
-        pk = account_key(kwargs["pk"])
+        pk = kwargs["pk"]
         record = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
         try:
             dossier = dossier_of(pk)
@@ -96,7 +84,7 @@ class _AccountActionView(ConfirmView):
     def target(self) -> User:
         """The account that it is about. Costs 1 request; raises Http404."""
         try:
-            return User.get(account_key(self.kwargs["pk"]))
+            return User.get(self.kwargs["pk"])
         except (User.DoesNotExist, DamagedItem) as error:
             raise Http404 from error
 

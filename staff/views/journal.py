@@ -10,7 +10,6 @@ from django.http import Http404
 from django.views.generic import TemplateView
 
 from staff.journal import list_actions, month_of, on_account
-from staff.views.accounts import account_key
 from staff.views.pages import StaffMixin
 
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
@@ -54,6 +53,5 @@ class AccountJournalView(_RecordView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """A page of it."""
-        journal = on_account(account_key(kwargs["pk"]))
-        record = list_actions(journal, before=self.before())
+        record = list_actions(on_account(kwargs["pk"]), before=self.before())
         return super().get_context_data(record=record, **kwargs)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from accounts import sessions
 from accounts.models import User
 from locks.lock import Lock
+from sequences.counters import next_value
 from tests.browser.test_invoice_story import let_in
 from tests.factories import PASSWORD, make_user
 from tests.staff.scenes import make_staff, recorded_actions, runs_under_way
@@ -30,6 +31,7 @@ def test_staff_finds_an_account_keeps_it_out_breaks_a_lock_and_reads_what_was_do
     bob = make_user(username="bob")
     sessions.begin(bob, browser="Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", address="::1")
     Lock("nightly", lease_seconds=600, owner="worker-7").acquire()
+    next_value("a-counter-of-a-name-without-a-place-to-break-it" * 3)
     let_in(page.context, site, make_staff(username="grace"))
 
     page.goto("/")
@@ -49,7 +51,9 @@ def test_staff_finds_an_account_keeps_it_out_breaks_a_lock_and_reads_what_was_do
     page.get_by_role("button", name="Run now: Survey").click()
     expect(page).to_have_url(re.compile("/staff/runs/survey/$"))
     wait_until(lambda: not runs_under_way())
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/staff/")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.get_by_role("link", name="nightly").click()
     expect(page.get_by_text("worker-7")).to_be_visible()
     confirm(page, "Stuck", "Break the lock")

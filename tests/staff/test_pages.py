@@ -208,10 +208,15 @@ def test_an_account_that_cannot_be_read_is_said_to_be_damaged(client: Any, bob: 
     assert bob.pk in str(Page(client.post("/staff/", {"who": bob.pk})).errors["who"])
 
 
-def test_a_guard_whose_owner_is_no_key_is_shown_all_the_same(client: Any, bob: User) -> None:
-    item("users", pk={"S": "email#bob@example.com"}, owner={"S": "a/b"})
+@pytest.mark.parametrize("owner", ["a/b", "gone"])
+def test_an_owner_that_is_no_key_is_shown_and_leads_nowhere(
+    client: Any, bob: User, owner: str
+) -> None:
+    item("users", pk={"S": "email#bob@example.com"}, owner={"S": owner})
 
-    assert "a/b" in Page(client.get(page_of(bob))).text
+    for response in (client.get(page_of(bob)), client.post("/staff/", {"who": "bob@example.com"})):
+        assert owner in Page(response).text
+        assert f"/staff/accounts/{owner}" not in response.content.decode()
 
 
 # Actions ----------------------------------------------------------------------------------------
