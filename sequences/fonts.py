@@ -21,12 +21,12 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
-
-from reportlab.pdfbase import pdfmetrics
-from reportlab.pdfbase.ttfonts import TTFont
+from typing import TYPE_CHECKING, Literal
 
 from sequences.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
+
+if TYPE_CHECKING:
+    from reportlab.pdfbase.ttfonts import TTFont
 
 Weight = Literal["regular", "bold"]
 
@@ -120,7 +120,7 @@ def is_mark(char: str) -> bool:
 
 
 def typeface(weight: Weight) -> Typeface:
-    """The fonts of a weight, loaded once per process, on first use (0.3 s)."""
+    """The fonts of a weight, loaded once per process, on first use (0.4 s)."""
     if not _typefaces:
         with _loading:
             if not _typefaces:
@@ -142,6 +142,10 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _load() -> None:
+    # A tenth of a second, which commands and most pages need not wait for.
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
     fonts = {name: TTFont(name, str(_path(*place))) for name, place in _FILES.items()}
     for font in fonts.values():
         pdfmetrics.registerFont(font)

@@ -13,15 +13,17 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-
-from reportlab.lib.pagesizes import A4
-from reportlab.pdfgen.canvas import Canvas
+from typing import TYPE_CHECKING
 
 from sequences.fonts import Weight, is_mark, printable, typeface
 
+if TYPE_CHECKING:
+    from reportlab.pdfgen.canvas import Canvas
+
 Colour = tuple[float, float, float]
 
-PAGE_WIDTH, PAGE_HEIGHT = A4
+_MILLIMETRE = 72 / 25.4
+PAGE_WIDTH, PAGE_HEIGHT = 210 * _MILLIMETRE, 297 * _MILLIMETRE
 MARGIN = 56.0
 TOP = PAGE_HEIGHT - 60.0
 BOTTOM = 70.0
@@ -135,12 +137,15 @@ def paint(
     watermark: Watermark | None = None,
 ) -> bytes:
     """The pages as a PDF, its fonts embedded: the same bytes for the same pages."""
+    # Not when the site starts: see `sequences.fonts`.
+    from reportlab.pdfgen.canvas import Canvas
+
     paper = io.BytesIO()
     # A font of reportlab reads its file with one cursor, whoever asks.
     with _painting:
         canvas = Canvas(
             paper,
-            pagesize=A4,
+            pagesize=(PAGE_WIDTH, PAGE_HEIGHT),
             pageCompression=1,
             invariant=1,
             lang=language,

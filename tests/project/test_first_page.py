@@ -79,3 +79,13 @@ def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
         server.communicate()
 
     assert seconds < FIRST_PAGE_SECONDS
+
+
+@pytest.mark.slow
+def test_the_start_loads_nothing_that_few_pages_need() -> None:
+    load = "import sys, django; django.setup(); import project.urls; print(*sys.modules)"
+
+    loaded = subprocess.check_output([sys.executable, "-c", load], cwd=ROOT, text=True).split()
+
+    assert "sequences.pdf" in loaded
+    assert not {"PIL", "reportlab", "matplotlib"} & set(loaded)
