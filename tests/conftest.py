@@ -100,9 +100,6 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
         for table in tables.all_tables():
             tables.create(table)
         yield url
-        # Else the end of the process gives them back, to an engine that is gone.
-        for lease in list(heartbeats._of_process._due):
-            heartbeats.drop(lease)
         patch.undo()
         client.reset()
 
@@ -172,6 +169,14 @@ def _patient_client() -> Iterator[None]:
         patch.setattr(client, "CONNECT_SECONDS", PATIENCE_SECONDS)
         patch.setattr(client, "READ_SECONDS", PATIENCE_SECONDS)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_lease_is_left_behind() -> Iterator[None]:
+    """Else it is renewed in other tests, and given back at the end to an engine that is gone."""
+    yield
+    for lease in list(heartbeats._of_process._due):
+        heartbeats.drop(lease)
 
 
 @pytest.fixture(autouse=True)

@@ -1,14 +1,12 @@
-"""What every test of locks leaves behind (no lease that is renewed), and a clock that leaps."""
+"""A clock that leaps."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from locks import clock as locks_clock
-from locks import heartbeats
 
 
 class Clock:
@@ -31,10 +29,3 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     leaping = Clock()
     monkeypatch.setattr(locks_clock, "time", leaping)
     return leaping
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_renewed_afterwards() -> Iterator[None]:
-    yield
-    for lease in list(heartbeats._of_process._due):
-        heartbeats.drop(lease)
