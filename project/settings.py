@@ -221,6 +221,7 @@ LANGUAGE_CODE = "en"
 # Each by its own name, as in the switch: who looks for it may read no other.
 LANGUAGES = [("en", "English"), ("ja", "日本語")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["project.formats"]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
 # Says which day an invoice is issued on, and so which year's numbers it takes.
 TIME_ZONE = env.text("DJANGO_TIME_ZONE", check=is_time_zone) or "UTC"

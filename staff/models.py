@@ -46,6 +46,13 @@ ACTIONS: dict[str, Any] = {
     "startRun": _("Started a run"),
 }
 
+#: The kinds of runs that there are, in words.
+RUNS: dict[str, Any] = {
+    "survey": _("Survey"),
+    "checkguards": _("Check of guards"),
+    "checkinvoices": _("Check of invoices"),
+}
+
 
 class StaffAction(Model):
     """One action in one journal."""
@@ -73,6 +80,11 @@ class StaffAction(Model):
     def label(self) -> Any:
         """What was done, in words."""
         return ACTIONS.get(self.action, self.action)
+
+    @property
+    def about(self) -> Any:
+        """What else is kept of it, a lock's name or a browser; of a run, its kind in words."""
+        return RUNS.get(self.what, self.what) if self.action == "startRun" else self.what
 
 
 class Report(Model):

@@ -35,7 +35,7 @@ from staff import checks
 from staff.checks import Progress, Result
 from staff.exceptions import StaffError
 from staff.journal import Actor, Entry, recorded
-from staff.models import Report
+from staff.models import RUNS, Report
 from staff.survey import survey
 
 log = logging.getLogger(__name__)
@@ -70,20 +70,20 @@ KINDS = {
     for kind in (
         Kind(
             "survey",
-            _("Survey"),
+            RUNS["survey"],
             _("Counts accounts, counters, locks and uploads, by reading their tables."),
             survey,
         ),
         Kind(
             "checkguards",
-            _("Check of guards"),
+            RUNS["checkguards"],
             _("Compares every account with the guards of its user name and address."),
             checks.guards,
             "checkguards",
         ),
         Kind(
             "checkinvoices",
-            _("Check of invoices"),
+            RUNS["checkinvoices"],
             _("Looks for numbers that are missing, given out twice, or beyond their counter."),
             checks.invoices,
             "checkinvoices",

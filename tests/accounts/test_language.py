@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.core import mail
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import translation
+from django.utils.formats import date_format
 
 from accounts import mails
 from accounts.models import User
@@ -345,3 +347,12 @@ def test_the_old_address_is_told_in_the_language_of_the_account(client: Client, 
         "【testserver】メールアドレスが変更されました",
         "【testserver】メールアドレスの確認",
     ]
+
+
+def test_a_time_stands_apart_from_its_day() -> None:
+    at = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
+
+    with translation.override("ja"):
+        assert date_format(at, "DATETIME_FORMAT") == "2026年11月21日 18:05"
+    with translation.override("en"):
+        assert date_format(at, "DATETIME_FORMAT") == "Nov. 21, 2026, 6:05 p.m."

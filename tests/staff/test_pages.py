@@ -304,6 +304,15 @@ def test_the_record_is_shown_newest_first_page_by_page(
     assert "Reason 0 a" in Page(client.get(page_of(bob, "record"))).text
 
 
+def test_the_record_names_a_run_in_the_language_of_who_reads(client: Any) -> None:
+    run_to_its_end("checkguards")
+
+    text = Page(client.get("/staff/record/", headers={"accept-language": "ja"})).text
+
+    assert "ガードの検査" in text
+    assert "checkguards" not in text
+
+
 def test_a_month_without_actions_says_so_and_what_is_no_month_is_not_there(client: Any) -> None:
     assert "Nothing is recorded here." in Page(client.get("/staff/record/?month=2024-02")).text
     for month in ("2026-13", "2026", "on#x", ""):
