@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test coverage test-slow torture engines scale lint messages install constraints
+.PHONY: run test coverage test-slow torture engines bench scale lint messages install constraints
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -54,6 +54,13 @@ engines: install
 # Measures what each operation takes, simulates the hot spots, and writes docs/scale.md.
 scale: install
 	$(BIN)/python -m benchmarks.scale docs/scale.md
+
+# Every table of benchmarks/README.md, in ROUNDS rounds; on a machine that has nothing else to do.
+ROUNDS ?= 5
+bench: install
+	for question in counters invoices locks registration uploads servers pages; do \
+		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
+	done
 
 lint: install
 	$(BIN)/ruff check .
