@@ -35,10 +35,10 @@ from pynamodb.expressions.update import Action
 from pynamodb_attributes import IntegerAttribute
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
-from accounts.exceptions import AccountError, StaleUser
+from accounts.exceptions import StaleUser
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
-from dynamo.exceptions import ConditionFailed, Refused, Unavailable
+from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.guards import Pending
 from dynamo.models import Item, Model
 from dynamo.transaction import Companion, Transaction
@@ -120,11 +120,14 @@ class User(DjangoUser, Model):
         Raises:
             DoesNotExist: nobody does.
         """
-        if "@" in who:
-            return cls.unique.get("email", who)
         if pk := as_uuid(who):
             return cls.get(pk)
-        return cls.unique.get("username", who)
+        return cls.unique.get(cls.attribute_of(who), who)
+
+    @staticmethod
+    def attribute_of(who: str) -> str:
+        """The unique attribute that `who`, which is no key, is a value of."""
+        return "email" if "@" in who else "username"
 
     def unchanged(self) -> Condition:
         """The condition that the stored account is still the one that was read.
@@ -226,16 +229,7 @@ class User(DjangoUser, Model):
             return
         write = Transaction()
         write.update(self, actions, condition, otherwise=StaleUser(self.pk))
-        along(write)
-        try:
-            write.commit()
-        except (AccountError, Refused) as error:
-            refusal = write.refusal_of(self)
-            if refusal is None:
-                raise
-            raise ConditionFailed(
-                "TransactWriteItems", repeated=False, stored=refusal.stored
-            ) from error
+        write.commit_along(along, about=self)
 
     def _adopt_what_stands(self, values: Mapping[str, Any], refused: ConditionFailed) -> None:
         """After a refusal; a lost reply and two changes since: nobody knows (`store` says more)."""

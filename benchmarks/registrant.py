@@ -6,6 +6,9 @@ import itertools
 import uuid
 from dataclasses import dataclass
 
+#: Of a password, as Django keeps it: hashing is not what is measured.
+HASH = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$aGFzaA"
+
 #: In a race all threads want these.
 NAMES = 10
 

@@ -33,14 +33,13 @@ from pynamodb.transactions import TransactWrite  # noqa: E402
 from accounts import services  # noqa: E402
 from accounts.exceptions import AccountError  # noqa: E402
 from accounts.models import User  # noqa: E402
-from benchmarks.registrant import Registrant, next_registrant  # noqa: E402
+from benchmarks.registrant import HASH, Registrant, next_registrant  # noqa: E402
 from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
 from dynamo.exceptions import Refused  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 
 TABLE = User.table()
 REGION = os.environ["AWS_REGION"]
-HASH = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHQ$aGFzaA"
 COST = Cost()
 request_sent.connect(COST.note)
 

@@ -51,7 +51,8 @@ _units = cache(UNITS.labels)
 
 def are_wanted() -> bool:
     """Whether requests are counted: where `DYNAMODB_METRICS` is False, nobody would read it."""
-    return getattr(settings, "DYNAMODB_METRICS", True)
+    wanted: bool = settings.DYNAMODB_METRICS
+    return wanted
 
 
 def note(attempt: Attempt) -> None:

@@ -23,7 +23,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo.client import send
-from dynamo.exceptions import Refused, Rejected, TransactionCancelled
+from dynamo.exceptions import ConditionFailed, Refused, Rejected, TransactionCancelled
 from dynamo.models import Item, Model
 
 _ALL_OLD = "ALL_OLD"
@@ -126,6 +126,28 @@ class Transaction:
 
     def commit(self) -> None:
         """Send everything that was collected; with nothing collected, do nothing."""
+        cancelled = self._sent()
+        if cancelled is not None:
+            raise _one_or_all(self.refusals) from cancelled
+
+    def commit_along(self, along: Companion, about: object) -> None:
+        """Commit with what `along` adds, as the plain write of `about` that it is without.
+
+        Raises:
+            ConditionFailed: that write's condition was false, whatever became of the others.
+            what `along` says of its own writes, where they alone were refused.
+        """
+        along(self)
+        cancelled = self._sent()
+        if refusal := self.refusal_of(about):
+            raise ConditionFailed(
+                "TransactWriteItems", repeated=False, stored=refusal.stored
+            ) from cancelled
+        if cancelled is not None:
+            raise _one_or_all(self.refusals) from cancelled
+
+    def _sent(self) -> TransactionCancelled | None:
+        """None where it is committed; else the answer that refused it, and `refusals` are known."""
         writes = self._writes
         while writes:
             try:
@@ -138,10 +160,11 @@ class Transaction:
                     if write.otherwise is not None
                 ]
                 if self.refusals:
-                    raise _one_or_all(self.refusals) from cancelled
+                    return cancelled
                 writes = [write.swapped() if write in refused else write for write in writes]
             else:
-                return
+                break
+        return None
 
     def _send(self, writes: list[_Write]) -> None:
         request = {

@@ -16,10 +16,10 @@ from time import time_ns
 from typing import Any
 
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed, Refused
+from dynamo.exceptions import ConditionFailed
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transaction import Companion, Transaction
-from locks.exceptions import BadLockName, LockChanged, LockError
+from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
 _NAMES = {"#key": "key"}
@@ -224,16 +224,7 @@ def _send(action: str, name: str, request: dict[str, Any], along: Companion | No
         return
     write = Transaction()
     write.add({action: request}, about=request, otherwise=LockChanged(name))
-    along(write)
-    try:
-        write.commit()
-    except (LockError, Refused) as error:
-        refusal = write.refusal_of(request)
-        if refusal is None:
-            raise
-        raise ConditionFailed(
-            "TransactWriteItems", repeated=False, stored=refusal.stored
-        ) from error
+    write.commit_along(along, about=request)
 
 
 def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:

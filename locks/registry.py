@@ -54,6 +54,14 @@ class LockView:
         """How long ago the holder renewed, by its clock and the one of `at`."""
         return None if self.renewed_at is None else (at - self.renewed_at).total_seconds()
 
+    def is_silent(self, at: datetime) -> bool:
+        """Whether nobody renewed it for a whole lease, by the holder's clock and the one of `at`.
+
+        So a holder that lives can be silent, where clocks differ. What does not tell is silent.
+        """
+        age = self.age_seconds(at)
+        return age is None or self.lease_seconds is None or age > self.lease_seconds
+
     def is_same_holding(self, other: LockView) -> bool:
         """Whether both show the same holder's same lease."""
         return (self.owner, self.fence, self.state) == (other.owner, other.fence, other.state)

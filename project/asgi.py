@@ -9,6 +9,7 @@ from project.collected import stop_if_not
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
+# Before the middlewares are made, one of which would warn of the missing folder in its own words.
 django.setup(set_prefix=False)
 stop_if_not()
 application = get_asgi_application()

@@ -10,9 +10,6 @@ from dynamo.guards import Guard
 from dynamo.unique import SEPARATOR
 from sequences.models import REQUEST_PREFIX, SERIES_COUNTER_PREFIX
 
-#: Of the attributes that are looked up by a text that may be one of their values.
-_BY_SIGN = {True: "email", False: "username"}
-
 
 @dataclass(frozen=True)
 class Found:
@@ -50,7 +47,7 @@ def _name_and_value(who: str) -> tuple[str, str]:
     names = {User.unique.stored_name(name): name for name in User.unique.normalise}
     if separator and prefix in names:
         return names[prefix], value
-    return _BY_SIGN["@" in who], who
+    return User.attribute_of(who), who
 
 
 def _user(pk: str) -> User | None:

@@ -141,9 +141,7 @@ def _standing(report: Report | None, lock: LockView | None) -> Standing:
         return Standing(report.state)
     if lock is None or lock.state is State.RELEASED or lock.fence != report.fence:
         return Standing.ENDED
-    age = lock.age_seconds(datetime.now(UTC))
-    is_over = age is None or lock.lease_seconds is None or age > lock.lease_seconds
-    return Standing.SILENT if is_over else Standing.RUNNING
+    return Standing.SILENT if lock.is_silent(datetime.now(UTC)) else Standing.RUNNING
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -122,10 +122,8 @@ def _lease_on(kind: Kind) -> Lease | None:
         return lease
     with suppress(UnknownLock, LockChanged):
         holder = look(kind.lock)
-        # By two clocks, so it may be alive: then it finds out, and its end is not written.
-        if holder.renewed_at is None or (
-            (holder.age_seconds(datetime.now(UTC)) or 0) > (holder.lease_seconds or 0)
-        ):
+        # It may be alive: then it finds out, and its end is not written.
+        if holder.is_silent(datetime.now(UTC)):
             break_lock(kind.lock, as_seen=holder)
             return lock.try_acquire()
     return None

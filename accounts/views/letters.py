@@ -5,6 +5,8 @@ Each function returns whether a mail server took the mail (`accounts.mails`).
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.tokens import default_token_generator
 from django.http import HttpRequest
 from django.utils.encoding import force_bytes
@@ -18,28 +20,14 @@ from accounts.models import User
 def send_confirmation(user: User, request: HttpRequest) -> bool:
     """To the address of `user`, the link that confirms it. Costs and raises as `link_token`."""
     link = mails.link(request, "email_confirm", confirming.link_token(user))
-    return mails.send(
-        "confirm",
-        user.email,
-        request,
-        language=language_of(user),
-        link=link,
-        days=links.VALID_DAYS,
-    )
+    return _send(user, "confirm", request, link=link, days=links.VALID_DAYS)
 
 
 def send_email_change(user: User, request: HttpRequest) -> bool:
     """To the address that `user` asked for, the link that makes the change."""
     link = mails.link(request, "email_change_confirm", emailchange.link_token(user))
     new = str(user.pending_email)
-    return mails.send(
-        "email_change_confirm",
-        new,
-        request,
-        language=language_of(user),
-        link=link,
-        days=links.VALID_DAYS,
-    )
+    return _send(user, "email_change_confirm", request, to=new, link=link, days=links.VALID_DAYS)
 
 
 def send_held_sign_up(address: str, token: str | None, request: HttpRequest) -> bool:
@@ -64,14 +52,7 @@ def send_reset(address: str, request: HttpRequest) -> bool:
         return mails.send("reset_unknown", address, request, sign_up=sign_up)
     uid = urlsafe_base64_encode(force_bytes(user.pk))
     link = mails.link(request, "password_reset_confirm", uid, token)
-    return mails.send(
-        "reset",
-        user.email,
-        request,
-        language=language_of(user),
-        link=link,
-        days=links.VALID_DAYS,
-    )
+    return _send(user, "reset", request, link=link, days=links.VALID_DAYS)
 
 
 def send_reminder(address: str, request: HttpRequest) -> bool:
@@ -85,11 +66,9 @@ def send_reminder(address: str, request: HttpRequest) -> bool:
         return mails.send("reminder_unknown", address, request, sign_up=sign_up)
     sign_in = mails.link(request, "login")
     name = recovery.name_to_mail(user)
-    return mails.send(
-        "reminder",
-        user.email,
-        request,
-        language=language_of(user),
-        username=name,
-        sign_in=sign_in,
-    )
+    return _send(user, "reminder", request, username=name, sign_in=sign_in)
+
+
+def _send(user: User, kind: str, request: HttpRequest, *, to: str = "", **context: Any) -> bool:
+    """To `user`, in the language of the profile; to another address than the account's, if told."""
+    return mails.send(kind, to or user.email, request, language=language_of(user), **context)

@@ -6,6 +6,7 @@ comes meanwhile goes with the next.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -35,7 +36,7 @@ class Caller:
     began: float
 
 
-class Combined:
+class Combined(ABC):
     """A process, whose callers of one key share requests."""
 
     most = 10**9
@@ -78,9 +79,9 @@ class Combined:
         """What comes before a group is gathered."""
         yield from ()
 
+    @abstractmethod
     def serve(self, count: int, ends_at: float) -> Steps:
         """Send for so many callers; whether it was done."""
-        raise NotImplementedError
 
 
 class HotCounter(Combined):

@@ -59,7 +59,7 @@ class DynamoCommandMixin(BaseCommand):
         if verbosity > 1:
             # Not in red, which lines on stderr are else: nothing is wrong.
             self.stderr.write(f"{name}: {tally}; {seconds:.1f} s", lambda line: line)
-        if getattr(settings, "LOG_COMMANDS", False):
+        if settings.LOG_COMMANDS:
             milliseconds = round(seconds * 1000, 1)
             fields = {"command": name, "milliseconds": milliseconds} | tally.fields()
             log.info("%s, %s ms, %s", name, milliseconds, tally, extra={"fields": fields})

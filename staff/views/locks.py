@@ -53,12 +53,13 @@ class LockView(ConfirmView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The lock and since when its holder has said nothing."""
-        age = self.lock.age_seconds(timezone.now())
         return super().get_context_data(
             lock=self.lock,
             is_free=self.lock.state is registry.State.RELEASED,
             is_claim=self.lock.state is registry.State.CLAIMED,
-            is_over=age is not None and age > (self.lock.lease_seconds or age),
+            is_over=self.lock.renewed_at is not None
+            and self.lock.lease_seconds is not None
+            and self.lock.is_silent(timezone.now()),
             **kwargs,
         )
 

@@ -12,7 +12,7 @@ from django.views.generic import FormView
 from accounts.views.pages import FormPageMixin
 from dynamo.exceptions import DamagedItem
 from staff import charts
-from staff.finding import Found, find
+from staff.finding import find
 from staff.forms import FindForm
 from staff.reports import reports_of
 from staff.runs import KINDS
@@ -44,7 +44,4 @@ class OverviewView(StaffMixin, FormPageMixin, FormView):
         if found.user:
             return redirect("staff:account", found.user.pk)
         form.add_error("who", _("No account goes by this."))
-        return self._not_found(form, found)
-
-    def _not_found(self, form: FindForm, found: Found) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form, guard=found.guard))
