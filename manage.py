@@ -8,7 +8,13 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     from django.core.management import execute_from_command_line
+    from django.utils.autoreload import DJANGO_AUTORELOAD_ENV, run_with_reloader
 
+    reloads = sys.argv[1:2] == ["runserver"] and "--noreload" not in sys.argv
+    if reloads and os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":
+        # This process only watches over the one that serves. Django would load the site in both,
+        # one after the other: twice as long to the first page.
+        run_with_reloader(execute_from_command_line)
     execute_from_command_line(sys.argv)
 
 

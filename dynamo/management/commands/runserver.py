@@ -16,13 +16,13 @@ from dynamo.tables import all_tables, create
 class Command(DynamoCommand, runserver.Command):
     """Django's, which on the local engine creates what is missing first.
 
-    In the process that starts and watches, not again in the one that serves: that saves a whole
-    start of Django.
+    In the process that serves, not in the one that starts and watches it.
     """
 
     def run(self, **options: Any) -> None:
-        """Create the tables once, then serve."""
-        if settings.DYNAMODB_LOCAL and os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":
+        """Create the tables, then serve."""
+        serves = not options["use_reloader"] or os.environ.get(DJANGO_AUTORELOAD_ENV) == "true"
+        if settings.DYNAMODB_LOCAL and serves:
             for table in all_tables():
                 for done in create(table):
                     self.stdout.write(done)
