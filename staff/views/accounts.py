@@ -122,6 +122,7 @@ class ActivateView(_AccountActionView):
     title = gettext_lazy("Activate this account")
     button = gettext_lazy("Activate")
     consequences = (gettext_lazy("Its owner can sign in again, with the password as it was."),)
+    is_harmful = False
     done = gettext_lazy("The account is active.")
     was_so = gettext_lazy("The account was active already.")
 

@@ -56,6 +56,8 @@ class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
     title: Any = ""
     button: Any = ""
     consequences: Any = ()
+    #: Whether it takes something from somebody, which its page then warns of.
+    is_harmful = True
     done: Any = ""
     #: What is said where there was nothing to do.
     was_so: Any = ""
@@ -79,6 +81,7 @@ class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
             title=self.title,
             button=self.button,
             consequences=self.consequences,
+            is_harmful=self.is_harmful,
             back=self.back,
             **kwargs,
         )

@@ -403,7 +403,8 @@ def test_the_survey_shows_accounts_counters_locks_and_uploads(
     assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactGetItems"]
     text = " ".join(Page(response).text.split())
     for part in (
-        "1 series of invoices has given out 1 numbers.",
+        "Series of invoices1",
+        "Numbers given out1",
         "tickets2",
         "nightly worker-7",
         "import",
