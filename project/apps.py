@@ -6,10 +6,12 @@ from django.apps import AppConfig
 
 
 class ProjectConfig(AppConfig):
-    """Registers the system checks."""
+    """Registers the system checks, and lets the log have what Python writes by itself."""
 
     name = "project"
 
     def ready(self) -> None:
-        """Let `check --deploy` look at the static files."""
-        from project import checks  # noqa: F401 - registers its checks
+        """Let `check --deploy` look at the static files, and the log see threads and warnings."""
+        from project import checks, logs  # noqa: F401 - checks registers itself
+
+        logs.take_in_what_python_writes()

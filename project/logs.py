@@ -10,6 +10,8 @@ Lines are plain or JSON. All lines that a page wrote have its HTTP request id: s
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,6 +59,28 @@ _MAY_HOLD_SECRETS = {"message", "method", "path", "exception", "stack"}
 
 #: Under this name a record brings fields of its own: `extra={"fields": {…}}`.
 OF_RECORD = "fields"
+
+log = logging.getLogger(__name__)
+
+
+def take_in_what_python_writes() -> None:
+    """Make lines of what else would go to stderr past all handlers: warnings, threads' errors."""
+    logging.captureWarnings(True)
+    threading.excepthook = _logging_before(threading.excepthook)
+
+
+def _logging_before(
+    hook: Callable[[threading.ExceptHookArgs], object],
+) -> Callable[[threading.ExceptHookArgs], None]:
+    def log_end(end: threading.ExceptHookArgs) -> None:
+        if end.exc_value is not None and not issubclass(end.exc_type, SystemExit):
+            name = end.thread.name if end.thread else "of no name"
+            exc_info = (end.exc_type, end.exc_value, end.exc_traceback)
+            log.error("The thread %s ended by an error", name, exc_info=exc_info)
+        if hook is not threading.__excepthook__:
+            hook(end)
+
+    return log_end
 
 
 class TalkativeFilter(logging.Filter):
