@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from typing import Any
@@ -167,11 +166,22 @@ class Changes(RuleBasedStateMachine):
         call_command("checkguards", "--json")  # a CommandError where it finds anything
 
 
-@pytest.mark.usefixtures("engine")
-class TestChanges(Changes.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
-    settings = settings(
-        max_examples=100 if os.environ.get("STORM") == "full" else 12,
+def driven(examples: int) -> settings:
+    """So many runs of thirty operations each."""
+    return settings(
+        max_examples=examples,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
+
+
+@pytest.mark.usefixtures("engine")
+class TestChanges(Changes.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
+    settings = driven(12)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("engine")
+class TestChangesAtLength(Changes.TestCase):  # type: ignore[misc, name-defined]  # as above
+    settings = driven(100)

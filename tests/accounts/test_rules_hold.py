@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -148,11 +147,22 @@ class Accounts(RuleBasedStateMachine):
         assert stored == self.live
 
 
-@pytest.mark.usefixtures("engine")
-class TestAccounts(Accounts.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
-    settings = settings(
-        max_examples=100 if os.environ.get("STORM") == "full" else 12,
+def driven(examples: int) -> settings:
+    """So many runs of thirty operations each."""
+    return settings(
+        max_examples=examples,
         stateful_step_count=30,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
+
+
+@pytest.mark.usefixtures("engine")
+class TestAccounts(Accounts.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
+    settings = driven(12)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("engine")
+class TestAccountsAtLength(Accounts.TestCase):  # type: ignore[misc, name-defined]  # as above
+    settings = driven(100)
