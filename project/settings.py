@@ -101,6 +101,8 @@ if PRODUCTION and not AWS_REGION:
 _endpoint = env.text("AWS_ENDPOINT_URL_DYNAMODB", check=is_url) or env.text(
     "AWS_ENDPOINT_URL", check=is_url
 )
+# Read by AWS's library; here so that a malformed one is said at the start, as the others are.
+env.text("AWS_ENDPOINT_URL_S3", check=is_url)
 # The embedded engine serves a checkout under development that names no other.
 DYNAMODB_LOCAL = DEBUG and not _endpoint
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"

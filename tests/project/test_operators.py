@@ -10,7 +10,7 @@ from tests.commands import ROOT
 from tests.served import documented_options
 
 #: Read by AWS's own library; no setting of ours.
-OF_AWS = {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3"}
+OF_AWS = {"AWS_PROFILE"}
 
 
 def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() -> None:

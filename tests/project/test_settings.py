@@ -80,6 +80,7 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:port"),
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://["),
         ("AWS_ENDPOINT_URL", "nonsense"),
+        ("AWS_ENDPOINT_URL_S3", "localhost:9000"),
         ("DYNAMODB_TABLE_PREFIX", "a b"),
         ("DYNAMODB_TABLE_PREFIX", "x" * 201),
         ("DYNAMODB_MAX_CONNECTIONS", "many"),
