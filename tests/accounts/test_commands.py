@@ -382,6 +382,14 @@ def test_listusers_of_no_accounts_prints_nothing() -> None:
     assert run("listusers", "--json") == ("", "", 0)
 
 
+@pytest.mark.parametrize("command", ["listusers", "checkguards", "importusers"])
+def test_what_reads_much_says_so_in_its_help(command: str) -> None:
+    out, _err, code = run(command, "--help")
+
+    assert code == 0
+    assert "read unit" in " ".join(out.split())
+
+
 # Changes ----------------------------------------------------------------------------------------
 
 

@@ -44,7 +44,9 @@ class Command(DynamoCommand):
             help=f"columns: {', '.join(COLUMNS)}; rejected rows go to FILE.rejected.csv|jsonl",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="write nothing, print what would be rejected"
+            "--dry-run",
+            action="store_true",
+            help="write nothing, print what would be rejected; 3 read units a row",
         )
         parser.add_argument(
             "--workers", type=_workers, default=8, help=f"1 to {MAX_WORKERS} threads, default 8"

@@ -15,7 +15,7 @@ from dynamo.management.base import DynamoCommand
 class Command(DynamoCommand):
     """Streams the accounts. It scans the table: 1 read unit per 4 KB of all that is in it."""
 
-    help = "List accounts."
+    help = "List accounts. Reads the whole table: 1 read unit per 4 KB of all that is in it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take how many, and the form of the answer."""
