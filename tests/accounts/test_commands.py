@@ -179,7 +179,11 @@ def test_createuser_says_in_one_line_which_value_is_wrong(arguments: list[str], 
     assert stored_items() == {}
 
 
-@pytest.mark.parametrize("password", ["", "short1!", "password1", "8274619305", "Ann@Example.org"])
+@pytest.mark.parametrize(
+    "password",
+    ["", "short1!", "password1", "8274619305", "Ann@Example.org", "ab1!" * 257],
+    ids=lambda password: password[:20],
+)
 def test_createuser_holds_the_password_rules(password: str) -> None:
     assert_fails(create(password=password), "Password: ")
     assert stored_items() == {}

@@ -15,6 +15,7 @@ from accounts.management.base import said_plainly
 from accounts.management.output import as_json
 from accounts.models import User
 from accounts.services import register
+from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
 
@@ -97,6 +98,9 @@ class Command(DynamoCommand):
     def _validate(self, password: str, values: dict[str, Any]) -> None:
         if not _is_text(password):
             raise CommandError("Password: This is no text.")
+        if len(password) > PASSWORD_MAX_LENGTH:
+            # No form takes it, so nobody could ever sign in with it.
+            raise CommandError(f"Password: Use at most {PASSWORD_MAX_LENGTH} characters.")
         user: Any = User(**{name: value for name, value in values.items() if value})
         try:
             validate_password(password, user)
