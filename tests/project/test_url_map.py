@@ -23,6 +23,8 @@ from accounts.services import account_key, deactivate
 from sequences.forms import InvoiceForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
+from tests.policies import rights, rights_for
+from tests.requests import Requests
 from tests.staff.scenes import runs_under_way
 from tests.waiting import wait_until
 
@@ -270,18 +272,28 @@ def test_every_url_has_a_row_and_every_row_a_url() -> None:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("visitor", VISITORS)
-def test_every_page_answers_each_visitor_as_its_row_says(visitor: str) -> None:
+def test_every_page_answers_each_visitor_as_its_row_says(
+    visitor: str, requests_sent: Requests
+) -> None:
     client, user = arrive(visitor)
     issued(user.pk)
+    requests_sent.clear()
 
     found = {name: answer(client.get(path_of(name))) for name in ROWS}
 
     assert found == {name: row.expected("GET", visitor) for name, row in ROWS.items()}
+    assert "Scan" not in requests_sent.operations
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    reads = [request for operation, request in sent if operation in {"GetItem", "Query"}]
+    assert all(request["ConsistentRead"] for request in reads)
+    assert set(rights_for(requests_sent)) <= set(rights("site"))
 
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("visitor", VISITORS)
-def test_every_form_answers_each_visitor_as_its_row_says(visitor: str) -> None:
+def test_every_form_answers_each_visitor_as_its_row_says(
+    visitor: str, requests_sent: Requests
+) -> None:
     found: dict[str, Answer] = {}
     arrived = None
     for name, row in ROWS.items():
@@ -293,6 +305,8 @@ def test_every_form_answers_each_visitor_as_its_row_says(visitor: str) -> None:
         arrived = (client, user) if found[name] in {LOGIN, 404, 405, 429} else None
 
     assert found == {name: row.expected("POST", visitor) for name, row in ROWS.items()}
+    wait_until(lambda: not runs_under_way())
+    assert set(rights_for(requests_sent)) <= set(rights("site"))
 
 
 @pytest.mark.usefixtures("engine")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from accounts.models import User
+from dynamo.client import send
 from dynamo.tables import all_tables
 from locks.lock import Lock, claim_once
 from staff.runs import KINDS
-from tests.commands import ROOT
+from tests.commands import run
 from tests.factories import make_user
+from tests.invoice_factories import DAY
 from tests.pages import Page
+from tests.policies import rights, rights_for
 from tests.requests import Requests
 from tests.session_maps import begun
 from tests.staff.scenes import (
@@ -24,41 +27,6 @@ from tests.staff.scenes import (
     runs_under_way,
 )
 from tests.waiting import wait_until
-
-PREFIX = "arn:aws:dynamodb:REGION:ACCOUNT:table/PREFIX"
-
-
-def rights(policy: str) -> Iterator[tuple[str, str]]:
-    """Each table by its name, with an action that is allowed on it."""
-    statements = json.loads((ROOT / "deploy" / f"iam-{policy}.json").read_text())["Statement"]
-    for statement in statements:
-        for resource in _listed(statement["Resource"]):
-            for action in _listed(statement["Action"]):
-                yield resource.removeprefix(PREFIX), action.removeprefix("dynamodb:")
-
-
-def rights_for(requests: Requests) -> Iterator[tuple[str, str]]:
-    """Each table with a right that these need; a transaction needs those of its actions."""
-    for operation, request in zip(requests.operations, requests.requests, strict=True):
-        if "TransactItems" not in request:
-            yield request["TableName"], operation
-        for item in request.get("TransactItems", ()):
-            for action, details in item.items():
-                yield details["TableName"], _RIGHTS_OF_ACTIONS[action]
-
-
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
-_RIGHTS_OF_ACTIONS = {
-    "ConditionCheck": "ConditionCheckItem",
-    "Delete": "DeleteItem",
-    "Get": "GetItem",
-    "Put": "PutItem",
-    "Update": "UpdateItem",
-}
-
-
-def _listed(one_or_more: str | list[str]) -> list[str]:
-    return [one_or_more] if isinstance(one_or_more, str) else one_or_more
 
 
 @pytest.mark.parametrize("policy", ["site", "operator"])
@@ -78,6 +46,13 @@ def test_the_site_may_add_to_the_record_and_read_it_and_nothing_else() -> None:
 
 def test_the_site_makes_and_drops_no_table() -> None:
     assert not {action for _table, action in rights("site") if action.endswith("Table")}
+
+
+@pytest.mark.parametrize("policy", ["site", "operator"])
+def test_nobody_deletes_an_invoice(policy: str) -> None:
+    allowed = {action for table, action in rights(policy) if table == "invoices"}
+
+    assert not {"BatchWriteItem", "DeleteItem"} & allowed
 
 
 def test_the_record_and_the_results_are_not_for_commands_to_write() -> None:
@@ -112,3 +87,50 @@ def test_what_pages_of_staff_send_is_allowed(requests_sent: Requests) -> None:
     assert recorded_actions() == ["endSession", "deactivate", *["breakLock"] * 2, *["startRun"] * 3]
     assert {"ConditionCheckItem", "DeleteItem", "Scan"} <= {action for _table, action in needed}
     assert needed <= set(rights("site"))
+
+
+@pytest.mark.fault_of("moto", "loses updates that meet")
+@pytest.mark.usefixtures("engine")
+def test_what_commands_send_is_allowed(requests_sent: Requests, tmp_path: Path) -> None:
+    rows = tmp_path / "users.csv"
+    rows.write_text("username,email\ncarl,carl@example.org\n")
+    bob = make_user(username="bob", email="bob@example.org")
+    claim_once("import")
+    number, line = f"{DAY.year}-000001", "--line=Work;1;100;19"
+    requests_sent.clear()
+
+    for command in (
+        ["createtables"],
+        ["createuser", "--username=ann", "--email=ann@example.org", "--unusable-password"],
+        ["changeemail", "ann", "ann@example.net"],
+        ["changeusername", "ann", "anna"],
+        ["verifyemail", "anna"],
+        ["deactivateuser", "anna"],
+        ["activateuser", "anna"],
+        ["listusers"],
+        ["importusers", str(rows), "--dry-run"],
+        ["importusers", str(rows)],
+        ["deleteuser", "carl", "--no-input"],
+        ["nextvalue", "tickets"],
+        ["nextvalue", "tickets", "--strategy=optimistic"],
+        ["countertest", "--rounds=1", "--tasks=2"],
+        ["issueinvoice", "--user=anna", "--customer=Bob Ltd", line, f"--date={DAY}"],
+        ["showinvoice", "--user=anna", number],
+        ["listinvoices", "--user=anna"],
+        ["voidinvoice", "--user=anna", number, "--reason=Wrong customer"],
+        ["checkinvoices"],
+        ["listlocks"],
+        ["breaklock", "import", "--no-input"],
+    ):
+        out, err, code = run(*command)
+        assert (code, err) == (0, ""), (command, out)
+    damaged = {"pk": {"S": "email#bob@example.org"}, "owner": {"S": "nobody"}}
+    removed = {"pk": {"S": "userName#bob"}}
+    send("PutItem", {"TableName": User.table(), "Item": damaged})
+    send("DeleteItem", {"TableName": User.table(), "Key": removed})
+    assert run("checkguards", "--repair")[2] == 0
+    run("check", "--tag=dynamodb")
+
+    assert User.find("bob") == User.find("bob@example.org") == bob
+    needed = {each for each in rights_for(requests_sent) if not each[0].startswith("test")}
+    assert needed <= set(rights("operator"))

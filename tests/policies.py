@@ -1,0 +1,46 @@
+"""The policies in deploy/, and what requests need of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tests.commands import ROOT
+from tests.requests import Requests
+
+PREFIX = "arn:aws:dynamodb:REGION:ACCOUNT:table/PREFIX"
+
+
+def rights(policy: str) -> Iterator[tuple[str, str]]:
+    """Each table by its name, with an action that is allowed on it."""
+    statements = json.loads((ROOT / "deploy" / f"iam-{policy}.json").read_text())["Statement"]
+    for statement in statements:
+        for resource in _listed(statement["Resource"]):
+            for action in _listed(statement["Action"]):
+                yield resource.removeprefix(PREFIX), action.removeprefix("dynamodb:")
+
+
+def rights_for(requests: Requests) -> Iterator[tuple[str, str]]:
+    """Each table with a right that these need; a transaction needs those of its actions."""
+    for operation, request in zip(requests.operations, requests.requests, strict=True):
+        if "TableName" in request:
+            yield request["TableName"], operation
+        for table in request.get("RequestItems", ()):
+            yield table, operation
+        for item in request.get("TransactItems", ()):
+            for action, details in item.items():
+                yield details["TableName"], _RIGHTS_OF_ACTIONS[action]
+
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
+_RIGHTS_OF_ACTIONS = {
+    "ConditionCheck": "ConditionCheckItem",
+    "Delete": "DeleteItem",
+    "Get": "GetItem",
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+}
+
+
+def _listed(one_or_more: str | list[str]) -> list[str]:
+    return [one_or_more] if isinstance(one_or_more, str) else one_or_more
