@@ -98,6 +98,13 @@ def test_two_numbers_for_one_request() -> None:
     assert "numbers" in rules(judge(calls, two))
 
 
+def test_a_request_that_is_stored_twice_though_answered_once() -> None:
+    calls = [lost(0, 1, "x"), issued(2, 3, "x", 2)]
+    two = {"a": {1: Stored("x", "of x", ""), 2: Stored("x", "of x", "")}}
+
+    assert "numbers" in rules(judge(calls, two))
+
+
 def test_a_number_that_is_lower_than_one_answered_before() -> None:
     calls = [issued(0, 1, "y", 2), issued(2, 3, "x", 1)]
 
