@@ -30,10 +30,11 @@ class AccountBackend(BaseBackend):
     ) -> User | None:
         """The account, if the password is right and it is active.
 
-        Takes the same requests and the same hashing whether or not the account exists. Costs 2
-        requests and 2 read units for the search, and those of the limits beside them: 2, and 2
-        more after a success; each 1 write unit. One more for each window that has begun already,
-        after others from the client's address or failures of this account.
+        Takes the same requests and the same hashing whether or not the account exists; but one
+        whose hash is of another kind (imported, and not made anew yet) takes as long as that kind.
+        Costs 2 requests and 2 read units for the search, and those of the limits beside them: 2,
+        and 2 more after a success; each 1 write unit. One more for each window that has begun
+        already, after others from the client's address or failures of this account.
 
         Raises:
             TooManyAttempts: too many failed; the password, right or wrong, was not looked at.
