@@ -106,9 +106,9 @@ def manage(env: dict[str, str], *arguments: str) -> Ran:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{arguments[0]} ended with {process.returncode}.")
-    # In kilobytes on Linux, in bytes on macOS: getrusage(2) of each.
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    return Ran(time.perf_counter() - began, usage.ru_maxrss / unit)
+    # In KiB on Linux, in bytes on macOS: getrusage(2) of each.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Ran(time.perf_counter() - began, usage.ru_maxrss * unit / 1e6)
 
 
 def print_sizes(measured: list[Sized]) -> None:

@@ -110,7 +110,7 @@ def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> 
         stored = [each["Size"] for page in pages for each in page.get("Contents", [])]
     if process.returncode or stored != [load.size_bytes] * load.files:
         raise SystemExit(f"{process.args!r}: exit code {process.returncode}, {len(stored)} objects")
-    return Result(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    return Result(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
 
 
 @contextmanager
