@@ -44,7 +44,7 @@ def _chromium(playwright: Playwright) -> str:
             return found
     if Path(playwright.chromium.executable_path).exists():
         return playwright.chromium.executable_path
-    absent = "There is no Chromium: install it, or run `playwright install chromium`."
+    absent = "There is no Chromium: install it, or run `.venv/bin/playwright install chromium`."
     if os.environ.get("CI"):
         pytest.fail(absent)
     pytest.skip(absent)
