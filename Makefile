@@ -58,7 +58,7 @@ scale: install
 # Every table of benchmarks/README.md, in ROUNDS rounds; on a machine that has nothing else to do.
 ROUNDS ?= 5
 bench: install
-	for question in counters invoices locks registration uploads servers pages; do \
+	for question in counters invoices locks registration client uploads servers pages; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
 

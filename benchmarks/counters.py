@@ -25,7 +25,7 @@ def main() -> None:
             Contender("django-sequences, PostgreSQL", postgres_worker(python, "counter"), postgres),
             Contender("next_value, optimistic", site_worker("counter_optimistic"), site),
         ]
-        results = compare(contenders, LOADS, operations, rounds)
+        results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
     print_table("The next value of one counter", contenders, LOADS, results)
 
 

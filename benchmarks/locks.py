@@ -42,7 +42,7 @@ def main() -> None:
                 site,
             ),
         ]
-        results = compare(contenders, LOADS, operations, rounds)
+        results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
     print_table("A lock taken and given back, one for each thread", contenders, LOADS, results)
 
 

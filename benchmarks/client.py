@@ -1,0 +1,42 @@
+"""What does the client itself take for one request? `python -m benchmarks.client [rounds]`
+
+One UpdateItem after the other, in one thread: the engine's part is everyone's, the rest is how the
+client makes, signs, sends and reads.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import peers
+from benchmarks.harness import Contender, Load, compare, print_table
+from benchmarks.registration import worker
+
+LOADS = [Load(1, 1)]
+
+
+def operations(_load: Load) -> int:
+    """So many that each run takes about a second or two."""
+    return 1000
+
+
+def main() -> None:
+    """Compare and print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    module = ["-m", "benchmarks.client_worker"]
+    ours, theirs = [sys.executable, *module], [peers.peer_python(), *module]
+    with peers.site() as site:
+        by_botocore = site | {"DYNAMODB_LEAN": "off"}
+        contenders = [
+            Contender("dynamo.client.send", worker(ours, "ours"), site),
+            Contender("the same, DYNAMODB_LEAN=off", worker(ours, "ours"), by_botocore),
+            Contender("bare boto3", worker(ours, "bare_boto3"), site),
+            Contender("PynamoDB, Model.update", worker(ours, "pynamodb"), site),
+            Contender("pydynox", worker(theirs, "pydynox"), site),
+        ]
+        results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
+    print_table("One UpdateItem", contenders, LOADS, results)
+
+
+if __name__ == "__main__":
+    main()

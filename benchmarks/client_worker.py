@@ -1,0 +1,97 @@
+"""A worker that sends one UpdateItem at a time: by this project's client, and by others'."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from benchmarks.worker import Cost, Operation, options_of, work
+
+COST = Cost()
+TABLE = "counters"
+REGION = os.environ["AWS_REGION"]
+ENDPOINT = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
+
+
+def _request(name: str) -> dict[str, Any]:
+    return {
+        "TableName": TABLE,
+        "Key": {"counterName": {"S": name}},
+        "UpdateExpression": "ADD currentValue :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+        "ReturnValues": "UPDATED_NEW",
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+
+
+def ours() -> Operation:
+    """`dynamo.client.send`; what the site sends goes by it."""
+    import django
+
+    django.setup()
+    from dynamo.client import send
+    from dynamo.signals import request_sent
+
+    request_sent.connect(COST.note)
+    return lambda name: send("UpdateItem", _request(name))
+
+
+def bare_boto3() -> Operation:
+    """A client as it comes."""
+    client = boto3.client("dynamodb", config=Config(max_pool_connections=64))
+    return lambda name: COST.note(client.update_item(**_request(name)))
+
+
+def pynamodb() -> Operation:
+    """A model's `update`."""
+    from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+    from pynamodb.models import Model
+
+    class Counter(Model):
+        class Meta:
+            table_name = TABLE
+            region = REGION
+            host = ENDPOINT
+
+        name = UnicodeAttribute(hash_key=True, attr_name="counterName")
+        value = NumberAttribute(attr_name="currentValue")
+
+    return lambda name: Counter(name).update(actions=[Counter.value.add(1)])
+
+
+def pydynox() -> Operation:
+    """Its client, which is compiled."""
+    from pydynox import DynamoDBClient
+
+    client = DynamoDBClient(
+        region=REGION,
+        access_key=os.environ["AWS_ACCESS_KEY_ID"],
+        secret_key=os.environ["AWS_SECRET_ACCESS_KEY"],
+        endpoint_url=ENDPOINT,
+    )
+    return lambda name: client.sync_update_item(
+        TABLE,
+        {"counterName": name},
+        update_expression="ADD currentValue :one",
+        expression_attribute_values={":one": 1},
+        return_values="UPDATED_NEW",
+    )
+
+
+CONTENDERS: dict[str, Callable[[], Operation]] = {
+    make.__name__: make for make in (ours, bare_boto3, pynamodb, pydynox)
+}
+
+
+def main() -> None:
+    """Work as told."""
+    options = options_of(CONTENDERS)
+    work(CONTENDERS[options.contender](), options, COST)
+
+
+if __name__ == "__main__":
+    main()
