@@ -7,7 +7,8 @@ else saves it at that moment, and a request costs what it must:
     a visitor without a session                nothing
     a page that reads the session              1 read
     a changed session                          1 write more
-    signing in (`cycle_key`, then values)      1 write; 1 deletion more where there was a session
+    signing in (`cycle_key`, then values)      1 write; where there was a session, 1 read and
+                                               1 deletion more
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ class SignUpView(FormPageMixin, FormView):
         login(self.request, cast(Any, user))
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
+            # Also of a form that is sent again: the process may have ended before the first mail.
             letters.send_confirmation(user, self.request)
         return redirect(self.get_success_url())
 

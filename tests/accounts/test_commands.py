@@ -502,6 +502,18 @@ def test_changepassword_asks_twice_on_a_terminal(ann: User, who: str) -> None:
     assert User.get(ann.pk).check_password(new)
 
 
+def test_changepassword_takes_no_password_that_no_form_takes(ann: User) -> None:
+    before = stored_items()
+
+    shown, code = run_on_a_terminal(
+        "changepassword", "ann", typed=[("Password: ", "long " * 205 + "\n")]
+    )
+
+    assert code == 1
+    assert "CommandError: Use at most 1024 characters." in shown
+    assert stored_items() == before
+
+
 def test_changepassword_of_nobody_is_one_line() -> None:
     assert_fails(run_for_real("changepassword", "nobody"), "user 'nobody' does not exist")
 

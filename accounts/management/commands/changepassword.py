@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
+from django.core.management.base import CommandError
 
 from accounts.management.base import said_plainly
+from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
 
@@ -17,3 +19,11 @@ class Command(DynamoCommand, changepassword.Command):
         """Change it."""
         with said_plainly():
             return super().handle(*args, **options)
+
+    def _get_pass(self, *args: Any, **options: Any) -> str:
+        # The stubs leave it out.
+        password: str = super()._get_pass(*args, **options)  # type: ignore[misc]
+        if len(password) > PASSWORD_MAX_LENGTH:
+            # No form takes it, so nobody could sign in with it.
+            raise CommandError(f"Use at most {PASSWORD_MAX_LENGTH} characters.")
+        return password
