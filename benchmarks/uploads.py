@@ -1,13 +1,17 @@
 """How fast do files get to S3? `python -m benchmarks.uploads [rounds [small big]]`
 
 5,000 files of 10 KB, and 5 of 200 MB: `uploadfiles` against `aws s3 cp --recursive`, each a process
-of its own, on one ministack in memory and one dynoxide. Every run has a bucket of its own.
+of its own, on one dynoxide. Every run has a ministack of its own, in memory.
+
+`uploadfiles` has S3 check the SHA-256 of all that it sends, `aws s3 cp` a CRC-32; so there is a
+third contender, `aws s3 cp` that asks for SHA-256 as well.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +29,7 @@ from benchmarks import peers
 from tests import engines
 
 MB = 1_000_000
+SHA256 = ["--checksum-algorithm", "SHA256"]
 Command = Callable[[Path, str], list[str]]
 """The command line that uploads a folder to a destination."""
 
@@ -48,11 +53,15 @@ class Load:
 
 @dataclass(frozen=True)
 class Result:
-    """One run: its time, the CPU time of the client, and the most memory that it had."""
+    """One run: its time, the CPU time and the peak memory of the client, the CPU time of S3.
+
+    S3's is that of the whole engine, with its start.
+    """
 
     seconds: float
     cpu_seconds: float
     peak_mb: float
+    s3_cpu_seconds: float
 
 
 def main() -> None:
@@ -65,6 +74,7 @@ def main() -> None:
     contenders: dict[str, Command] = {
         "uploadfiles": lambda folder, to: [*manage, "uploadfiles", str(folder), to],
         "aws s3 cp": lambda folder, to: [*aws, str(folder), to],
+        "aws s3 cp, SHA-256": lambda folder, to: [*aws, *SHA256, str(folder), to],
     }
     runs: dict[tuple[Load, str], list[Result]] = {}
     with tempfile.TemporaryDirectory() as folder, peers.site() as site:
@@ -94,6 +104,7 @@ def made(folder: Path, load: Load) -> Path:
 
 def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> Result:
     """One run, on a fresh S3; every file must be there afterwards."""
+    all_cpu_seconds = -cpu_seconds_of_children()
     with storage() as (env, s3):
         s3.create_bucket(Bucket="benchmark")
         began = time.perf_counter()
@@ -110,7 +121,15 @@ def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> 
         stored = [each["Size"] for page in pages for each in page.get("Contents", [])]
     if process.returncode or stored != [load.size_bytes] * load.files:
         raise SystemExit(f"{process.args!r}: exit code {process.returncode}, {len(stored)} objects")
-    return Result(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    all_cpu_seconds += cpu_seconds_of_children()
+    cpu_seconds = used.ru_utime + used.ru_stime
+    return Result(seconds, cpu_seconds, used.ru_maxrss / 1000, all_cpu_seconds - cpu_seconds)
+
+
+def cpu_seconds_of_children() -> float:
+    """What the processes took that we started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @contextmanager
@@ -134,18 +153,21 @@ def print_table(
 ) -> None:
     """Print Markdown: a row a load and contender, medians of the rounds."""
     print("\n### Files to S3\n")
-    print("| files | contender | seconds | files a second | MB a second | CPU s | peak MB |")
-    print("|---|---|---:|---:|---:|---:|---:|")
+    columns = ["seconds", "files a second", "MB a second", "CPU s", "S3's CPU s", "peak MB"]
+    print(f"| files | contender | {' | '.join(columns)} |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
     for load in loads:
         for name in names:
             results = runs[load, name]
             seconds = statistics.median(each.seconds for each in results)
             cpu_seconds = statistics.median(each.cpu_seconds for each in results)
             peak_mb = max(each.peak_mb for each in results)
+            s3_cpu_seconds = statistics.median(each.s3_cpu_seconds for each in results)
             rate = load.files / seconds
             print(
                 f"| {load} | {name} | {seconds:.1f} | {rate:,.1f} | "
-                f"{rate * load.size_bytes / MB:,.1f} | {cpu_seconds:.1f} | {peak_mb:,.0f} |"
+                f"{rate * load.size_bytes / MB:,.1f} | {cpu_seconds:.1f} | "
+                f"{s3_cpu_seconds:.1f} | {peak_mb:,.0f} |"
             )
 
 
