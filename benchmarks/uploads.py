@@ -4,7 +4,8 @@
 of its own, on one dynoxide. Every run has a ministack of its own, in memory.
 
 `uploadfiles` has S3 check the SHA-256 of all that it sends, `aws s3 cp` a CRC-32; so there is a
-third contender, `aws s3 cp` that asks for SHA-256 as well.
+third contender, `aws s3 cp` that asks for SHA-256 as well. (ministack then computes it twice: for
+the value, and for the name of the algorithm, which we do not send.)
 """
 
 from __future__ import annotations
