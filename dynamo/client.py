@@ -24,6 +24,7 @@ from dynamo.exceptions import (
     CancellationReason,
     ConditionFailed,
     DynamoError,
+    Hindered,
     Rejected,
     TableMissing,
     TransactionCancelled,
@@ -31,7 +32,15 @@ from dynamo.exceptions import (
 )
 from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
 from dynamo.perprocess import PerProcess
-from dynamo.retries import Fault, fault_of, is_read, is_repeatable, pause_seconds
+from dynamo.retries import (
+    Fault,
+    cancellation_codes,
+    fault_of,
+    is_read,
+    is_repeatable,
+    outcome_of,
+    pause_seconds,
+)
 from dynamo.signals import request_sent
 
 CONNECT_SECONDS = 1.0
@@ -103,7 +112,11 @@ _ways: PerProcess[_Ways] = PerProcess(_make_ways)
 
 
 def send(
-    operation: str, request: dict[str, Any], *, repeatable: bool | None = None
+    operation: str,
+    request: dict[str, Any],
+    *,
+    repeatable: bool | None = None,
+    afresh: bool = False,
 ) -> dict[str, Any]:
     """Send one request, repeat it where that is right, and return DynamoDB's answer.
 
@@ -113,7 +126,12 @@ def send(
     `dynamo.deadline`; see `dynamo.retries` for what may be repeated. A caller whose write counts
     up, but under a condition that its own success makes false, says so: `repeatable=True`.
 
+    With `afresh` a transaction that another one or throttling cancelled is not repeated: its caller
+    has a better one by then. Once a reply was lost it is repeated all the same, until it is known
+    what became of it.
+
     Raises:
+        Hindered: see `afresh`.
         ConditionFailed: the condition of a single write was false.
         TransactionCancelled: conditions of a transaction were false, and no reason was passing.
         TableMissing: a table is not there.
@@ -136,6 +154,9 @@ def send(
             if fault is Fault.FINAL:
                 raise _final(operation, error, maybe_done=maybe_done) from error
             maybe_done = maybe_done or fault is Fault.MAYBE_DONE
+            if afresh and not maybe_done and cancellation_codes(error):
+                throttled = outcome_of(error) == "throttled"
+                raise Hindered(operation, throttled=throttled) from error
             pause = pause_seconds(attempt)
             out_of_time = time.monotonic() + pause > ends_at
             if out_of_time or (maybe_done and not repeatable):

@@ -6,6 +6,7 @@ DynamoError
 │   └── TableMissing       a table of ours is not there
 ├── ConditionFailed        the condition of a single write was false
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
+├── Hindered               another transaction or throttling was in the way: to be done afresh
 ├── TableMismatch          a table stands under our name, but with another key
 ├── DamagedItem            an item holds a value of another type than its model says
 └── LocalEngineFailed      the local engine did not start
@@ -98,6 +99,18 @@ class TransactionCancelled(DynamoError):
     def __str__(self) -> str:
         codes = ", ".join(reason.code for reason in self.reasons)
         return f"{self.operation} was cancelled: {codes}"
+
+
+class Hindered(DynamoError):
+    """A transaction met another one, or was throttled: nothing is written, nothing was judged.
+
+    Only who asks for it sees it (`afresh`): all others have the same bytes repeated.
+    """
+
+    def __init__(self, operation: str, *, throttled: bool) -> None:
+        super().__init__(operation)
+        self.operation = operation
+        self.throttled = throttled
 
 
 class TableMismatch(DynamoError):

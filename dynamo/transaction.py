@@ -63,12 +63,16 @@ class Transaction:
     client request token is drawn when the bytes are complete and kept while they are repeated, so
     a commit whose reply was lost happens once.
 
+    With `afresh` it is not repeated where another transaction was in the way; see
+    `dynamo.client.send`.
+
     Raises (from the block's end, or `commit`):
         the `otherwise` error of the refused write; Refused, a group of them, where several were.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.send`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, afresh: bool = False) -> None:
+        self._afresh = afresh
         self._writes: list[_Write] = []
         #: Filled by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
@@ -171,7 +175,7 @@ class Transaction:
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
         }
-        send("TransactWriteItems", request)
+        send("TransactWriteItems", request, afresh=self._afresh)
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""

@@ -19,11 +19,21 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from enum import Enum
+from typing import Final, Generic, Literal, TypeVar
 
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from dynamo.tally import current
+
+
+class _Word(Enum):
+    AGAIN = "serve this one again"
+
+
+Again = Literal[_Word.AGAIN]
+AGAIN: Final = _Word.AGAIN
+"""What came of an ask of which nothing came yet: it is in the next group, with who came since."""
 
 Key = TypeVar("Key", bound=Hashable)
 Ask = TypeVar("Ask")
@@ -78,9 +88,9 @@ class Combiner(Generic[Key, Ask, Answer]):
     """Serves callers together, by key. Made once, for the life of the process.
 
     `serve(key, asks)` sends for all of `asks` and returns an outcome for each, in their order: its
-    answer, or the error that it alone gets. It runs in the thread and under the deadline of the
-    one caller who sends, and what it raises concerns that one: the others are served again, by the
-    next of them. So it may be called again for an ask whose first request was carried out.
+    answer, the error that it alone gets, or `AGAIN`. It runs in the thread and under the deadline
+    of the one caller who sends, and what it raises concerns that one: the others are served again,
+    by the next of them. So it may be called again for an ask whose first request was carried out.
 
     `fits(asks)` says how many of `asks`, from the front, go into one request (at least one). It
     must be quick, and not wait: others wait for it.
@@ -92,7 +102,7 @@ class Combiner(Generic[Key, Ask, Answer]):
 
     def __init__(
         self,
-        serve: Callable[[Key, list[Ask]], Sequence[Answer | Exception]],
+        serve: Callable[[Key, list[Ask]], Sequence[Answer | Exception | Again]],
         fits: Callable[[list[Ask]], int] = len,
         prepare: Callable[[Key], None] | None = None,
     ) -> None:
@@ -159,18 +169,21 @@ class Combiner(Generic[Key, Ask, Answer]):
 
     def _send(self, key: Key, leader: _Caller[Ask, Answer]) -> None:
         with within(leader.ends_at - time.monotonic()):
-            if self._prepare is not None:
-                self._prepare(key)
-            group = self._group(key, leader)
-            outcomes = self._serve(key, [caller.ask for caller in group])
-        for caller, outcome in zip(group, outcomes, strict=True):
-            caller.outcome = outcome
-            caller.served = True
+            while not leader.served:
+                if self._prepare is not None:
+                    self._prepare(key)
+                group = self._group(key, leader)
+                outcomes = self._serve(key, [caller.ask for caller in group])
+                for caller, outcome in zip(group, outcomes, strict=True):
+                    if outcome is not AGAIN:
+                        caller.outcome = outcome
+                        caller.served = True
 
     def _group(self, key: Key, leader: _Caller[Ask, Answer]) -> list[_Caller[Ask, Answer]]:
-        """The leader, and as many of those who wait as fit."""
+        """The leader, and as many of those who wait as fit; who was served meanwhile goes."""
         with self._lock:
-            waiting = self._queues[key].waiting
+            queue = self._queues[key]
+            waiting = (*_unserved(queue), *queue.waiting)
             crowd = [leader, *waiting]
             size = max(1, self._fits([caller.ask for caller in crowd])) if waiting else 1
             group = crowd[:size]
@@ -192,17 +205,21 @@ class Combiner(Generic[Key, Ask, Answer]):
 
     def _hand_over(self, key: Key, queue: _Queue[Ask, Answer]) -> None:
         """Wake those whom the leader served, and let the next one lead; the others go first."""
-        for follower in queue.followers:
-            if follower.served:
-                follower.wake()
-        unserved = [follower for follower in queue.followers if not follower.served]
-        waiting = (*unserved, *queue.waiting)
+        waiting = (*_unserved(queue), *queue.waiting)
         if waiting:
             # Woken first: it looks only under the lock, and by then it leads.
             waiting[0].wake()
             self._queues[key] = _Queue(waiting[0], (), waiting[1:])
         else:
             del self._queues[key]
+
+
+def _unserved(queue: _Queue[Ask, Answer]) -> list[_Caller[Ask, Answer]]:
+    """Those followers for whom nothing came of the last request; the others are woken."""
+    for follower in queue.followers:
+        if follower.served:
+            follower.wake()
+    return [follower for follower in queue.followers if not follower.served]
 
 
 def _without(caller: _Caller[Ask, Answer], queue: _Queue[Ask, Answer]) -> _Queue[Ask, Answer]:

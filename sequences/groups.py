@@ -49,11 +49,16 @@ class Group:
             replace(ask.invoice, number=head.number + count) for count, ask in enumerate(asks, 1)
         ]
         self.head_after = Head(head.number + len(asks), asks[-1].invoice.issued_at)
-        self._write = Transaction()
+        self._write = Transaction(afresh=True)
         self._counter = counter_key(series)
 
     def commit(self) -> bool:
-        """Send it; whether it is written."""
+        """Send it; whether it is written.
+
+        Raises:
+            Hindered: it is not, and nothing is known but that.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        """
         write = self._write
         write.add({"Update": self._counter_update()}, about=self, otherwise=_Refused())
         for ask, invoice in zip(self._asks, self.invoices, strict=True):

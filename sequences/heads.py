@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from dynamo.client import send
@@ -14,12 +13,10 @@ from dynamo.models import Item
 from dynamo.transaction import read_together
 from sequences.exceptions import DamagedSeries
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
+from sequences.pace import Pace
 
 #: How many series a process remembers; a forgotten one costs a read more.
 REMEMBERED_SERIES = 10_000
-
-#: How long a process that was overtaken takes turns with its rivals.
-RIVALRY_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -32,29 +29,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Known:
-    """What a process remembers of a series: its head, and whether others issue on it as well.
-
-    Times are of `time.monotonic()`: until when it gives way to rivals, and when it last wrote a
-    group. `attempt_seconds` is about how long one takes.
-    """
+    """What a process remembers of a series: its head, and when the next group goes."""
 
     head: Head
-    rivalry_ends_at: float = 0.0
-    wrote_at: float = 0.0
-    attempt_seconds: float = 0.0
-
-    def after(self, head: Head, took_seconds: float) -> Known:
-        """What is known after a group of ours."""
-        attempt = self._attempt_seconds(took_seconds)
-        return Known(head, self.rivalry_ends_at, time.monotonic(), attempt)
-
-    def overtaken(self, head: Head, took_seconds: float) -> Known:
-        """What is known after a rival was faster."""
-        ends_at = time.monotonic() + RIVALRY_SECONDS
-        return Known(head, ends_at, self.wrote_at, self._attempt_seconds(took_seconds))
-
-    def _attempt_seconds(self, took_seconds: float) -> float:
-        return (took_seconds + self.attempt_seconds) / 2 if self.attempt_seconds else took_seconds
+    pace: Pace = field(default_factory=Pace)
 
 
 class Heads:

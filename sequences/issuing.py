@@ -10,26 +10,23 @@ remembers n; where it is no longer right, the refusal brings the true one. Guard
 whose request is stored already gets the stored invoice, the others go on in a new transaction.
 
 Waiting invoices of a series share a transaction (`sequences.combining`): 2 + 4k write units for k
-invoices of up to 1 KB with their guards. Processes that collide back off with full jitter, and for
-some seconds after that they take turns: before each group the one that lost gives its rival the
-time of a transaction, and reads the counter anew (`_let_a_rival_go_first`). The combiner has that
-done before it gathers a group, so invoices that come meanwhile are in it. A process that was not
-overtaken lately waits for nobody.
+invoices of up to 1 KB with their guards. Where several processes issue on a series, each sends its
+groups at the pace of `sequences.pace`, and reads the counter anew before each. A group that was in
+vain is not sent again: after a pause it is gathered anew, and invoices that came meanwhile are in
+it. A process that was not overtaken lately waits for nobody.
 """
 
 from __future__ import annotations
 
-import random
 import time
 import uuid
-from dataclasses import replace
 from datetime import date
 
 from django.utils import timezone
 
 from dynamo.deadline import operation_ends_at
-from dynamo.exceptions import DynamoError, Rejected, TableMissing, Unavailable
-from sequences.combining import Combiner
+from dynamo.exceptions import DynamoError, Hindered, Rejected, TableMissing, Unavailable
+from sequences.combining import AGAIN, Again, Combiner
 from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
@@ -42,9 +39,6 @@ GROUP_MAX_INVOICES = 49
 GROUP_MAX_BYTES = 3_000_000
 #: A partition takes 1,000 write units a second: a group must not use up more than half of one.
 GROUP_MAX_UNITS = 500
-
-#: The longest that a process gives way to a rival on the same series.
-LONGEST_REST_SECONDS = 0.1
 
 #: A number, at its longest, is that much longer than the 0 of an invoice that has none yet.
 NUMBER_BYTES = 21
@@ -119,71 +113,66 @@ def _fits(asks: list[Ask]) -> int:
     return len(asks)
 
 
-def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception]:
-    """Issue a group on `series`; each gets its invoice or its own error."""
+def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception | Again]:
+    """Issue a group on `series`; each gets its invoice or its own error, or is to come again."""
     known = _heads.get(series) or Known(read_head(series))
     ends_at = operation_ends_at()
-    collisions = 0
-    at_most = most = len(asks)
+    at_most = len(asks)
     while left := next_group(asks, known.head)[:at_most]:
         if time.monotonic() > ends_at:
-            raise Unavailable("TransactWriteItems", "the series is contended")
-        group = Group(series, known.head, left)
-        began = time.monotonic()
+            raise Unavailable("TransactWriteItems", "the series is contended or throttled")
         try:
-            written = group.commit()
+            known, is_written = _attempt(Group(series, known.head, left), known)
         except TableMissing:
             raise
         except Rejected as error:
             # One of them is at fault and takes no companions down: from here on each goes alone.
-            at_most = most = 1
+            at_most = 1
             if len(left) == 1:
                 left[0].outcome = error
             continue
-        took = time.monotonic() - began
-        if written:
-            known = known.after(group.head_after, took)
-            at_most, collisions = most, 0
-            continue
-        group.answer_the_repeated()
-        true_head = group.true_head()
-        if true_head == known.head:
-            group.declare_damaged()
-        elif true_head is not None:
-            known = known.overtaken(true_head, took)
-            pause = _pause_seconds(took, collisions)
-            collisions += 1
-            if collisions > 1:
-                # A smaller group is sooner there than the rival's next one.
-                at_most = max(1, at_most // 2)
-            time.sleep(max(0.0, min(pause, ends_at - time.monotonic())))
+        if not is_written:
+            break
     _heads.put(series, known)
-    return [ask.outcome for ask in asks if ask.outcome is not None]
+    return [ask.outcome or AGAIN for ask in asks]
 
 
-def _let_a_rival_go_first(series: str) -> None:
-    """Where another process issues on the series too, give it the time of one transaction.
+def _attempt(group: Group, known: Known) -> tuple[Known, bool]:
+    """Send it once; what is known then, and whether somebody got an outcome."""
+    pace, began = known.pace, time.monotonic()
+    try:
+        is_written = group.commit()
+    except Hindered as hindered:
+        now = time.monotonic()
+        if hindered.throttled:
+            return Known(known.head, pace.slowed(now)), False
+        return Known(known.head, pace.lost(now, now - began, told=False)), False
+    now = time.monotonic()
+    if is_written:
+        return Known(group.head_after, pace.won(now, now - began)), True
+    group.answer_the_repeated()
+    true_head = group.true_head()
+    if true_head is None:
+        return known, True
+    if true_head == known.head:
+        group.declare_damaged()
+        return known, True
+    return Known(true_head, pace.lost(now, now - began, told=True)), False
 
-    The winner of a collision never learns of it. If it went on at once, with what it knows, the
-    loser would have to be faster each time; so whoever has lost lately rests between groups, and
-    then reads how far the series is: a read costs less than a group that is refused.
+
+def _wait_for_a_turn(series: str) -> None:
+    """Pause before a group where others issue on the series too, and look how far it is.
+
+    A read costs less than a group that is refused.
     """
     known = _heads.get(series)
-    if known is None or time.monotonic() > known.rivalry_ends_at:
+    if known is None:
         return
-    rest = known.attempt_seconds * random.uniform(0.5, 1)  # noqa: S311 - spreads load, no secret
-    time.sleep(max(0.0, min(rest, LONGEST_REST_SECONDS) - (time.monotonic() - known.wrote_at)))
-    _heads.put(series, replace(known, head=read_head(series)))
+    begins_at = min(known.pace.begins_at, operation_ends_at())
+    if (pause := begins_at - time.monotonic()) > 0:
+        time.sleep(pause)
+    if known.pace.must_look(time.monotonic()):
+        _heads.put(series, Known(read_head(series), known.pace))
 
 
-def _pause_seconds(attempt_seconds: float, collisions: int) -> float:
-    """Full jitter, none after the first collision, and narrower again after long.
-
-    The measure is how long an attempt takes: the refusal has told how far the series is, and who
-    pauses for much longer than its rivals' next attempt never gets its turn.
-    """
-    width = (0, 1, 2, 4)[collisions] if collisions < 4 else 1
-    return random.uniform(0, width * attempt_seconds)  # noqa: S311 - spreads load, no secret
-
-
-_combiner: Combiner[str, Ask, Invoice] = Combiner(_serve, _fits, prepare=_let_a_rival_go_first)
+_combiner: Combiner[str, Ask, Invoice] = Combiner(_serve, _fits, prepare=_wait_for_a_turn)

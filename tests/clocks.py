@@ -18,7 +18,6 @@ _MODULES = (
     "dynamo.deadline",
     "sequences.combining",
     "sequences.draws",
-    "sequences.heads",
     "sequences.issuing",
 )
 

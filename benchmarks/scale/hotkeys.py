@@ -14,9 +14,8 @@ from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
 from dynamo.deadline import OPERATION_SECONDS
-from dynamo.retries import pause_seconds
 from sequences import issuing
-from sequences.heads import RIVALRY_SECONDS
+from sequences.pace import Pace
 
 KEY = 0.3
 """Where the hot key lies."""
@@ -56,14 +55,11 @@ class Combined(ABC):
         while self._patient():
             yield from self.prepare()
             group = self.waiting[: self.most]
-            del self.waiting[: self.most]
-            done = yield from self.serve(len(group), group[0].began + OPERATION_SECONDS)
-            if not done:
-                # Only who sent is out of time; the others try with the next.
-                self.waiting[:0] = group[1:]
-                group = group[:1]
-            for caller in group:
-                self.outcomes.note(self.sender.clock.now - caller.began, served=done)
+            ends_at = group[0].began + OPERATION_SECONDS
+            if (yield from self.serve(len(group), ends_at)):
+                del self.waiting[: len(group)]
+                for caller in group:
+                    self.outcomes.note(self.sender.clock.now - caller.began, served=True)
         self.is_sending = False
 
     def _patient(self) -> bool:
@@ -81,7 +77,7 @@ class Combined(ABC):
 
     @abstractmethod
     def serve(self, count: int, ends_at: float) -> Steps:
-        """Send for so many callers; whether it was done."""
+        """Send for so many callers; whether it was done. Else they go with the next."""
 
 
 class HotCounter(Combined):
@@ -119,7 +115,7 @@ class HotSeries:
 
 
 class IssuingProcess(Combined):
-    """A process that issues groups, as `sequences.issuing` does."""
+    """A process that issues groups, as `sequences.issuing` does, at its very pace."""
 
     most = issuing.GROUP_MAX_INVOICES
 
@@ -127,64 +123,37 @@ class IssuingProcess(Combined):
         super().__init__(series.sender, series.outcomes)
         self.series = series
         self.known = 0
-        self.rivalry_ends_at = self.wrote_at = self.attempt = 0.0
+        self.pace = Pace()
 
     def prepare(self) -> Generator[float | Gate, None, None]:
-        """`_let_a_rival_go_first`."""
+        """`_wait_for_a_turn`."""
         clock = self.sender.clock
-        if clock.now > self.rivalry_ends_at:
-            return
-        rest = self.attempt * self.sender.chance.uniform(0.5, 1)
-        yield max(0.0, min(rest, issuing.LONGEST_REST_SECONDS) - (clock.now - self.wrote_at))
-        yield from self.sender.send([(self.series.reads, KEY, 1)])
-        self.known = self.series.head
+        yield max(0.0, self.pace.begins_at - clock.now)
+        if self.pace.must_look(clock.now):
+            yield from self.sender.send([(self.series.reads, KEY, 1)])
+            self.known = self.series.head
 
-    def serve(self, count: int, ends_at: float) -> Steps:
-        """`_serve`: again after each collision, with a smaller group, until the deadline."""
-        clock, collisions, left = self.sender.clock, 0, count
-        at_most = count
-        while left:
-            if clock.now > ends_at:
-                return False
-            size, began = min(left, at_most), clock.now
-            outcome = yield from self._attempt(size, ends_at)
-            took = clock.now - began
-            self.attempt = (took + self.attempt) / 2 if self.attempt else took
-            if outcome is None:
-                return False
-            if outcome:
-                self.wrote_at, left, at_most, collisions = clock.now, left - size, count, 0
-                continue
-            self.rivalry_ends_at = clock.now + RIVALRY_SECONDS
-            pause = issuing._pause_seconds(took, collisions)
-            collisions += 1
-            if collisions > 1:
-                at_most = max(1, at_most // 2)
-            yield max(0.0, min(pause, ends_at - clock.now))
-        return True
-
-    def _attempt(self, size: int, ends_at: float) -> Generator[float | Gate, None, bool | None]:
-        """A transaction, sent again while it is throttled or meets another; None where in vain.
-
-        Whether it was written, else the series was farther than the process knew.
-        """
-        series, clock, attempt = self.series, self.sender.clock, 0
-        uses = series.uses(size)
-        while True:
-            took = self.sender.latency("transaction")
-            yield took / 2
-            if clock.now >= series.busy_until and self.sender.admitted(uses):
-                if self.known != series.head:
-                    yield took / 2
-                    self.known = series.head
-                    return False
-                series.busy_until = clock.now + took / 2
-                yield took / 2
-                series.head = self.known = series.head + size
-                return True
+    def serve(self, count: int, _ends_at: float) -> Steps:
+        """`_attempt`: a transaction, sent once; whether it is written."""
+        series, clock, pace = self.series, self.sender.clock, self.pace
+        began, took = clock.now, self.sender.latency("transaction")
+        yield took / 2
+        if clock.now < series.busy_until:
             yield REFUSED_SECONDS
-            pause = pause_seconds(attempt)
-            attempt += 1
-            if clock.now + pause > ends_at:
-                return None
-            yield pause
+            self.pace = pace.lost(clock.now, clock.now - began, told=False)
+            return False
+        if not self.sender.admitted(series.uses(count)):
+            yield REFUSED_SECONDS
+            self.pace = pace.slowed(clock.now)
+            return False
+        if self.known != series.head:
+            known = series.head
+            yield took / 2
+            self.known = known
+            self.pace = pace.lost(clock.now, clock.now - began, told=True)
+            return False
+        series.busy_until = clock.now + took / 2
+        yield took / 2
+        series.head = self.known = series.head + count
+        self.pace = pace.won(clock.now, clock.now - began)
+        return True

@@ -10,7 +10,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb_attributes import IntegerAttribute
 
 from dynamo.client import send
-from dynamo.exceptions import Refused, Rejected, TransactionCancelled, Unavailable
+from dynamo.exceptions import Hindered, Refused, Rejected, TransactionCancelled, Unavailable
 from dynamo.models import Model
 from dynamo.transaction import Refusal, Transaction, read_together
 from tests.emptying import empty
@@ -190,10 +190,12 @@ def test_two_writes_of_one_item_are_refused_and_nothing_is_written() -> None:
 # Reasons that no local engine gives ---------------------------------------------------------------
 
 
-def put_two(reasons: list[Any], proxy: FaultProxy, times: int) -> Transaction:
+def put_two(
+    reasons: list[Any], proxy: FaultProxy, times: int, *, afresh: bool = False
+) -> Transaction:
     """A transaction of two puts that is cancelled `times` times for `reasons`."""
     proxy.plan("TransactWriteItems", Answer(400, CANCELLED, reasons=reasons), times=times)
-    write = Transaction()
+    write = Transaction(afresh=afresh)
     for pk in ("one", "two"):
         write.put(Page(pk, text="new"), ABSENT, otherwise=Torn(pk))
     return write
@@ -227,6 +229,34 @@ def test_a_conflict_that_does_not_end_is_no_refusal_but_unavailable(
     assert not unavailable.value.maybe_written
     assert write.refusals == []
     assert texts() == {}
+
+
+@pytest.mark.parametrize(
+    ("passing", "throttled"), [("TransactionConflict", False), ("ThrottlingError", True)]
+)
+def test_who_wants_to_do_it_afresh_is_told_that_something_was_in_the_way(
+    proxy: FaultProxy, passing: str, throttled: bool
+) -> None:
+    write = put_two(["ConditionalCheckFailed", passing], proxy, times=1, afresh=True)
+
+    with pytest.raises(Hindered) as hindered:
+        write.commit()
+
+    assert hindered.value.throttled == throttled
+    assert proxy.count("TransactWriteItems") == 1
+    assert write.refusals == []
+    assert texts() == {}
+
+
+def test_after_a_lost_reply_nothing_is_done_afresh(proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", DropReply())
+    write = put_two(["None", "TransactionConflict"], proxy, times=1, afresh=True)
+
+    write.commit()
+
+    one, again, last = (seen.body for seen in proxy.seen)
+    assert one == again == last
+    assert texts() == {"one": "new", "two": "new"}
 
 
 @pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded", "NewCode"])

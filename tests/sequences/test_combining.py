@@ -27,7 +27,7 @@ from dynamo import deadline
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from sequences import combining
-from sequences.combining import Combiner
+from sequences.combining import AGAIN, Again, Combiner
 from tests.clocks import LeapingClock, stand_in
 
 SECONDS = 120  # until a test that hangs fails
@@ -43,6 +43,8 @@ class Served:
         self._open = threading.Semaphore(0)
         self.holds = 1
         self.errors: dict[Any, BaseException] = {}
+        #: Who is put off once.
+        self.again: set[Any] = set()
 
     def __call__(self, key: str, asks: list[Any]) -> list[Any]:
         self.groups.append(list(asks))
@@ -53,7 +55,13 @@ class Served:
             assert self._open.acquire(timeout=SECONDS)
         if asks[0] in self.errors:
             raise self.errors.pop(asks[0])
-        return [f"{key}:{ask}" for ask in asks]
+        return [self._outcome(f"{key}:{ask}", ask) for ask in asks]
+
+    def _outcome(self, answer: str, ask: Any) -> Any:
+        if ask not in self.again:
+            return answer
+        self.again.remove(ask)
+        return AGAIN
 
     def wait_for_leader(self) -> None:
         assert self.arrived.acquire(timeout=SECONDS)
@@ -241,6 +249,40 @@ def test_a_fault_in_fits_hurts_the_leader_alone(served: Served, pool: ThreadPool
 
     assert isinstance(futures[1].exception(SECONDS), ArithmeticError)
     assert [futures[n].result(SECONDS) for n in (0, 2, 3)] == ["key:a", "key:c", "key:d"]
+
+
+def test_who_is_to_come_again_shares_the_next_request_with_those_who_came_meanwhile(
+    served: Served, pool: ThreadPoolExecutor
+) -> None:
+    served.again = {"a", "c"}
+    combiner = Combiner(served)
+    futures = crowd(pool, combiner, served, *"abc")
+
+    served.go_on()
+
+    assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
+    # Each of the two was put off once; who leads sends until it is served itself.
+    assert served.groups == [["a"], ["a", "b", "c"], ["c"]]
+    assert served.threads[0] == served.threads[1]
+    assert combiner._queues == {}
+
+
+def test_who_is_served_need_not_wait_until_its_leader_is(
+    served: Served, pool: ThreadPoolExecutor
+) -> None:
+    served.holds = 3
+    served.again = {"b"}
+    combiner = Combiner(served)
+    futures = crowd(pool, combiner, served, *"abc")
+    for _turn in "ab":
+        served.go_on()
+        served.wait_for_leader()
+
+    assert futures[2].result(SECONDS) == "key:c"
+    assert not futures[1].done()
+    served.go_on()
+    assert futures[1].result(SECONDS) == "key:b"
+    assert served.groups == [["a"], ["b", "c"], ["b"]]
 
 
 def test_who_waited_in_vain_leaves_and_the_others_are_served(
@@ -465,7 +507,7 @@ def interrupt_one_of_a_crowd(point: int, *, leads: bool) -> bool:
     began = threading.Event()
     followers: list[Future[str]] = []
 
-    def serve(key: str, asks: list[str]) -> list[str]:
+    def serve(key: str, asks: list[str]) -> list[str | Again]:
         if asks == ["first"]:
             began.set()
             until(lambda: waiting(combiner) >= (1 if leads else 2))
@@ -473,7 +515,9 @@ def interrupt_one_of_a_crowd(point: int, *, leads: bool) -> bool:
             # They wait while this is sent, or are followers where it is sent by the next leader.
             followers.extend(pool.submit(combiner, "key", ask) for ask in "cd")
             until(lambda: waiting(combiner) >= 2)
-        return asks
+            # All but one are in the next request as well.
+            return [*asks[:1], *(AGAIN for _ask in asks[1:])] if len(asks) > 1 else [AGAIN]
+        return [*asks]
 
     combiner: Combiner[str, str, str] = Combiner(serve)
     with ThreadPoolExecutor(8) as pool:
@@ -530,7 +574,9 @@ def test_a_child_forked_by_who_sends_ends_in_peace() -> None:
 
 
 @given(
-    plan=st.lists(st.sampled_from(["serve", "fail", "error", "late"]), min_size=1, max_size=40),
+    plan=st.lists(
+        st.sampled_from(["serve", "fail", "error", "late", "again"]), min_size=1, max_size=40
+    ),
     size=st.integers(1, 8),
     threads=st.integers(2, 12),
 )
@@ -540,15 +586,22 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
 ) -> None:
     sending = threading.Lock()
     answered: Counter[int] = Counter()
+    put_off: set[int] = set()
 
-    def serve(key: str, asks: list[int]) -> list[int | Exception]:
+    def outcome_of(ask: int) -> int | Exception | Again:
+        if plan[ask] == "again" and ask not in put_off:
+            put_off.add(ask)
+            return AGAIN
+        answered[ask] += 1
+        return ValueError(ask) if plan[ask] == "error" else ask
+
+    def serve(key: str, asks: list[int]) -> list[int | Exception | Again]:
         assert sending.acquire(blocking=False), "two lead at once"
         try:
             time.sleep(0.0005)
             if plan[asks[0]] == "fail":
                 raise ConnectionError(asks[0])
-            answered.update(asks)
-            return [ValueError(ask) if plan[ask] == "error" else ask for ask in asks]
+            return [outcome_of(ask) for ask in asks]
         finally:
             sending.release()
 
@@ -569,6 +622,7 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
     for ask, (kind, content) in enumerate(outcomes):
         expected = {
             "serve": {("answer", ask)},
+            "again": {("answer", ask)},
             "error": {("ValueError", ask)},
             # Served by another, it does not come to fail.
             "fail": {("ConnectionError", ask), ("answer", ask)},

@@ -17,7 +17,7 @@ from accounts.services import delete
 from dynamo.client import send
 from dynamo.exceptions import Rejected
 from dynamo.signals import request_sent
-from sequences import heads, issuing
+from sequences import heads, issuing, pace
 from sequences.exceptions import (
     AlreadyVoided,
     DamagedSeries,
@@ -237,7 +237,7 @@ def test_a_process_that_looks_first_is_not_refused_for_what_a_rival_issued(
 def test_when_the_rivalry_is_over_issuing_costs_one_request_again(
     account: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heads, "RIVALRY_SECONDS", 0.0)
+    monkeypatch.setattr(pace, "RIVALRY_SECONDS", 0.0)
     overtaken(account)
     requests_sent.clear()
 

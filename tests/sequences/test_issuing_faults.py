@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from dynamo import tables
 from dynamo.exceptions import Rejected, Unavailable
 from sequences import issuing
 from sequences.exceptions import AlreadyVoided, RequestIdReused
+from sequences.invoices import Invoice
 from sequences.records import find_invoice, void
 from tests import engines
 from tests.faults.kinds import Answer, CloseBefore, Delay, DropReply, Fault, Meanwhile, TimeOut
@@ -22,9 +23,14 @@ from tests.invoice_factories import (
     assert_whole,
     issued,
     new_account,
+    put_counter,
+    put_invoice,
+    series,
     stored_counter,
+    stored_invoices,
     stored_numbers,
 )
+from tests.sequences.test_combining import until
 from tests.sequences.test_issuing import together
 
 pytestmark = pytest.mark.usefixtures("proxy")
@@ -158,6 +164,94 @@ def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
     finally:
         running[-1].kill()
         running[-1].wait()
+
+
+# Another transaction on the counter ---------------------------------------------------------------
+
+
+def issue_elsewhere(account: str) -> None:
+    """The second invoice of an account, from a process that this one knows nothing of."""
+    put_invoice(stored_invoices(account)[0], number={"N": "2"})
+    put_counter(account, 2)
+
+
+def test_a_group_that_met_another_is_not_sent_again_but_made_anew(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account, guarded=False)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    proxy.plan("GetItem", Meanwhile(lambda: issue_elsewhere(account)))
+
+    invoice = issued(account, guarded=False)
+
+    assert invoice.number == 3
+    # What the rival did meanwhile costs a look, and no second refusal.
+    assert [seen.operation for seen in proxy.seen] == [
+        "TransactWriteItems",
+        "GetItem",
+        "TransactWriteItems",
+    ]
+    assert_whole(account, 3)
+
+
+def test_who_comes_while_a_group_waits_for_its_turn_goes_with_it(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    others: list[Future[Invoice]] = []
+
+    def come() -> None:
+        others.extend(pool.submit(issued, account) for _ in range(3))
+        until(lambda: len(issuing._combiner._queues[series(account)].waiting) == 3)
+
+    proxy.plan("GetItem", Meanwhile(come))
+
+    with ThreadPoolExecutor(3) as pool:
+        first = issued(account)
+        numbers = [first.number, *(each.result().number for each in others)]
+
+    assert sorted(numbers) == [2, 3, 4, 5]
+    assert proxy.count("TransactWriteItems") == 2
+    assert_whole(account, 5)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("first", [DropReply(), CloseBefore()])
+def test_once_a_reply_was_lost_a_conflict_is_no_reason_for_another_request(
+    account: str, proxy: FaultProxy, first: Fault, guarded: bool
+) -> None:
+    issued(account)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", first)
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+
+    invoice = issued(account, request_id="a", guarded=guarded)
+
+    assert invoice.number == 2
+    assert stored_numbers(account) == [1, 2]
+    # The first attempt may have been carried out: the same bytes under the same token.
+    one, again, last = (seen.body for seen in proxy.seen)
+    assert one == again == last
+
+
+def test_a_group_that_is_throttled_takes_in_who_comes_and_looks_at_nothing(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["throttled in a transaction"], 2)
+
+    assert issued(account).number == 2
+
+    tokens = [seen.body["ClientRequestToken"] for seen in proxy.seen]
+    assert len(set(tokens)) == 3
+    assert_whole(account, 2)
+
+
+# Groups -------------------------------------------------------------------------------------------
 
 
 def test_a_group_whose_reply_is_lost_is_issued_once(account: str, proxy: FaultProxy) -> None:

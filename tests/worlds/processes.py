@@ -23,7 +23,7 @@ class _Process:
     def __init__(self) -> None:
         self.heads = Heads()
         self.combiner: Combiner[str, Ask, Invoice] = Combiner(
-            issuing._serve, issuing._fits, prepare=issuing._let_a_rival_go_first
+            issuing._serve, issuing._fits, prepare=issuing._wait_for_a_turn
         )
 
     def begin(self) -> None:
