@@ -18,20 +18,22 @@ from sequences.invoices import (
     invoice_of_guard,
     request_guard,
     request_guard_key,
-    to_item,
 )
 from sequences.models import Counter, InvoiceItem
 
 
 @dataclass(eq=False)
 class Ask:
-    """One caller's invoice, all but its number; `digest` is that of its draft.
+    """One caller's invoice, all but its number, and the `item` of that; `digest` is its draft's.
+
+    The item is made by each caller for itself, while another's transaction is under way.
 
     `outcome` is kept here as soon as it is known. One request may decide it and the next one,
     sent for others, fail: then the caller is served again, and must not get a second invoice.
     """
 
     invoice: Invoice
+    item: Item
     digest: str
     size_bytes: int
     guarded: bool
@@ -59,13 +61,14 @@ class Group:
             Hindered: it is not, and nothing is known but that.
             Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
         """
-        write = self._write
-        write.add({"Update": self._counter_update()}, about=self, otherwise=_Refused())
+        write, table, refused = self._write, InvoiceItem.table(), _Refused()
+        write.add({"Update": self._counter_update()}, about=self, otherwise=refused)
         for ask, invoice in zip(self._asks, self.invoices, strict=True):
-            write.add(_put_if_absent(to_item(invoice)), about=invoice, otherwise=_Refused())
+            item = ask.item | {"number": {"N": str(invoice.number)}}
+            write.add(_put_if_absent(table, item), about=invoice, otherwise=refused)
             if ask.guarded:
                 guard = request_guard(invoice, ask.digest)
-                write.add(_put_if_absent(guard), about=ask, otherwise=_Refused())
+                write.add(_put_if_absent(table, guard), about=ask, otherwise=refused)
         try:
             write.commit()
         except (_Refused, Refused):
@@ -134,10 +137,10 @@ class _Refused(InvoiceError):
     """One of a group's writes was refused; what follows from it `_serve` decides."""
 
 
-def _put_if_absent(item: Item) -> dict[str, Any]:
+def _put_if_absent(table: str, item: Item) -> dict[str, Any]:
     return {
         "Put": {
-            "TableName": InvoiceItem.table(),
+            "TableName": table,
             "Item": item,
             "ConditionExpression": "attribute_not_exists(series)",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",

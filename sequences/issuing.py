@@ -81,10 +81,11 @@ def issue(
     while True:
         today = _today()
         invoice = draw_up(draft, account, seller, today, request_id, language)
-        size_bytes = item_bytes(to_item(invoice)) + NUMBER_BYTES
+        item = to_item(invoice)
+        size_bytes = item_bytes(item) + NUMBER_BYTES
         if size_bytes > ITEM_MAX_BYTES - VOIDING_BYTES:
             raise InvoiceTooLarge(size_bytes, ITEM_MAX_BYTES - VOIDING_BYTES)
-        ask = Ask(invoice, draft.digest(), size_bytes, guarded)
+        ask = Ask(invoice, item, draft.digest(), size_bytes, guarded)
         try:
             return _combiner(invoice.series, ask)
         except (DynamoError, SequenceError) as error:

@@ -36,7 +36,7 @@ from sequences import issuing
 from sequences.amounts import Line
 from sequences.counters import next_value, next_values
 from sequences.groups import Ask
-from sequences.invoices import Draft, Party, draw_up, series_of
+from sequences.invoices import Draft, Party, draw_up, series_of, to_item
 from sequences.issuing import issue
 from sequences.models import REQUEST_PREFIX, InvoiceItem
 from sequences.records import list_invoices, void
@@ -192,7 +192,7 @@ def _issue_group(size: int) -> None:
     asks = []
     for _ in range(size):
         invoice = draw_up(DRAFT, "scale", SELLER, issuing._today(), str(uuid.uuid4()))
-        asks.append(Ask(invoice, DRAFT.digest(), 1000, guarded=True))
+        asks.append(Ask(invoice, to_item(invoice), DRAFT.digest(), 1000, guarded=True))
     issuing._serve(series_of("scale", issuing._today().year), asks)
 
 

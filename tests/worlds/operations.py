@@ -21,6 +21,10 @@ class Lost(Exception):
     """The request has left and no answer will come; the seam says so as the network does."""
 
 
+class Met(Exception):
+    """The transaction has met another one: it is cancelled, and the seam says so as AWS does."""
+
+
 #: How long an operation may take to its next step; so long only on a machine that is dead.
 LONGEST_SECONDS = 300
 
@@ -85,6 +89,7 @@ class Operation:
         Raises:
             Died: its process ends here, or ended before.
             Lost: the answer to the request is lost.
+            Met: the request is cancelled, as another transaction was under way.
         """
         if self._is_dead:
             raise Died

@@ -19,6 +19,7 @@ asked for in a schedule:
 - a loss: the request leaves, its answer never comes, and the client does what it does then. The
   request itself is on its way: it arrives at any later moment, before the client's repetition
   (its answer was lost), long after it, or never.
+- a meeting: a transaction meets another one that is under way, and is cancelled.
 - a death: the operation's process ends before it sends the request. A request that was sent and
   is carried out after the process died is the same as a death before the next one.
 """
@@ -30,7 +31,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests.worlds.operations import Died, Lost, Operation, Step
+from tests.worlds.operations import Died, Lost, Met, Operation, Step
 from tests.worlds.seams import Clock, Seams, held
 
 #: A schedule with more steps than that has an operation that never ends.
@@ -65,6 +66,7 @@ class Faults:
 
     losses: int = 0
     deaths: int = 0
+    meetings: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class _Schedule:
     strays: list[tuple[Operation, Step]] = field(default_factory=list)
     losses: int = 0
     deaths: int = 0
+    meetings: int = 0
 
     def run(self) -> None:
         self.world.late = set()
@@ -158,6 +161,9 @@ class _Schedule:
         choices = [_Choice(name, operation.go, step.writes)]
         if step.deliver is not None and self.losses < self.faults.losses:
             choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
+        is_transaction = step.label.startswith("TransactWriteItems")
+        if is_transaction and self.meetings < self.faults.meetings:
+            choices.append(_Choice(f"{name} meets another", self._meeting(operation)))
         if step.deliver is not None and self.deaths < self.faults.deaths:
             choices.append(
                 _Choice(f"{operation.number} dies before {step.label}", self._death(operation))
@@ -173,6 +179,13 @@ class _Schedule:
             operation.go(Lost)
 
         return lose
+
+    def _meeting(self, operation: Operation) -> Callable[[], None]:
+        def meet() -> None:
+            self.meetings += 1
+            operation.go(Met)
+
+        return meet
 
     def _death(self, operation: Operation) -> Callable[[], None]:
         def die() -> None:
@@ -201,6 +214,7 @@ def explore(
     *,
     losses: int = 0,
     deaths: int = 0,
+    meetings: int = 0,
     clock: Clock | None = None,
     fine: bool = False,
     forgetful: bool = False,
@@ -221,7 +235,7 @@ def explore(
             while True:
                 random.seed(SEED)
                 seams.clock.reset()
-                schedule = _Schedule(make_world(), Faults(losses, deaths), path)
+                schedule = _Schedule(make_world(), Faults(losses, deaths, meetings), path)
                 schedule.run()
                 schedules += 1
                 path = _next_path(schedule.places)

@@ -18,12 +18,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+from urllib3 import HTTPResponse
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ProtocolError
 
 from dynamo.retries import is_read
 from sequences import combining
-from tests.worlds.operations import Lost, Step, running, wait_for
+from tests.faults.kinds import Answer
+from tests.worlds.operations import Lost, Met, Step, running, wait_for
 
 
 class Clock:
@@ -72,6 +74,8 @@ class Seams:
             operation.stop_before(Step(label, deliver, writes=not is_read(label.split()[0])))
         except Lost:
             raise ProtocolError("The answer was lost.") from None
+        except Met:
+            return _cancelled()
         answer = deliver()
         if self.fine:
             operation.stop_before(Step("its answer"))
@@ -129,6 +133,12 @@ def _sleep_until_woken(caller: Any) -> bool:
 
 def _named(args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(("method", "url", "body", "headers"), args, strict=False)) | named
+
+
+def _cancelled() -> HTTPResponse:
+    """What AWS answers to a transaction that meets another on its first item."""
+    answer = Answer(400, "TransactionCanceledException", reasons=["TransactionConflict"])
+    return HTTPResponse(answer.body(), status=answer.status)
 
 
 def _label(call: dict[str, Any]) -> str:

@@ -113,6 +113,41 @@ def test_an_invoice_without_a_guard_is_issued_once_all_the_same(
     explore(make, losses=1)
 
 
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("losses", LOSSES)
+def test_who_meets_another_transaction_begins_anew_and_issues_once(
+    explore: Explore, processes: Processes, losses: int, guarded: bool
+) -> None:
+    def make() -> InvoiceWorld:
+        world = InvoiceWorld(processes, warm=True)
+        world.operations = [asks("one", guarded=guarded), asks("two", guarded=guarded)]
+
+        def expects(outcomes: list[Any]) -> None:
+            assert sorted(numbers_told(outcomes)) == [1, 2]
+            assert len(world.numbers) == 2
+
+        world.expects = expects
+        return world
+
+    explore(make, losses=losses, meetings=1)
+
+
+def test_companions_of_one_who_meets_another_transaction_are_issued_too(
+    explore: Explore, processes: Processes
+) -> None:
+    def make() -> InvoiceWorld:
+        world = InvoiceWorld(processes, warm=True, of=(0, 0, 1))
+        world.operations = [asks("one"), asks("two"), asks("three")]
+
+        def expects(outcomes: list[Any]) -> None:
+            assert sorted(numbers_told(outcomes)) == [1, 2, 3]
+
+        world.expects = expects
+        return world
+
+    explore(make, meetings=1)
+
+
 def test_callers_of_one_process_share_what_is_sent_beside_another_process(
     explore: Explore, processes: Processes
 ) -> None:
