@@ -123,7 +123,7 @@ def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception | Again]:
         if time.monotonic() > ends_at:
             raise Unavailable("TransactWriteItems", "the series is contended or throttled")
         try:
-            known, is_written = _attempt(Group(series, known.head, left), known)
+            known, got_on = _attempt(Group(series, known.head, left), known)
         except TableMissing:
             raise
         except Rejected as error:
@@ -132,14 +132,14 @@ def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception | Again]:
             if len(left) == 1:
                 left[0].outcome = error
             continue
-        if not is_written:
+        if not got_on:
             break
     _heads.put(series, known)
     return [ask.outcome or AGAIN for ask in asks]
 
 
 def _attempt(group: Group, known: Known) -> tuple[Known, bool]:
-    """Send it once; what is known then, and whether somebody got an outcome."""
+    """Send it once; what is known then, and whether to go on: else it was in vain."""
     pace, began = known.pace, time.monotonic()
     try:
         is_written = group.commit()
