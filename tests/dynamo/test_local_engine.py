@@ -199,18 +199,20 @@ def test_the_engine_of_another_checkout_is_neither_used_nor_stopped(
         "[]",
         "null",
         '{"pid": 1}',
-        '{"pid": "1", "port": 8000, "program": "dynoxide"}',
-        '{"pid": 1, "port": 8000, "program": "vi"}',
+        '{"pid": "1", "port": PORT, "program": "dynoxide"}',
+        '{"pid": 1, "port": PORT, "program": "vi"}',
         '{"pid": 1, "port": 0, "program": "dynoxide"}',
         '{"pid": 1, "port": 65536, "program": "dynoxide"}',
-        '{"pid": 0, "port": 8000, "program": "dynoxide"}',
-        '{"pid": -1, "port": 8000, "program": "dynoxide"}',
+        '{"pid": 0, "port": PORT, "program": "dynoxide"}',
+        '{"pid": -1, "port": PORT, "program": "dynoxide"}',
     ],
 )
 def test_a_corrupt_state_file_does_not_keep_the_engine_from_starting(
     folder: Path, content: str
 ) -> None:
     folder.mkdir(parents=True)
+    # One of its own, as two of these may start at once.
+    content = content.replace("PORT", str(free_port()))
     (folder / "engine.json").write_text(content, encoding="latin-1")
 
     assert engine.status() is None
