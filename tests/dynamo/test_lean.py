@@ -212,7 +212,7 @@ def ask(request: pytest.FixtureRequest) -> Callable[..., Ask]:
     return of
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ITEMS)
 def test_a_request_has_the_body_that_botocore_makes(http: Endpoint, item: dict[str, Any]) -> None:
     http.answer_plainly()
@@ -240,7 +240,7 @@ class _Ways(dict[str, tuple[LeanWay, Any]]):
 WAYS = _Ways()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ITEMS)
 def test_an_answer_is_read_as_botocore_reads_it(http: Endpoint, item: dict[str, Any]) -> None:
     http.answer_plainly()
