@@ -155,19 +155,22 @@ class Lock:
 
     def _wait_for(self, wait_seconds: float) -> Lease:
         lease, stored = self._take()
-        # From the first answer on, so that one lease is long enough for a lease.
-        gives_up_at = now() + wait_seconds
+        gives_up_at = math.inf
         watch = Watch()
         while lease is None:
             seen_at = now()
+            # From the first answer on, so that one lease is long enough for a lease.
+            gives_up_at = min(gives_up_at, seen_at + wait_seconds)
             if stored is None or is_free(stored):
                 lease, stored = self._take()
                 continue
             watch.look_at(stored, seen_at)
-            if watch.seen is not None and watch.is_over(now()):
+            looked_at = now()
+            if watch.seen is not None and watch.is_over(looked_at):
                 lease, stored = self._take(over=watch.seen.stored)
                 continue
-            if now() >= gives_up_at:
+            # At the same moment: a process that stood still between two would give up before.
+            if looked_at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             time.sleep(self._pause_seconds(min(watch.ends_at, gives_up_at)))
             if not watch.is_over(now()):

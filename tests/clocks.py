@@ -6,10 +6,13 @@ They stand in for the module `time` in the modules that count deadlines.
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from typing import Any
+from datetime import date, datetime, tzinfo
+from typing import Any, Self
 
 import pytest
+from django.utils import timezone
 
 #: Who looks at deadlines of `dynamo.deadline`; all of them on one clock.
 _MODULES = (
@@ -56,6 +59,42 @@ class StallProofClock(_Clock):
         self._now += min(max(0.0, seen - self._seen), self._most_seconds)
         self._seen = seen
         return self._now
+
+
+class Stopwatch:
+    """How long a block takes, not counting the time for which the machine stands still.
+
+    `seconds` is there when the block has ended.
+    """
+
+    def __init__(self) -> None:
+        self._clock = StallProofClock(0.2)
+        self._over = threading.Event()
+        self._looking = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self) -> None:
+        while not self._over.wait(0.02):
+            self._clock.monotonic()
+
+    def __enter__(self) -> Self:
+        self._began = self._clock.monotonic()
+        self._looking.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._looking.join()
+        self.seconds = self._clock.monotonic() - self._began
+
+
+def hold_the_day(today: date, patch: pytest.MonkeyPatch) -> None:
+    """Let it stay `today` for all who ask Django which day it is, though midnight passes."""
+    localdate = timezone.localdate
+
+    def held(value: datetime | None = None, timezone: tzinfo | None = None) -> date:
+        return today if value is None else localdate(value, timezone)
+
+    patch.setattr(timezone, "localdate", held)
 
 
 def stand_in(clock: Any, patch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import hypothesis
 import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
@@ -25,6 +27,18 @@ from tests.zygote import zygote
 
 #: Longer than a machine under load stands still.
 PATIENCE_SECONDS = 60.0
+# Examples are the same ones each time, so that no commit meets another's bad luck; chance draws new
+# ones where STORM is full. None is late, nor slowly drawn, because the machine stood still.
+hypothesis.settings.register_profile(
+    "suite",
+    database=None,
+    deadline=None,
+    derandomize=os.environ.get("STORM") != "full",
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")
+
 _CONNECT_SECONDS, _READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
 
 

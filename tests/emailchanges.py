@@ -26,6 +26,11 @@ def token_of(user: User) -> str:
     return links.make(PURPOSE, user.pk, str(user.pending_reservation))
 
 
+def told_by_link(user: User) -> list[str]:
+    """Whom and which change the link names; two tokens of it differ in the second they are made."""
+    return links.read(PURPOSE, token_of(user), 2)
+
+
 def waiting_user(new: str = NEW, **values: str) -> User:
     """An account whose address changes to `new` once its link is followed."""
     user = make_user(**values)

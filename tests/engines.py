@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import random
 import socket
 import subprocess
 import sys
@@ -15,6 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
+
+#: Below those that systems give to who asks for any port, or for a connection: else another worker
+#: might be given one of them before it is listened on. Source: ip(7), ip_local_port_range.
+_PORTS = range(15_000, 32_000)
+# `random` itself begins alike in each test, so in all workers.
+_chance = random.SystemRandom()
 
 #: Those that were started here, while they are known to anybody.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
@@ -117,11 +124,17 @@ def dynoxide() -> Path:
 
 
 def free_port() -> int:
-    """A port of this machine's that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of this machine's that nobody listens on, nor will unless he asks for this one."""
+    while True:
+        port = _chance.choice(_PORTS)
+        with socket.socket() as probe:
+            # As servers do: connections of the last one that are not quite over do not count.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def is_listening(port: int) -> bool:

@@ -22,6 +22,7 @@ from django.core import mail
 from django.core.mail import EmailMessage
 
 _LINK = re.compile(r"https?://\S+")
+_TOKEN = re.compile(r"[\w:-]{40,}")
 
 
 def the_mail() -> EmailMessage:
@@ -39,6 +40,11 @@ def whole_link(message: EmailMessage | None = None) -> str:
 def link(message: EmailMessage | None = None) -> str:
     """Its path, which a test client follows."""
     return urlsplit(whole_link(message)).path
+
+
+def told_by(message: EmailMessage) -> str:
+    """A mail as it is sent, but for its link's token: there any short word may stand by chance."""
+    return _TOKEN.sub("", message.message().as_string())
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from accounts.confirming import mark_confirmed
 from accounts.models import User
 from accounts.services import edit_profile
 from tests.accounts.test_commands import assert_fails
+from tests.clocks import hold_the_day
 from tests.commands import run
 from tests.factories import make_user, stored_items, stored_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.pages import Page, meanwhile, sign_in
 from tests.requests import Requests
-from tests.sequences.test_invoice_pages import LINE, NEW, issued, label, stored, typed
+from tests.sequences.test_invoice_pages import LINE, NEW, TODAY, issued, label, stored, typed
 
 DEMANDED = "Before you can issue an invoice, your e-mail address must be confirmed."
 REFUSED = "Confirm your e-mail address first: your profile sends you the link."
@@ -25,8 +26,9 @@ ISSUE = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;1;100;19"]
 
 
 @pytest.fixture
-def ann(engine: str, client: Client, settings: Any) -> User:
+def ann(engine: str, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch) -> User:
     """An account that must confirm its address, and whose owner is signed in as `client`."""
+    hold_the_day(TODAY, monkeypatch)
     settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
     user = make_user(username="ann", email="ann@example.org")
     sign_in(client, user)

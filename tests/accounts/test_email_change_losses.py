@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.services import change_email, delete
 from dynamo import tables
 from tests import engines
-from tests.emailchanges import NEW, again, token_of, waiting_user
+from tests.emailchanges import NEW, again, token_of, told_by_link, waiting_user
 from tests.emptying import empty
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut
@@ -113,4 +113,4 @@ def test_the_second_try_of_a_request_mails_the_link_that_is_stored(proxy: FaultP
 
     request_change(user, NEW)
 
-    assert token_of(user) == token_of(again(user))
+    assert told_by_link(user) == told_by_link(again(user))

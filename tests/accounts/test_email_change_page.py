@@ -18,6 +18,7 @@ from tests.factories import (
     make_user,
     stored_items,
 )
+from tests.mailbox import told_by
 from tests.pages import Page, sign_in, signed_in_as
 
 PROFILE = "/accounts/profile/"
@@ -58,7 +59,7 @@ def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting(
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     [mail] = mailoutbox
     assert mail.to == [NEW]
-    assert "Ann" not in mail.body + mail.subject
+    assert "Ann" not in told_by(mail)
     page = Page(client.get(PROFILE))
     assert page.messages == [RESERVED]
     assert f"It becomes {NEW} when you follow the link" in " ".join(page.text.split())

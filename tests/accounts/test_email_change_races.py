@@ -16,7 +16,15 @@ from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo import guards
 from dynamo.exceptions import Refused
-from tests.emailchanges import NEW, NEW_KEY, again, assert_all_is_well, token_of, waiting_user
+from tests.emailchanges import (
+    NEW,
+    NEW_KEY,
+    again,
+    assert_all_is_well,
+    token_of,
+    told_by_link,
+    waiting_user,
+)
 from tests.factories import (
     guard_owner,
     make_user,
@@ -165,7 +173,7 @@ def test_a_form_that_is_sent_twice_at_once_makes_one_reservation_and_one_link() 
         results = together(*(partial(request_change, tab, NEW) for tab in tabs))
 
         assert results == [None, None]
-        assert token_of(tabs[0]) == token_of(tabs[1]) == token_of(again(user))
+        assert told_by_link(tabs[0]) == told_by_link(tabs[1]) == told_by_link(again(user))
         assert_all_is_well()
         delete(again(user))
 

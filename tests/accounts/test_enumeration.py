@@ -28,7 +28,7 @@ from tests.factories import (
 )
 from tests.faults.kinds import CloseBefore, DropReply, TimeOut
 from tests.faults.proxy import FaultProxy
-from tests.mailbox import later, link, the_mail, whole_link
+from tests.mailbox import later, link, the_mail, told_by, whole_link
 from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.requests import Requests
 
@@ -150,7 +150,7 @@ def test_nothing_that_was_typed_stands_in_the_mail() -> None:
 
     assert len(mail.outbox) == 2
     for message in mail.outbox:
-        text = message.message().as_string()
+        text = told_by(message)
         assert "Prize" not in text
         assert "won" not in text
 

@@ -152,7 +152,6 @@ def driven(examples: int) -> settings:
     return settings(
         max_examples=examples,
         stateful_step_count=30,
-        deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
 

@@ -16,11 +16,13 @@ from accounts.services import edit_profile
 from sequences.invoices import Invoice
 from sequences.money import readable_amount
 from sequences.records import all_invoices
+from tests.clocks import hold_the_day
 from tests.factories import make_user
 
 pytestmark = pytest.mark.browser
 
-YEAR = timezone.localdate().year
+TODAY = timezone.localdate()
+YEAR = TODAY.year
 FIRST = re.compile(rf"/invoices/{YEAR}-000001/$")
 
 LINES = [
@@ -28,6 +30,11 @@ LINES = [
     ("Printing", "250", "0.125", "7"),
     ("Rebate", "-1", "50.005", "19.0"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold_the_day(TODAY, monkeypatch)
 
 
 @pytest.fixture

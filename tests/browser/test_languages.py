@@ -12,8 +12,9 @@ from accounts.models import User
 from accounts.services import edit_profile
 from sequences.records import all_invoices
 from tests.browser.test_axe import faults
-from tests.browser.test_invoice_story import YEAR, let_in, stored_totals, totals
+from tests.browser.test_invoice_story import TODAY, let_in, stored_totals, totals
 from tests.browser.test_keyboard import press
+from tests.clocks import hold_the_day
 from tests.factories import make_user
 
 pytestmark = pytest.mark.browser
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.browser
 def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site: str) -> None:
     user = make_user()
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     let_in(context, site, user)
     page = context.new_page()
     page.goto("/accounts/email/")
@@ -39,11 +40,14 @@ def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site
     context.close()
 
 
-def test_an_invoice_adds_up_in_japanese_as_it_is_issued(browser: Browser, site: str) -> None:
+def test_an_invoice_adds_up_in_japanese_as_it_is_issued(
+    browser: Browser, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_the_day(TODAY, monkeypatch)
     user = make_user()
     edit_profile(user, business_name="山田商店", business_address="東京都", language="ja")
     context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     let_in(context, site, user)
     page = context.new_page()
     page.goto("/invoices/new/")
@@ -58,7 +62,7 @@ def test_an_invoice_adds_up_in_japanese_as_it_is_issued(browser: Browser, site: 
     page.get_by_role("button", name="請求書を発行").click()
 
     expect(page.get_by_role("status")).to_contain_text("発行しました")
-    [invoice] = all_invoices(user.pk, YEAR)
+    [invoice] = all_invoices(user.pk, TODAY.year)
     assert invoice.language == "ja"
     assert promised == totals(page)
     assert [text.replace("￥", "¥") for text in promised] == stored_totals(invoice)

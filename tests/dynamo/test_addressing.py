@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import boto3
@@ -27,12 +28,13 @@ class Sent(Exception):
 
 
 def address(session: boto3.Session, region: str) -> tuple[str, str]:
-    """Where a request would go, and the scope of its signature."""
+    """Where a request would go, and the scope of its signature, but for the day."""
     seen: list[tuple[str, str]] = []
 
     def note(request: Any, **_others: Any) -> None:
         authorization = request.headers["Authorization"].decode()
-        seen.append((request.url, authorization.split("Credential=")[1].split(",")[0]))
+        scope = authorization.split("Credential=")[1].split(",")[0]
+        seen.append((request.url, re.sub(r"/\d{8}/", "/DAY/", scope)))
         raise Sent
 
     client = session.client("dynamodb", region, **CREDENTIALS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import re
 import signal
 import socket
 import ssl
@@ -212,7 +213,7 @@ def ask(request: pytest.FixtureRequest) -> Callable[..., Ask]:
     return of
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ITEMS)
 def test_a_request_has_the_body_that_botocore_makes(http: Endpoint, item: dict[str, Any]) -> None:
     http.answer_plainly()
@@ -240,7 +241,7 @@ class _Ways(dict[str, tuple[LeanWay, Any]]):
 WAYS = _Ways()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(ITEMS)
 def test_an_answer_is_read_as_botocore_reads_it(http: Endpoint, item: dict[str, Any]) -> None:
     http.answer_plainly()
@@ -295,9 +296,10 @@ def test_a_request_has_the_headers_that_botocore_sends(host: str, region: str) -
 
 
 def _lasting(headers: dict[str, str]) -> dict[str, str]:
-    """But for what is another in the next second."""
+    """But for what is another in the next second, or past midnight."""
     kept = {name: value for name, value in headers.items() if name != "x-amz-date"}
-    return kept | {"authorization": headers["authorization"].partition("Signature")[0]}
+    signed = headers["authorization"].partition("Signature")[0]
+    return kept | {"authorization": re.sub(r"/\d{8}/", "/DAY/", signed)}
 
 
 def test_a_region_that_signs_as_another_does_so_here() -> None:

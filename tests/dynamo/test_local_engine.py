@@ -22,6 +22,7 @@ from pytest_django import Settings
 
 from dynamo import engine
 from dynamo.exceptions import LocalEngineFailed
+from tests.engines import free_port
 
 STARTER = """
 import sys
@@ -36,8 +37,16 @@ sys.stdin.readline()
 """
 
 
+PATIENCE_SECONDS = 120.0
+#: No process has it. Source: proc(5), pid_max.
+NOBODY = 2**22 + 1
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Settings) -> Iterator[Path]:
+def folder(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    # A machine that stands still for some seconds is no engine that does not start or end.
+    monkeypatch.setattr(engine, "START_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(engine, "STOP_SECONDS", PATIENCE_SECONDS)
     folder = tmp_path / "a checkout" / "var"
     settings.DYNAMODB_LOCAL = True
     settings.DYNAMODB_LOCAL_DIR = folder
@@ -58,6 +67,13 @@ def other_folder(tmp_path: Path, settings: Settings, folder: Path) -> Iterator[P
     settings.DYNAMODB_LOCAL_DIR = other
     engine.stop()
     settings.DYNAMODB_LOCAL_DIR = folder
+
+
+@pytest.fixture
+def returning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's first port is one that nobody else is given until it is there again."""
+    monkeypatch.setattr(engine, "PORT_RELEASE_SECONDS", PATIENCE_SECONDS)
+    remember(folder, {"pid": NOBODY, "port": free_port(), "program": "dynoxide"})
 
 
 @pytest.fixture
@@ -100,15 +116,17 @@ def test_a_running_engine_is_found_again_without_a_start(folder: Path) -> None:
 
 def test_finding_a_running_engine_takes_a_few_milliseconds_at_most() -> None:
     engine.start()
-    took = []
-    for _ in range(20):
+
+    def takes_little() -> bool:
         began = time.perf_counter()
         engine.endpoint()
-        took.append(time.perf_counter() - began)
+        return time.perf_counter() - began < 0.005
 
-    assert min(took) < 0.005
+    # Once the machine lets it.
+    until(takes_little)
 
 
+@pytest.mark.usefixtures("returning")
 def test_data_and_port_survive_stop_and_start() -> None:
     first = engine.endpoint()
     put("kept")
@@ -119,6 +137,7 @@ def test_data_and_port_survive_stop_and_start() -> None:
     assert stored() == {"kept"}
 
 
+@pytest.mark.usefixtures("returning")
 def test_a_killed_engine_comes_back_on_its_port_with_the_data() -> None:
     first = engine.start()
     with socket.create_connection((engine.HOST, first.port)):  # a web process that stays connected
@@ -180,18 +199,20 @@ def test_the_engine_of_another_checkout_is_neither_used_nor_stopped(
         "[]",
         "null",
         '{"pid": 1}',
-        '{"pid": "1", "port": 8000, "program": "dynoxide"}',
-        '{"pid": 1, "port": 8000, "program": "vi"}',
+        '{"pid": "1", "port": PORT, "program": "dynoxide"}',
+        '{"pid": 1, "port": PORT, "program": "vi"}',
         '{"pid": 1, "port": 0, "program": "dynoxide"}',
         '{"pid": 1, "port": 65536, "program": "dynoxide"}',
-        '{"pid": 0, "port": 8000, "program": "dynoxide"}',
-        '{"pid": -1, "port": 8000, "program": "dynoxide"}',
+        '{"pid": 0, "port": PORT, "program": "dynoxide"}',
+        '{"pid": -1, "port": PORT, "program": "dynoxide"}',
     ],
 )
 def test_a_corrupt_state_file_does_not_keep_the_engine_from_starting(
     folder: Path, content: str
 ) -> None:
     folder.mkdir(parents=True)
+    # One of its own, as two of these may start at once.
+    content = content.replace("PORT", str(free_port()))
     (folder / "engine.json").write_text(content, encoding="latin-1")
 
     assert engine.status() is None
@@ -199,6 +220,7 @@ def test_a_corrupt_state_file_does_not_keep_the_engine_from_starting(
     assert engine.endpoint() == engine.start().endpoint
 
 
+@pytest.mark.usefixtures("returning")
 def test_an_engine_that_does_not_answer_is_replaced(folder: Path, tmp_path: Path) -> None:
     port = free_port()
     silent = fake_dynoxide(tmp_path / "silent", "while :; do sleep 0.1; done")
@@ -227,6 +249,7 @@ def test_stop_ends_an_engine_that_ignores_sigterm(monkeypatch: pytest.MonkeyPatc
     assert engine.status() is None
 
 
+@pytest.mark.usefixtures("returning")
 @pytest.mark.parametrize("has_proc", [True, False])
 def test_a_dead_engine_does_not_look_alive_before_its_starter_reaps_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, has_proc: bool
@@ -426,12 +449,6 @@ def fake_dynoxide(folder: Path, script: str) -> Path:
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
     return fake
-
-
-def free_port() -> int:
-    with socket.create_server((engine.HOST, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

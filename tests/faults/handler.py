@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from tests.faults.kinds import TimeOut
-
 if TYPE_CHECKING:
     from tests.faults.proxy import FaultProxy
 
@@ -82,8 +80,6 @@ class Handler(BaseHTTPRequestHandler):
             return reply
 
         fault = self.proxy._fault_for(seen)
-        if isinstance(fault, TimeOut):
-            self.proxy._set_patience()
         try:
             reply = self.proxy._reply_under(fault, seen.body, forward)
             if reply is not None:

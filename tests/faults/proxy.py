@@ -26,7 +26,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
-from urllib3 import Timeout
+from urllib3 import HTTPConnectionPool, Timeout
 
 from dynamo import client
 from tests.faults.handler import Handler, RawReply, Seen
@@ -47,7 +47,7 @@ from tests.faults.kinds import (
 )
 from tests.faults.tearing import torn
 
-#: How long the client waits for a reply while a TimeOut is planned; else `client.READ_SECONDS`.
+#: How long the client waits for a reply that a TimeOut keeps from it.
 SHORT_SECONDS = 0.4
 
 #: Nobody listens there: a connection is refused, so a request was certainly not carried out.
@@ -71,7 +71,7 @@ class FaultProxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._is_short = False
+        self._hurried: HTTPConnectionPool | None = None
         self._transactions = 0
         self._committed = threading.Condition()
         #: Every request that arrived, in order.
@@ -91,26 +91,41 @@ class FaultProxy:
         """
         with self._lock:
             self._plans.append(_Plan(operation, fault, times, when))
-        self._set_patience()
+        if isinstance(fault, TimeOut):
+            self._hurry()
 
     def forget(self) -> None:
         """Begin again: no plans, and nothing seen."""
         with self._lock:
             self._plans.clear()
             self.seen.clear()
-        self._set_patience()
 
-    def _set_patience(self) -> None:
-        with self._lock:
-            is_short = any(isinstance(each.fault, TimeOut) and each.times for each in self._plans)
-            if is_short == self._is_short:
-                return
-            self._is_short = is_short
-        # A request under way keeps the time-out that it began with.
+    def _hurry(self) -> None:
+        """Let this process soon give up each request that is to meet a TimeOut, and no other."""
         lean = client._ways().lean
         assert lean is not None
-        read_seconds = SHORT_SECONDS if is_short else client.READ_SECONDS
-        lean._pool.timeout = Timeout(connect=client.CONNECT_SECONDS, read=read_seconds)
+        pool = lean._pool
+        if pool is self._hurried:
+            return
+        self._hurried, exchange = pool, pool.urlopen
+
+        def urlopen(
+            method: str, url: str, body: Any = None, headers: Any = None, **named: Any
+        ) -> Any:
+            target = headers["X-Amz-Target"]
+            # What botocore itself sends creates tables and the like.
+            if isinstance(target, str) and self._lets_time_out(target, body):
+                named["timeout"] = Timeout(connect=client.CONNECT_SECONDS, read=SHORT_SECONDS)
+            return exchange(method, url, body, headers, **named)
+
+        pool.urlopen = urlopen  # type: ignore[method-assign]  # of this one pool
+
+    def _lets_time_out(self, target: str, body: bytes) -> bool:
+        with self._lock:
+            if not any(isinstance(each.fault, TimeOut) and each.times for each in self._plans):
+                return False
+            plan = self._plan_for(Seen(target.rpartition(".")[2], json.loads(body)))
+            return plan is not None and isinstance(plan.fault, TimeOut)
 
     def count(self, operation: str | None = None) -> int:
         """How many requests arrived, of one operation or of all."""
@@ -152,10 +167,16 @@ class FaultProxy:
     def _fault_for(self, seen: Seen) -> Fault | None:
         with self._lock:
             self.seen.append(seen)
-            for plan in self._plans:
-                if plan.times and plan.operation in {"*", seen.operation} and plan.when(seen.body):
-                    plan.times -= 1
-                    return plan.fault
+            plan = self._plan_for(seen)
+            if plan is None:
+                return None
+            plan.times -= 1
+            return plan.fault
+
+    def _plan_for(self, seen: Seen) -> _Plan | None:
+        for plan in self._plans:
+            if plan.times and plan.operation in {"*", seen.operation} and plan.when(seen.body):
+                return plan
         return None
 
     def _forward(

@@ -7,14 +7,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from sequences.amounts import Line
 from sequences.invoices import Draft, Invoice, Party, draw_up
-
-# The first example also loads fonts and locales.
-unhurried = settings(deadline=None)
 
 SELLER = Party("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
 CUSTOMER = Party("株式会社山田商店", "東京都千代田区１－１")

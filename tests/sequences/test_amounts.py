@@ -23,7 +23,7 @@ from sequences.money import (
     readable_decimal,
     readable_price,
 )
-from tests.sequences.samples import CURRENCIES, LINES, NUMBERS, a_line, unhurried
+from tests.sequences.samples import CURRENCIES, LINES, NUMBERS, a_line
 
 MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
 
@@ -86,7 +86,6 @@ def test_one_rate_in_two_spellings_is_one_share() -> None:
     assert [(share.rate, share.net) for share in result.shares] == [(Decimal(19), 20000)]
 
 
-@unhurried
 @given(st.lists(LINES, max_size=6), CURRENCIES)
 def test_totals_are_those_of_exact_fractions(lines: list[Line], currency: str) -> None:
     result = totals(lines, currency)
@@ -105,7 +104,6 @@ def test_totals_are_those_of_exact_fractions(lines: list[Line], currency: str) -
     assert [share.rate for share in result.shares] == sorted(share.rate for share in result.shares)
 
 
-@unhurried
 @given(st.lists(LINES, max_size=6), CURRENCIES, st.randoms())
 def test_the_order_of_lines_changes_nothing(
     lines: list[Line], currency: str, chance: Random
@@ -116,7 +114,6 @@ def test_the_order_of_lines_changes_nothing(
     assert totals(shuffled, currency) == totals(lines, currency)
 
 
-@unhurried
 @given(st.integers(-(10**30), 10**30), CURRENCIES)
 def test_an_amount_is_written_exactly(amount: int, currency: str) -> None:
     written = plain_amount(amount, currency)
@@ -127,7 +124,6 @@ def test_an_amount_is_written_exactly(amount: int, currency: str) -> None:
     assert readable_amount(amount, currency).endswith(bare_amount(abs(amount), currency))
 
 
-@unhurried
 @given(NUMBERS, CURRENCIES)
 def test_a_price_is_written_in_full_and_with_the_currencys_decimals(
     price: Decimal, currency: str
@@ -138,7 +134,6 @@ def test_a_price_is_written_in_full_and_with_the_currencys_decimals(
     assert len(written.partition(".")[2]) >= len(str(minor_units(currency))) - 1
 
 
-@unhurried
 @given(NUMBERS)
 def test_a_number_is_written_in_full_without_idle_zeros(number: Decimal) -> None:
     written = readable_decimal(number).replace(MINUS, "-").replace(",", "")
@@ -182,7 +177,6 @@ def test_a_number_never_shows_an_exponent(number: str, text: str) -> None:
     assert readable_decimal(Decimal(number)) == text
 
 
-@unhurried
 @given(st.integers(-(10**20), 10**20), CURRENCIES)
 def test_an_amount_has_no_space_that_breaks(amount: int, currency: str) -> None:
     assert " " not in readable_amount(amount, currency)

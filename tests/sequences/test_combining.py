@@ -580,7 +580,7 @@ def test_a_child_forked_by_who_sends_ends_in_peace() -> None:
     size=st.integers(1, 8),
     threads=st.integers(2, 12),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
     plan: list[str], size: int, threads: int
 ) -> None:

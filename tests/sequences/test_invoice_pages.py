@@ -27,6 +27,7 @@ from sequences.issuing import issue
 from sequences.models import Counter, InvoiceItem
 from sequences.money import readable_amount
 from sequences.records import all_invoices
+from tests.clocks import hold_the_day
 from tests.factories import make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
@@ -35,10 +36,16 @@ from tests.requests import Requests
 
 LIST = "/invoices/"
 NEW = "/invoices/new/"
-YEAR = timezone.localdate().year
+TODAY = timezone.localdate()
+YEAR = TODAY.year
 
 LINE = {"description": "Work", "quantity": "2", "unit_price": "50.00", "vat_rate": "19"}
 HEAD = {"customer_name": "Bob Ltd", "customer_address": "2 Low Road\r\nLeeds", "currency": "EUR"}
+
+
+@pytest.fixture(autouse=True)
+def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold_the_day(TODAY, monkeypatch)
 
 
 @pytest.fixture
@@ -127,7 +134,7 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
     assert invoice.lines == (Line("Work", Decimal(2), Decimal(50), Decimal(19)),)
     assert (invoice.totals.net, invoice.totals.vat, invoice.totals.gross) == (10000, 1900, 11900)
     assert (invoice.currency, invoice.note) == ("EUR", "Pay soon.")
-    assert invoice.issued_at == timezone.localdate()
+    assert invoice.issued_at == TODAY
     page = Page(client.get(response["Location"]))
     assert page.messages == [f"Invoice {label(1)} is issued."]
     for shown in (
@@ -577,9 +584,9 @@ def test_a_request_id_that_is_not_ours_or_too_old_is_refused_and_renewed(
 
 
 def test_a_series_that_is_ahead_of_today_says_so(client: Client, ann: User) -> None:
-    last = timezone.localdate().replace(month=12, day=31)
+    last = TODAY.replace(month=12, day=31)
     issued(ann, issued_on=last)
-    if last == timezone.localdate():
+    if last == TODAY:
         pytest.skip("no day of this year is left")
 
     response = client.post(NEW, typed(LINE))
@@ -797,7 +804,7 @@ def test_older_invoices_are_a_link_away(client: Client, ann: User) -> None:
 
 
 def test_another_year_is_a_link_away(client: Client, ann: User) -> None:
-    issued(ann, issued_on=timezone.localdate().replace(year=YEAR - 1, day=1))
+    issued(ann, issued_on=TODAY.replace(year=YEAR - 1, day=1))
 
     assert numbers(client) == []
     assert f'href="?year={YEAR - 1}"' in client.get(LIST).content.decode()
@@ -806,7 +813,7 @@ def test_another_year_is_a_link_away(client: Client, ann: User) -> None:
 
 
 def test_the_next_year_is_a_link_away_and_none_after_it(client: Client, ann: User) -> None:
-    issued(ann, issued_on=timezone.localdate().replace(year=YEAR + 1, day=1))
+    issued(ann, issued_on=TODAY.replace(year=YEAR + 1, day=1))
 
     assert f'rel="next" href="?year={YEAR + 1}"' in client.get(LIST).content.decode()
     assert numbers(client, f"?year={YEAR + 1}") == [1]

@@ -28,13 +28,11 @@ from tests.sequences.samples import (
     a_line,
     an_invoice,
     invoices,
-    unhurried,
 )
 
 DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", date(2026, 11, 21), "Thank you.")
 
 
-@unhurried
 @given(invoices())
 def test_an_invoice_comes_back_from_its_item_as_it_was(invoice: Invoice) -> None:
     stored = from_item(to_item(invoice))
@@ -52,7 +50,6 @@ def test_an_item_leaves_out_what_is_empty() -> None:
     assert item["number"] == {"N": "42"}
 
 
-@unhurried
 @given(NUMBERS, st.integers(0, 6))
 def test_the_spelling_of_a_number_changes_no_digest(number: Decimal, zeros: int) -> None:
     spelled = number.quantize(Decimal(1).scaleb(-4 - zeros))
@@ -100,7 +97,6 @@ def test_contents_do_not_flow_into_each_other() -> None:
     assert one.digest() != other.digest()
 
 
-@unhurried
 @given(st.integers(1000, 9999), st.integers(1, 10**15 - 1))
 def test_a_label_is_read_as_it_was_written(year: int, number: int) -> None:
     assert parse_label(label_of(year, number)) == (year, number)

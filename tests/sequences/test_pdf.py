@@ -18,7 +18,7 @@ from sequences.invoices import Invoice, Party
 from sequences.pdf import render
 from sequences.typesetting import BOTTOM, PAGE_HEIGHT, Flow, Style
 from tests.commands import ROOT
-from tests.sequences.samples import TEXTS, a_line, a_voided_invoice, an_invoice, unhurried
+from tests.sequences.samples import TEXTS, a_line, a_voided_invoice, an_invoice
 
 BODY = Style(9, 13)
 
@@ -109,7 +109,6 @@ def test_what_cannot_be_printed_is_named_once_in_order(text: str, missing: str) 
     assert missing_characters(text) == missing
 
 
-@unhurried
 @given(TEXTS)
 def test_every_text_is_printed_or_replaced_and_never_breaks_the_page(text: str) -> None:
     invoice = an_invoice(
@@ -205,7 +204,6 @@ def test_a_description_of_a_thousand_characters_is_printed_whole(description: st
         assert letters.count(char) >= 3 * description.count(char)
 
 
-@unhurried
 @given(TEXTS, st.floats(20, 400))
 def test_lines_are_no_wider_than_asked_and_lose_nothing(text: str, width: float) -> None:
     lines = BODY.wrapped(text, width)

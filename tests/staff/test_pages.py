@@ -19,6 +19,7 @@ from staff import actions
 from staff.charts import HEIGHT, WIDTH, bars
 from staff.journal import list_actions, on_account
 from staff.reports import Standing
+from tests.clocks import hold_the_day
 from tests.emailchanges import days_later
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import issued
@@ -117,7 +118,10 @@ def test_what_is_looked_for_stands_in_no_address(client: Any) -> None:
 # The account ------------------------------------------------------------------------------------
 
 
-def test_an_account_is_shown_without_its_hash(client: Any, bob: User) -> None:
+def test_an_account_is_shown_without_its_hash(
+    client: Any, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_the_day(timezone.localdate(), monkeypatch)
     begun(bob, browser="Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0", address="::1")
     issued(bob.pk, day=timezone.localdate())
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo.client import send
+from locks import leases
 from locks.leases import Lease
 from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
@@ -39,6 +40,7 @@ from uploads.files import Source
 pytestmark = pytest.mark.usefixtures("engine")
 
 OTHERS_LOCK = "uploads#other"
+LEASE_SECONDS = 60
 
 
 @contextmanager
@@ -244,6 +246,13 @@ def test_two_runs_on_one_folder_share_the_work(
     assert_stored(s3, bucket, files)
 
 
+@pytest.fixture
+def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That a lease is lost is seen within a second, and no stall is long enough to lose one."""
+    monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
+
+
+@pytest.mark.usefixtures("_renewed_often")
 def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
@@ -256,12 +265,13 @@ def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
 
     s3_proxy.plan("UploadPart", Meanwhile(break_its_lock))
 
-    uploaded = upload(bucket, *files, workers=2, lease_seconds=4)
+    uploaded = upload(bucket, *files, workers=2, lease_seconds=LEASE_SECONDS)
 
     assert uploaded.outcomes == ["uploaded"] * 2
     assert_stored(s3, bucket, files)
 
 
+@pytest.mark.usefixtures("_renewed_often")
 @pytest.mark.parametrize(
     ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
 )
@@ -283,7 +293,7 @@ def test_what_a_run_stored_before_its_lease_was_lost_is_its_upload(
 
     s3_proxy.plan(operation, Meanwhile(break_its_lock))
 
-    uploaded = upload(bucket, file, lease_seconds=4)
+    uploaded = upload(bucket, file, lease_seconds=LEASE_SECONDS)
 
     assert uploaded.outcomes == ["uploaded"]
     assert s3_proxy.stored == {"in/a": 1}
