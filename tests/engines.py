@@ -19,15 +19,17 @@ BIN = Path(sys.executable).parent
 #: Those that were started here, while they are known to anybody.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
-# moto's own program, but it keeps connections open as all the others do, lists its services once
-# instead of for each request, and writes no log: a fifth less time, and half the waiting. And it
-# answers one request after the other: writes that meet are all done otherwise, a known fault that
-# fails any test of rivals now and then.
+# moto's own program, but it keeps connections open as all the others do, lists its services and its
+# methods once instead of for each request, and writes no log: a quarter less time, and half the
+# waiting. And it answers one request after the other: writes that meet are all done otherwise, a
+# known fault that fails any test of rivals now and then.
 _MOTO = """
+import functools
 import io
 import sys
 from threading import Lock
 import moto.backends
+import moto.core.responses
 from moto.server import main
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug.serving import WSGIRequestHandler
@@ -47,6 +49,8 @@ WSGIRequestHandler.disable_nagle_algorithm = True
 WSGIRequestHandler.log = lambda *_arguments: None
 services = list(moto.backends.list_of_moto_modules())
 moto.backends.list_of_moto_modules = lambda: services
+methods = functools.cache(moto.core.responses.method_names_from_class)
+moto.core.responses.method_names_from_class = methods
 main(sys.argv[1:])
 """
 
