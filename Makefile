@@ -42,7 +42,8 @@ test-slow: install
 torture: install
 	$(BIN)/python -m tests.torture --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
 
-# The suite on the other engines, whose known faults the tests name; TESTS are some of it.
+# The suite on the other engines, whose known faults the tests name, but for what asks no engine for
+# anything (tests/conftest.py); TESTS are some of it.
 ENGINES ?= ministack moto
 engines: install
 	for engine in $(ENGINES); do \

@@ -62,11 +62,11 @@ def _run_forked(arguments: Sequence[str], stdin: bytes) -> tuple[str, str, int] 
     with TemporaryFile() as said, TemporaryFile() as out, TemporaryFile() as err:
         said.write(stdin)
         said.seek(0)
-        process = zygote.fork(arguments, [said.fileno(), out.fileno(), err.fileno()])
+        process = zygote.fork("manage.py", arguments, [said.fileno(), out.fileno(), err.fileno()])
         if process is None:
             return None
         try:
-            code = process.code()
+            code = process.wait()
         except TimeoutError:
             process.kill()
             zygote.end()
@@ -83,7 +83,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (24, 100))
-    process = zygote.fork(arguments, [theirs] * 3, terminal=True)
+    process = zygote.fork("manage.py", arguments, [theirs] * 3, terminal=True)
     assert process is not None, "the environment is not the suite's"
     os.close(theirs)
     shown, seen = "", 0
@@ -101,7 +101,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
                 prompt, line = waiting.pop(0)
                 seen = found + len(prompt)
                 os.write(ours, line.encode())
-        return shown, process.code()
+        return shown, process.wait()
     except BaseException:
         process.kill()
         zygote.end()

@@ -26,19 +26,38 @@ _chance = random.SystemRandom()
 #: Those that were started here, while they are known to anybody.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
-# moto's own program, but it keeps connections open as all the others do, lists its services once
-# instead of for each request, and writes no log: a fifth less time, and half the waiting.
+# moto's own program, but it keeps connections open as all the others do, lists its services and its
+# methods once instead of for each request, and writes no log: a quarter less time, and half the
+# waiting. And it answers one request after the other: writes that meet are all done otherwise, a
+# known fault that fails any test of rivals now and then.
 _MOTO = """
+import functools
+import io
 import sys
+from threading import Lock
 import moto.backends
+import moto.core.responses
 from moto.server import main
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
 from werkzeug.serving import WSGIRequestHandler
 
+one_at_a_time = Lock()
+dispatch = DomainDispatcherApplication.__call__
+
+def answer(app, environ, start_response):
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))
+    with one_at_a_time:
+        return dispatch(app, environ, start_response)
+
+DomainDispatcherApplication.__call__ = answer
 WSGIRequestHandler.protocol_version = "HTTP/1.1"
 WSGIRequestHandler.disable_nagle_algorithm = True
 WSGIRequestHandler.log = lambda *_arguments: None
 services = list(moto.backends.list_of_moto_modules())
 moto.backends.list_of_moto_modules = lambda: services
+methods = functools.cache(moto.core.responses.method_names_from_class)
+moto.core.responses.method_names_from_class = methods
 main(sys.argv[1:])
 """
 

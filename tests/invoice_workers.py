@@ -9,12 +9,13 @@ asked for again, as a client would.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import django
-from django.conf import settings
+
+from tests import programs
+from tests.forked import Forked
 
 
 def main(account: str, name: str, threads: str, count: str) -> None:
@@ -39,17 +40,12 @@ def main(account: str, name: str, threads: str, count: str) -> None:
         list(pool.map(issue_one, range(int(count))))
 
 
-def start(account: str, name: str, *, threads: int, count: int) -> subprocess.Popen[str]:
+def start(account: str, name: str, *, threads: int, count: int) -> Forked:
     """Start such a process on the engine that this one talks to."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.invoice_workers", account, name, str(threads), str(count)],
-        cwd=settings.BASE_DIR,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return programs.start("tests.invoice_workers", account, name, threads, count, stderr=False)
 
 
-def answers_of(worker: subprocess.Popen[str]) -> dict[str, int]:
+def answers_of(worker: Forked) -> dict[str, int]:
     """What a process that has ended, or is waited for, was answered: request id to number."""
     out, _err = worker.communicate(timeout=500)
     # A process that was killed may have left half a line.

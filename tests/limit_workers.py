@@ -9,13 +9,14 @@ each attempt `checked` where the password was looked at, else `refused`.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import django
-from django.conf import settings
+
+from tests import programs
+from tests.forked import Forked
 
 
 def main(who: str, threads: str) -> None:
@@ -24,10 +25,12 @@ def main(who: str, threads: str) -> None:
     from django.contrib.auth import authenticate
 
     from accounts.exceptions import TooManyAttempts
-    from dynamo.client import client
+    from dynamo import client
     from tests.workers import say
 
-    client()
+    # A slow engine that so many ask at once is no lost reply.
+    client.READ_SECONDS = 60.0
+    client.client()
     together = Barrier(int(threads))
 
     def attempt(_number: int) -> str:
@@ -44,15 +47,9 @@ def main(who: str, threads: str) -> None:
         say(json.dumps(list(pool.map(attempt, range(int(threads))))))
 
 
-def start(who: str, *, threads: int) -> subprocess.Popen[str]:
+def start(who: str, *, threads: int) -> Forked:
     """Start such a process on the engine that this one talks to."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.limit_workers", who, str(threads)],
-        cwd=settings.BASE_DIR,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    return programs.start("tests.limit_workers", who, threads, stdin=True, stderr=False)
 
 
 if __name__ == "__main__":

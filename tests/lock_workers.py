@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from tests import programs
+from tests.forked import Forked
 
 
 class StaleFence(Exception):
@@ -66,11 +66,10 @@ class FencedFile:
 
 
 @contextmanager
-def started(*arguments: object, count: int = 1) -> Iterator[list[Popen[str]]]:
+def started(*arguments: object, count: int = 1) -> Iterator[list[Forked]]:
     """So many workers in this process's environment, killed with the block."""
-    command = [sys.executable, "-m", "tests.lock_workers", *map(str, arguments)]
     workers = [
-        Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True, bufsize=1)
+        programs.start("tests.lock_workers", *arguments, stdin=True, stderr=False)
         for _ in range(count)
     ]
     try:
@@ -81,14 +80,14 @@ def started(*arguments: object, count: int = 1) -> Iterator[list[Popen[str]]]:
             worker.communicate()
 
 
-def ask(worker: Popen[str], line: str) -> str:
+def ask(worker: Forked, line: str) -> str:
     """What a worker answers to a line."""
     assert worker.stdin is not None
     worker.stdin.write(f"{line}\n")
     return heard(worker)
 
 
-def heard(worker: Popen[str]) -> str:
+def heard(worker: Forked) -> str:
     """The next line that a worker says."""
     assert worker.stdout is not None
     return worker.stdout.readline().strip()

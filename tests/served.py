@@ -61,6 +61,8 @@ class Server:
             | BEHIND_A_PROXY
             | {
                 "AWS_ENDPOINT_URL_DYNAMODB": engine_url,
+                # Some engines have other tables in each region.
+                "AWS_REGION": os.environ["AWS_REGION"],
                 "PYTHONPATH": str(checkout),
             }
         )

@@ -16,7 +16,7 @@ import subprocess
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -29,6 +29,14 @@ _OF_TABLES = (b'"TableName"', b'"RequestItems"')
 _OF_READS = b'"ConsistentRead"'
 
 
+class Process(Protocol):
+    """What is known to have ended or not."""
+
+    def poll(self) -> int | None:
+        """Its exit code, None while it runs."""
+        ...
+
+
 class Unnoted(http.client.HTTPConnection):
     """A connection whose requests leave nothing behind."""
 
@@ -39,13 +47,13 @@ class Touched:
     def __init__(self) -> None:
         self._all = True
         self._names: set[str] = set()
-        self._processes: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
+        self._processes: weakref.WeakSet[Process] = weakref.WeakSet()
 
     def note_all(self) -> None:
         """Another process may have written."""
         self._all = True
 
-    def note_process(self, process: subprocess.Popen[Any]) -> None:
+    def note_process(self, process: Process) -> None:
         """This one may write as long as it lives."""
         self._processes.add(process)
         self._all = True
@@ -72,10 +80,10 @@ class Touched:
 _noting: list[Touched] = []
 
 
-def another_writes() -> None:
-    """A process that is none of `subprocess` may have written, or will until the next test."""
+def another_writes(process: Process) -> None:
+    """This one, which is none of `subprocess`, may write as long as it lives."""
     for touched in _noting:
-        touched.note_all()
+        touched.note_process(process)
 
 
 @contextmanager

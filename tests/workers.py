@@ -20,19 +20,20 @@ import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from tests import programs
+from tests.forked import Forked
+
 PASSWORD_HASH = "!of-a-worker"
 
 
 @contextmanager
-def started(*arguments: object, count: int) -> Iterator[list[Popen[str]]]:
+def started(*arguments: object, count: int) -> Iterator[list[Forked]]:
     """So many workers, numbered, in this process's environment; ended with the block."""
-    workers: list[Popen[str]] = []
+    workers: list[Forked] = []
     try:
         for number in range(count):
             workers.append(start(arguments[0], number, *arguments[1:]))
@@ -42,24 +43,18 @@ def started(*arguments: object, count: int) -> Iterator[list[Popen[str]]]:
             end(worker)
 
 
-def start(kind: object, number: int, *arguments: object) -> Popen[str]:
+def start(kind: object, number: int, *arguments: object) -> Forked:
     """One worker."""
-    command = [sys.executable, "-m", "tests.workers", kind, number, *arguments]
-    return Popen([str(word) for word in command], cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True)
+    return programs.start("tests.workers", kind, number, *arguments, stdin=True, stderr=False)
 
 
-def end(worker: Popen[str]) -> None:
+def end(worker: Forked) -> None:
     """Kill a worker with SIGKILL, if it still runs, and wait for its end."""
-    worker.kill()
-    worker.wait()
-    for stream in (worker.stdin, worker.stdout):
-        if stream is not None:
-            # What was to be said to it is said to nobody now.
-            with suppress(BrokenPipeError):
-                stream.close()
+    with worker:
+        worker.kill()
 
 
-def go(workers: list[Popen[str]]) -> list[list[str]]:
+def go(workers: list[Forked]) -> list[list[str]]:
     """Let all begin their next round together; what each of them answers."""
     for worker in workers:
         assert worker.stdout is not None

@@ -1,11 +1,11 @@
-"""A process that has imported the site, and forks itself into the commands that tests start.
+"""A process that has imported the site, and forks itself into the programs that tests start.
 
     python -m tests.zygote SOCKET
 
 A start costs some hundredths of a second of CPU, where an interpreter that imports Django and
 botocore anew costs a whole one. What it forks is a process of its own like any other: a session,
 standard streams, an environment, an end. What it cannot show is what an interpreter does before it
-runs `manage.py`; `tests.commands` starts one for that.
+runs `manage.py` or a module; `tests.commands` starts one for that.
 
 Nothing else runs in it, no thread and no client, so its forks have nothing of tests.
 """
@@ -16,41 +16,21 @@ import fcntl
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import IO, Any, NoReturn
 
 from tests import engines, touched
+from tests.forked import Forked
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 120
-
-
-class Forked:
-    """A command that was started; `code` waits for its end."""
-
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        self.pid = int(self._told())
-
-    def _told(self) -> str:
-        told = self._channel.recv(64).decode()
-        assert told, "the zygote has ended"
-        return told
-
-    def code(self) -> int:
-        """Its exit code, the negative number of the signal that ended it; it is asked for once."""
-        return int(self._told())
-
-    def kill(self) -> None:
-        """End it, if it still runs."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, 9)
 
 
 class Zygote:
@@ -60,23 +40,43 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         #: The suite's own.
         self._environment = _settled(os.environ)
+        self._one_at_a_time = Lock()
 
     def fork(
-        self, arguments: Sequence[str], streams: Sequence[int], *, terminal: bool = False
+        self,
+        program: str,
+        arguments: Sequence[str],
+        streams: Sequence[int],
+        *,
+        ours: Sequence[IO[str] | None] = (None, None, None),
+        env: Mapping[str, str] | None = None,
+        terminal: bool = False,
     ) -> Forked | None:
-        """Run `manage.py` with these standard streams; None where its settings would differ."""
-        if _settled(os.environ) != self._environment:
+        """Run `manage.py` or a module with these standard streams; `ours` are our ends of them.
+
+        None where its settings would differ, as they were read when this began.
+        """
+        environment = dict(os.environ if env is None else env)
+        if _settled(environment) != self._environment:
             return None
-        if self._process is None:
-            self._start()
-        order = {"arguments": arguments, "env": dict(os.environ), "terminal": terminal}
-        socket.send_fds(self._channel, [json.dumps(order).encode()], streams)
-        touched.another_writes()
-        return Forked(self._channel)
+        order = {
+            "program": program,
+            "arguments": arguments,
+            "env": environment,
+            "terminal": terminal,
+        }
+        told, tells = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with tells, self._one_at_a_time:
+            if self._process is None:
+                self._start()
+            sent = [*streams, tells.fileno()]
+            socket.send_fds(self._channel, [json.dumps(order).encode()], sent)
+        forked = Forked(told, ours)
+        touched.another_writes(forked)
+        return forked
 
     def _start(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._channel.settimeout(SECONDS)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.zygote", str(theirs.fileno())],
@@ -105,23 +105,39 @@ def _settled(environment: Any) -> dict[str, str]:
     }
 
 
-def serve(channel: socket.socket) -> list[str]:
-    """Fork, again and again; comes back in a child alone, with the arguments of its command."""
+def serve(orders: socket.socket) -> dict[str, Any]:
+    """Fork, again and again; comes back in a program alone, with its order."""
+    # Nobody here asks how those ended who wait for programs.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, streams, _flags, _address = socket.recv_fds(channel, 1 << 20, 3)
+        message, descriptors, _flags, _address = socket.recv_fds(orders, 1 << 20, 4)
         if not message:
             os._exit(0)
-        order = json.loads(message)
-        pid = os.fork()
-        if not pid:
-            channel.close()
-            _become(order, streams)
-            return list(order["arguments"])
-        for stream in streams:
-            os.close(stream)
-        channel.send(str(pid).encode())
-        _pid, status = os.waitpid(pid, 0)
+        if not os.fork():
+            orders.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            *streams, tells = descriptors
+            pid = os.fork()
+            if not pid:
+                os.close(tells)
+                order: dict[str, Any] = json.loads(message)
+                _become(order, streams)
+                return order
+            _tell(pid, socket.socket(fileno=tells), streams)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _tell(pid: int, channel: socket.socket, streams: list[int]) -> NoReturn:
+    """Say which process it is, wait for it, and say how it ended."""
+    for stream in streams:
+        os.close(stream)
+    channel.send(str(pid).encode())
+    _pid, status = os.waitpid(pid, 0)
+    # Where nobody is left to be told, nobody is.
+    with suppress(BrokenPipeError):
         channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
@@ -162,5 +178,9 @@ zygote = Zygote()
 
 if __name__ == "__main__":
     prepare()
-    sys.argv[:] = ["manage.py", *serve(socket.socket(fileno=int(sys.argv[1])))]
-    runpy.run_path("manage.py", run_name="__main__")
+    ordered = serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv[:] = [ordered["program"], *ordered["arguments"]]
+    if ordered["program"].endswith(".py"):
+        runpy.run_path(ordered["program"], run_name="__main__")
+    else:
+        runpy.run_module(ordered["program"], run_name="__main__", alter_sys=True)

@@ -7,8 +7,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
@@ -30,6 +27,8 @@ from dynamo import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.forked import Forked
+from tests.programs import start
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -728,23 +727,16 @@ def slow_engine(engine: str) -> Iterator[FaultProxy]:
 
 
 @contextmanager
-def started(file: Path, endpoint: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "importusers", str(file), *options],
-        cwd=django_settings.BASE_DIR,
-        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
+def started(file: Path, endpoint: str, *options: str) -> Iterator[Forked]:
+    env = os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint}
+    with start("manage.py", "importusers", file, *options, env=env) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def wait_for(requests: int, proxy: FaultProxy, process: subprocess.Popen[str]) -> None:
+def wait_for(requests: int, proxy: FaultProxy, process: Forked) -> None:
     ends_at = time.monotonic() + 60
     while proxy.count("TransactWriteItems") < requests:
         assert process.poll() is None, process.communicate()

@@ -334,6 +334,7 @@ def test_ending_the_others_keeps_this_one(ann: User, requests_sent: Requests) ->
     assert stored_ids(ann) == {mine}
 
 
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 def test_ending_all_ends_those_too_that_began_since(ann: User, requests_sent: Requests) -> None:
     begun(ann)
     read = User.get(ann.pk)

@@ -5,25 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
-from typing import Any
 
-from django.conf import settings
-
+from tests.forked import Forked
 from tests.other_engines import refusing
+from tests.programs import start
 
 
-def started(*command: str, endpoint: str, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "manage.py", *command],
-        cwd=settings.BASE_DIR,
-        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+def started(*command: str, endpoint: str) -> Forked:
+    return start("manage.py", *command, env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint})
 
 
 def test_a_refusal_of_dynamodb_is_one_line_on_stderr_and_exit_code_1(engine: str) -> None:

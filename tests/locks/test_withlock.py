@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +15,12 @@ import pytest
 
 from locks.lock import Lock, claim_once
 from locks.registry import break_lock
-from tests.commands import ROOT, run, run_on_a_terminal
+from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
+from tests.forked import Forked
 from tests.locks.items import abandoned, renewed_at_each_look, stored, taken
+from tests.programs import start
 from tests.waiting import catches, wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -269,10 +269,9 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
         if not name.startswith(("DJANGO", "LOCK_FENCE"))
     } | {"DJANGO_DEBUG": "on", "DJANGO_SECRET_KEY": "x" * 60, "OTHER": "a=b"}
     script = "env -0; cat >&2"
-    with background("withlock", "a", "--", *SH, script, env=env) as process:
-        out, err = process.communicate("typed", timeout=120)
+    out, err, code = run_for_real("withlock", "a", "--", *SH, script, stdin=b"typed", env=env)
 
-    assert err == "typed"
+    assert (err, code) == ("typed", 0)
     told = dict(each.split("=", 1) for each in out.split("\0") if each)
     # What the shell itself adds.
     for name in ("PWD", "OLDPWD", "SHLVL", "_"):
@@ -293,27 +292,11 @@ def test_of_two_hosts_jobs_at_once_one_runs_after_the_other(tmp_path: Path) -> N
 
 
 @contextmanager
-def background(
-    *arguments: str, env: dict[str, str] | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def background(*arguments: str) -> Iterator[Forked]:
     """`manage.py` as a process of its own, without a terminal, killed with the block."""
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=env,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        # What its command may still write to, if the test failed, is not waited for.
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None and not stream.closed:
-                with suppress(BrokenPipeError):
-                    stream.close()
+    # What its command may still write to, if the test failed, is not waited for.
+    with start("manage.py", *arguments) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -81,6 +81,7 @@ def ann() -> User:
     return make_user(username="ann")
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 def test_a_page_has_one_line_with_all_that_is_asked_of_it(ann: User, lines: Lines) -> None:
     client = Client(REMOTE_ADDR="192.0.2.7")
     sign_in(client, ann)
@@ -182,6 +183,7 @@ def test_without_a_proxy_no_client_chooses_an_id() -> None:
     assert answer["X-Request-ID"] != OURS
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 @pytest.mark.urls(__name__)
 def test_what_an_answer_costs_while_it_is_sent_counts(lines: Lines) -> None:
     response = Client().get("/streamed/")
@@ -237,6 +239,7 @@ def test_the_record_itself_holds_no_token(
     assert HIDDEN in formatter.format(record)
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 def test_under_debug_the_answer_says_what_it_cost(ann: User, settings: Any, lines: Lines) -> None:
     client = Client()
     sign_in(client, ann)

@@ -271,7 +271,19 @@ def test_every_url_has_a_row_and_every_row_a_url() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("visitor", VISITORS)
+@pytest.mark.parametrize(
+    "visitor",
+    [
+        *OUT,
+        *(
+            pytest.param(
+                visitor,
+                marks=pytest.mark.fault_of("moto", "reads at most 25 items in a transaction"),
+            )
+            for visitor in IN
+        ),
+    ],
+)
 def test_every_page_answers_each_visitor_as_its_row_says(
     visitor: str, requests_sent: Requests
 ) -> None:
@@ -289,6 +301,7 @@ def test_every_page_answers_each_visitor_as_its_row_says(
     assert set(rights_for(requests_sent)) <= set(rights("site"))
 
 
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("visitor", VISITORS)
 def test_every_form_answers_each_visitor_as_its_row_says(

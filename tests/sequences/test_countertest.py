@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections import Counter
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from dynamo.client import send
@@ -23,6 +20,8 @@ from sequences.models import Counter as CounterItem
 from tests import commands
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.forked import Forked
+from tests.programs import start
 
 LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
 
@@ -38,16 +37,8 @@ def counters_left() -> list[str]:
     return [item["counterName"]["S"] for item in items]
 
 
-def started(*words: str, endpoint: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "manage.py", *words],
-        cwd=settings.BASE_DIR,
-        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def started(*words: str, endpoint: str) -> Forked:
+    return start("manage.py", *words, env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint})
 
 
 @pytest.mark.usefixtures("engine")

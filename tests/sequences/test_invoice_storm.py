@@ -7,12 +7,12 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from subprocess import Popen
 
 import pytest
 
 from sequences.invoicecheck import check_invoices
 from tests import invoice_workers
+from tests.forked import Forked
 from tests.invoice_factories import assert_whole, new_account, stored_invoices, sweep
 
 FULL = os.environ.get("STORM") == "full"
@@ -35,14 +35,14 @@ def test_killed_processes_leave_no_gap_and_repeated_requests_get_one_invoice(sto
     names = [f"{storm}-{number}" for number in range(PROCESSES)]
     told: dict[str, int] = {}
 
-    def note(worker: Popen[str]) -> None:
+    def note(worker: Forked) -> None:
         for request_id, number in invoice_workers.answers_of(worker).items():
             assert told.setdefault(request_id, number) == number
 
-    def start(name: str) -> Popen[str]:
+    def start(name: str) -> Forked:
         return invoice_workers.start(account, name, threads=8, count=REQUESTS)
 
-    def kill_amid_its_work(name: str) -> Popen[str]:
+    def kill_amid_its_work(name: str) -> Forked:
         worker = start(name)
         assert worker.stdout is not None
         first = worker.stdout.readline()

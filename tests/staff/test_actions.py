@@ -46,7 +46,20 @@ ACTS: dict[str, Act] = {
     "endSessions": lambda actor, user: actions.end_sessions(actor, user, "Why"),
 }
 
-each_act = pytest.mark.parametrize("name", ACTS)
+each_act = pytest.mark.parametrize(
+    "name",
+    [
+        name
+        if name != "endSessions"
+        else pytest.param(
+            name,
+            marks=pytest.mark.fault_of(
+                "moto", "fails at the size of an attribute that is not there"
+            ),
+        )
+        for name in ACTS
+    ],
+)
 
 
 def is_done(name: str, user: User) -> bool:
@@ -87,6 +100,7 @@ def test_an_action_is_recorded_with_who_what_when_on_whom_from_where_and_why(nam
     assert_guards_match_users()
 
 
+@pytest.mark.fault_of("moto", "names no units of a transaction")
 @pytest.mark.usefixtures("engine")
 @each_act
 def test_an_action_costs_one_request(name: str, requests_sent: Requests) -> None:
@@ -153,6 +167,7 @@ def test_an_account_that_changed_meanwhile_is_left_alone() -> None:
     assert stored_record() == []
 
 
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 @pytest.mark.usefixtures("engine")
 def test_an_account_that_is_gone_does_not_come_back() -> None:
     user, actor = signed_in_user(), acting()
@@ -237,6 +252,7 @@ def test_without_an_answer_nothing_is_half_done(
 # Locks ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fault_of("moto", "names no units of a transaction")
 @pytest.mark.usefixtures("engine")
 def test_a_lock_is_broken_with_its_entry(requests_sent: Requests) -> None:
     lease, actor = Lock("nightly", lease_seconds=600).acquire(), acting()

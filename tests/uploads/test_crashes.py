@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.forked import Forked
 from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
@@ -93,7 +93,7 @@ def test_a_process_killed_after_any_request_is_followed_by_one_that_completes_it
     parts: int,
 ) -> None:
     file = file_of(tmp_path, "a", content(size))
-    started: list[subprocess.Popen[str]] = []
+    started: list[Forked] = []
     killed = threading.Event()
 
     def kill() -> None:
@@ -203,7 +203,7 @@ def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
     file = file_of(tmp_path, "a", old)
     late_part = checksums.sha256_of([old[8 * MIB : 16 * MIB]])
     on_its_way, arrives = threading.Event(), threading.Event()
-    started: list[subprocess.Popen[str]] = []
+    started: list[Forked] = []
 
     def held_up() -> None:
         # The request has left the process; it arrives when another has sent all parts.
@@ -241,7 +241,7 @@ def test_a_holder_thawed_after_its_put_arrived_finds_its_work_done(
 ) -> None:
     file = file_of(tmp_path, "a", content(SMALL_BYTES))
     frozen_now = threading.Event()
-    started: list[subprocess.Popen[str]] = []
+    started: list[Forked] = []
 
     def freeze() -> None:
         os.kill(started[0].pid, signal.SIGSTOP)

@@ -20,6 +20,8 @@ import pytest
 from dynamo.client import send
 from locks.models import LockItem
 from tests.commands import ROOT, run, run_for_real, run_on_a_terminal
+from tests.forked import Forked
+from tests.programs import start
 from tests.uploads.folders import write
 from tests.waiting import catches, wait_until
 from uploads.models import UploadItem
@@ -27,18 +29,11 @@ from uploads.models import UploadItem
 MANY = 1000
 
 
-def started(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "manage.py", "uploadfiles", *map(str, arguments)],
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def started(*arguments: object, **environment: str) -> Forked:
+    return start("manage.py", "uploadfiles", *arguments, env=os.environ | environment)
 
 
-def rest_of(process: subprocess.Popen[str]) -> tuple[str, str, int]:
+def rest_of(process: Forked) -> tuple[str, str, int]:
     """What it still prints, and its exit code; `communicate` would lose lines read ahead."""
     assert process.stdout is not None
     assert process.stderr is not None

@@ -7,14 +7,15 @@ It prints one line for each file, its outcome and its name, and the reason where
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import django
-from django.conf import settings
+
+from tests import programs
+from tests.forked import Forked
 
 
 def main(folder: str, bucket: str, lease_seconds: str, workers: str) -> None:
@@ -40,32 +41,23 @@ def main(folder: str, bucket: str, lease_seconds: str, workers: str) -> None:
     )
 
 
-def start(
-    folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int = 1
-) -> subprocess.Popen[str]:
+def start(folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int = 1) -> Forked:
     """Start such a process on the engines that this one talks to."""
-    arguments = [str(folder), bucket, str(lease_seconds), str(workers)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.uploads.worker", *arguments],
-        cwd=settings.BASE_DIR,
-        stdout=subprocess.PIPE,
-        text=True,
+    return programs.start(
+        "tests.uploads.worker", folder, bucket, lease_seconds, workers, stderr=False
     )
 
 
 @contextmanager
 def started(
     folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int = 1
-) -> Iterator[subprocess.Popen[str]]:
+) -> Iterator[Forked]:
     """Such a process, ended with the block."""
-    worker = start(folder, bucket, lease_seconds=lease_seconds, workers=workers)
-    try:
-        yield worker
-    finally:
-        worker.kill()
-        worker.wait()
-        if worker.stdout is not None:
-            worker.stdout.close()
+    with start(folder, bucket, lease_seconds=lease_seconds, workers=workers) as worker:
+        try:
+            yield worker
+        finally:
+            worker.kill()
 
 
 if __name__ == "__main__":

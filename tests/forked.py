@@ -1,0 +1,107 @@
+"""A program that `tests.zygote` has forked, held like a `subprocess.Popen`."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import TracebackType
+from typing import IO
+
+SECONDS = 120
+
+
+class Forked:
+    """It runs; its text streams are those of ours that were asked for, else None.
+
+    `channel` brings first its pid, and when it has ended its exit code, the negative number of the
+    signal that ended it.
+    """
+
+    def __init__(self, channel: socket.socket, streams: Sequence[IO[str] | None]) -> None:
+        self._channel = channel
+        self.stdin, self.stdout, self.stderr = streams
+        self.returncode: int | None = None
+        self.pid = int(self._told(SECONDS))
+
+    def _told(self, seconds: float) -> str:
+        self._channel.settimeout(seconds)
+        told = self._channel.recv(64).decode()
+        assert told, "the zygote has ended"
+        return told
+
+    def poll(self) -> int | None:
+        """Its exit code, None while it runs."""
+        if self.returncode is None and select.select([self._channel], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self, timeout: float = SECONDS) -> int:
+        """Wait for its end; its exit code.
+
+        Raises:
+            TimeoutError: it runs longer than that; it goes on.
+        """
+        if self.returncode is None:
+            self.returncode = int(self._told(timeout))
+            self._channel.close()
+        return self.returncode
+
+    def communicate(self, said: str = "", timeout: float = SECONDS) -> tuple[str, str]:
+        """Say this to it and wait for its end; the rest of what it printed, and of its errors.
+
+        Raises:
+            TimeoutError: it ran longer than that, and was killed.
+        """
+        if self.stdin is not None and not self.stdin.closed:
+            with suppress(BrokenPipeError), self.stdin:
+                self.stdin.write(said)
+        with ThreadPoolExecutor(2) as pool:
+            out, err = (pool.submit(_rest, stream) for stream in (self.stdout, self.stderr))
+            try:
+                self.wait(timeout)
+            except TimeoutError:
+                self.kill()
+                raise
+        return out.result(), err.result()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Send it SIGKILL, if it still runs."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Send it SIGTERM, if it still runs."""
+        self.send_signal(signal.SIGTERM)
+
+    def __enter__(self) -> Forked:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                # What was to be said to it is said to nobody now.
+                with suppress(BrokenPipeError):
+                    stream.close()
+        self.wait()
+
+
+def _rest(stream: IO[str] | None) -> str:
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()

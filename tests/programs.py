@@ -1,0 +1,38 @@
+"""Starts programs of ours that go on beside the test: commands, and workers of races and storms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import IO
+
+from tests.forked import Forked
+from tests.zygote import zygote
+
+
+def start(
+    program: str,
+    *arguments: object,
+    stdin: bool = False,
+    stderr: bool = True,
+    env: Mapping[str, str] | None = None,
+) -> Forked:
+    """Start `manage.py` or a module, a fork of `zygote`, in a session without a terminal.
+
+    What it prints comes in a pipe, and its errors in another one unless they go where ours go; it
+    reads nothing unless it has a pipe for that too.
+    """
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    theirs = [nothing, 1, 2]
+    ours: list[IO[str] | None] = [None, None, None]
+    for standard, piped in enumerate((stdin, True, stderr)):
+        if piped:
+            read, write = os.pipe()
+            theirs[standard], end = (write, read) if standard else (read, write)
+            ours[standard] = os.fdopen(end) if standard else os.fdopen(end, "w", buffering=1)
+    words = [str(word) for word in arguments]
+    process = zygote.fork(program, words, theirs, ours=ours, env=env)
+    for descriptor in {nothing, *theirs} - {1, 2}:
+        os.close(descriptor)
+    assert process is not None, "the environment is not the suite's"
+    return process
