@@ -15,7 +15,8 @@ def main() -> None:
         # This process only watches over the one that serves. Django would load the site in both,
         # one after the other: twice as long to the first page.
         run_with_reloader(execute_from_command_line)
-    execute_from_command_line(sys.argv)
+    else:
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":
