@@ -134,7 +134,7 @@ class Group:
 
 
 class _Refused(InvoiceError):
-    """One of a group's writes was refused; what follows from it `_serve` decides."""
+    """One of a group's writes was refused; what follows from it `sequences.issuing` decides."""
 
 
 def _put_if_absent(table: str, item: Item) -> dict[str, Any]:

@@ -11,11 +11,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.engines import free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_PAGE_SECONDS = 3.0
@@ -79,6 +81,30 @@ def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
         server.communicate()
 
     assert seconds < FIRST_PAGE_SECONDS
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_server_and_who_watches_it(checkout: Path) -> None:
+    port = free_port()
+    subprocess.run(["make", ".env"], cwd=checkout, check=True, capture_output=True)
+    server = subprocess.Popen(
+        [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"],
+        cwd=checkout,
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: status_of(f"http://127.0.0.1:{port}/") == 200)
+
+        # As a terminal sends it: to both.
+        os.killpg(server.pid, signal.SIGINT)
+
+        assert server.wait(PATIENCE_SECONDS) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
 
 
 @pytest.mark.slow

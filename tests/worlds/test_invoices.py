@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -132,36 +133,28 @@ def test_who_meets_another_transaction_begins_anew_and_issues_once(
     explore(make, losses=losses, meetings=1)
 
 
+def three_of_two_processes(processes: Processes) -> InvoiceWorld:
+    """Two callers of one process and one of another, who are all issued to."""
+    world = InvoiceWorld(processes, warm=True, of=(0, 0, 1))
+    world.operations = [asks("one"), asks("two"), asks("three")]
+
+    def expects(outcomes: list[Any]) -> None:
+        assert sorted(numbers_told(outcomes)) == [1, 2, 3]
+
+    world.expects = expects
+    return world
+
+
 def test_companions_of_one_who_meets_another_transaction_are_issued_too(
     explore: Explore, processes: Processes
 ) -> None:
-    def make() -> InvoiceWorld:
-        world = InvoiceWorld(processes, warm=True, of=(0, 0, 1))
-        world.operations = [asks("one"), asks("two"), asks("three")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2, 3]
-
-        world.expects = expects
-        return world
-
-    explore(make, meetings=1)
+    explore(partial(three_of_two_processes, processes), meetings=1)
 
 
 def test_callers_of_one_process_share_what_is_sent_beside_another_process(
     explore: Explore, processes: Processes
 ) -> None:
-    def make() -> InvoiceWorld:
-        world = InvoiceWorld(processes, warm=True, of=(0, 0, 1))
-        world.operations = [asks("one"), asks("two"), asks("three")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2, 3]
-
-        world.expects = expects
-        return world
-
-    explore(make)
+    explore(partial(three_of_two_processes, processes))
 
 
 def test_who_sent_for_others_and_died_leaves_them_served(

@@ -21,8 +21,7 @@ class Command(DynamoCommand, changepassword.Command):
             return super().handle(*args, **options)
 
     def _get_pass(self, *args: Any, **options: Any) -> str:
-        # The stubs leave it out.
-        password: str = super()._get_pass(*args, **options)  # type: ignore[misc]
+        password: str = super()._get_pass(*args, **options)  # type: ignore[misc]  # not in the stubs
         if len(password) > PASSWORD_MAX_LENGTH:
             # No form takes it, so nobody could sign in with it.
             raise CommandError(f"Use at most {PASSWORD_MAX_LENGTH} characters.")
