@@ -39,6 +39,10 @@ ATTEMPTS = 5
 #: parts, and each sends one request at a time: they suffice for 32 workers.
 CONNECTIONS = 64
 
+#: A body of up to this size goes with its headers. Of a larger one botocore first asks whether it
+#: is wanted (100 Continue): S3 may refuse it, and close the connection while it is being sent.
+AT_ONCE_BYTES = 64 * 1024
+
 _ERRORS: dict[str, type[StorageFailed]] = {
     "ConditionalRequestConflict": StorageBusy,
     "InvalidPart": PartChanged,
@@ -140,7 +144,13 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
         StorageFailed: and so do all functions here.
     """
     answer = call(
-        "PutObject", Bucket=bucket, Key=key, Body=body, ChecksumSHA256=sha256, IfNoneMatch="*"
+        "PutObject",
+        Bucket=bucket,
+        Key=key,
+        # Of bytes botocore makes a file, and asks for each file, however small.
+        Body=bytearray(body) if len(body) <= AT_ONCE_BYTES else body,
+        ChecksumSHA256=sha256,
+        IfNoneMatch="*",
     )
     return _bare(answer["ETag"])
 

@@ -50,6 +50,8 @@ class S3Proxy(FaultProxy):
         super().__init__(engine_url)
         #: How often S3 stored an object under each key.
         self.stored: Counter[str] = Counter()
+        #: The keys of the requests that asked whether their body is wanted before they sent it.
+        self.asked: list[str] = []
         # S3 answers a repeated Complete as it did the first one; it stores nothing again.
         self._completed: set[str] = set()
         self._counting = threading.Lock()
@@ -60,6 +62,7 @@ class S3Proxy(FaultProxy):
     def forget(self) -> None:
         super().forget()
         self.stored.clear()
+        self.asked.clear()
 
     def note(self, seen: Seen, reply: RawReply) -> None:
         # A Complete that fails may say so in the body of a 200.
@@ -82,8 +85,11 @@ class _S3Handler(Handler):
 
     def _do(self) -> None:
         body = self.read_body()
-        headers = {name: value for name, value in self.headers.items() if name != "Expect"}
-        self._serve(_seen(self.command, self.path), headers, body)
+        seen = _seen(self.command, self.path)
+        headers = dict(self.headers.items())
+        if headers.pop("Expect", None) is not None:
+            self.proxy.asked.append(seen.body["key"])
+        self._serve(seen, headers, body)
 
     do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = _do
 

@@ -32,6 +32,7 @@ from tests.uploads.samples import (
 from uploads import checksums
 from uploads.exceptions import BucketMissing
 from uploads.files import Source, Unusable
+from uploads.s3 import AT_ONCE_BYTES
 from uploads.sizes import PART_BYTES
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -74,6 +75,18 @@ def test_the_row_says_what_was_read_and_what_s3_answered(
         "etag": head["ETag"].strip('"'),
     }
     assert head["ChecksumSHA256"] == row["sha256"]
+
+
+def test_only_of_a_body_that_is_not_small_s3_is_asked_whether_it_is_wanted(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    sizes = {"empty": 0, "small": AT_ONCE_BYTES, "more": AT_ONCE_BYTES + 1}
+    files = [file_of(tmp_path, name, content(size)) for name, size in sizes.items()]
+
+    upload(bucket, *files)
+
+    assert s3_proxy.asked == ["in/more"]
+    assert_stored(s3, bucket, files)
 
 
 def test_a_large_file_goes_up_in_parts_and_its_row_has_their_checksum(
