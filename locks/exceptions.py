@@ -22,7 +22,7 @@ class LockError(Exception):
 class BadLockName(LockError):
     """No lock can have this name: it is empty, or too long for a key."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: object) -> None:
         super().__init__(name)
         self.name = name
 

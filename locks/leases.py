@@ -167,9 +167,9 @@ class Lease:
         """Leave `data` on the lock, for its next holders to read; renews the lease as well.
 
         Costs 1 request, 1 write unit per KB. Raises: as `renew`, and Rejected where it is more
-        than an item holds (400 KB).
+        than an item holds (400 KB); TypeError where it is no bytes.
         """
-        self._renew(data)
+        self._renew(records.checked_data(data))
         self.data = data
 
     def _renew(self, data: bytes | None = None) -> None:

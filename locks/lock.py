@@ -85,6 +85,7 @@ class Lock:
         Raises:
             BadLockName: no lock can have this name.
             ValueError: a duration that makes no sense.
+            TypeError: `data` is no bytes.
         """
         self.name = records.checked_name(name)
         if not SHORTEST_LEASE_SECONDS <= lease_seconds <= LONGEST_LEASE_SECONDS:
@@ -99,7 +100,7 @@ class Lock:
         if wait_seconds is None:
             wait_seconds = lease_seconds + poll_seconds
         self.wait_seconds = wait_seconds
-        self.data = data
+        self.data = None if data is None else records.checked_data(data)
         self._owner = owner
         self._held = threading.local()
 

@@ -31,6 +31,8 @@ def checked_name(name: str) -> str:
     Raises:
         BadLockName: it is empty, over 2,048 bytes, or no text that UTF-8 can write.
     """
+    if not isinstance(name, str):
+        raise BadLockName(name)
     try:
         size_bytes = len(name.encode())
     except UnicodeEncodeError as error:
@@ -38,6 +40,16 @@ def checked_name(name: str) -> str:
     if not 1 <= size_bytes <= PARTITION_KEY_MAX_BYTES:
         raise BadLockName(name)
     return name
+
+
+def checked_data(data: bytes) -> bytes:
+    """The data, where a lock can carry it. Raises TypeError where it is no bytes.
+
+    PynamoDB would take a text for Base64, and another holder read what that decodes to.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"What is left on a lock is bytes, not {type(data).__name__}.")
+    return data
 
 
 def new_version() -> str:

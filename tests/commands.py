@@ -23,12 +23,22 @@ from tests.zygote import zygote
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def run(*arguments: str, stdin: str = "") -> tuple[str, str, int]:
-    """Run a command in this process, without a terminal; its stdout, its stderr, its exit code."""
+class _Terminal(io.StringIO):
+    """What is typed, on a stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def run(*arguments: str, stdin: str = "", terminal: bool = False) -> tuple[str, str, int]:
+    """Run a command in this process; its stdout, its stderr, its exit code.
+
+    `terminal`: whether it takes its standard input for one.
+    """
     out, err = io.StringIO(), io.StringIO()
     code = 0
     with redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        patch.setattr(sys, "stdin", _Terminal(stdin) if terminal else io.StringIO(stdin))
         try:
             execute_from_command_line(["manage.py", *arguments])
         except SystemExit as ended:

@@ -157,6 +157,31 @@ def give_up(claim: Claim) -> None:
         return  # it is deleted, or another's
 
 
+def forget(row: UploadItem) -> bool:
+    """Delete a row that is done, if it still is as it was read; whether it is gone.
+
+    Costs 1 request, 1 write unit.
+    """
+    request = {
+        "TableName": UploadItem.table(),
+        "Key": {"key": _typed(row.url)},
+        "ConditionExpression": "#state = :done AND #sha256 = :sha256 AND #etag = :etag",
+        "ExpressionAttributeNames": {f"#{name}": name for name in ("state", "sha256", "etag")},
+        "ExpressionAttributeValues": {
+            ":done": _typed(DONE),
+            ":sha256": _typed(row.sha256 or ""),
+            ":etag": _typed(row.etag or ""),
+        },
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    try:
+        send("DeleteItem", request)
+    except ConditionFailed as refused:
+        # Our own lost reply, or another who forgot it.
+        return _stored(refused, row.url) is None
+    return True
+
+
 def _update(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]:
     """Set the `values` where the row is that holder's, or with None absent or free."""
     values = values | {"updatedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}

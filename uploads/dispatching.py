@@ -71,6 +71,7 @@ class Dispatcher:
             workers,
             threading.Event(),
             self._events.put,
+            threading.Event(),
         )
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Forgets what was begun and will not be done, as where the local file is gone.
+"""Forgets what was begun and will not be done, and what was done and is lost from the bucket.
 
-Each row is claimed as an upload would claim it. So no process can begin while its parts are
-removed, and whoever breaks off here leaves a row that the next one takes over.
+A row that was begun is claimed as an upload would claim it. So no process can begin while its parts
+are removed, and whoever breaks off here leaves a row that the next one takes over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uploads.claims import Claim, Holder
 from uploads.destination import Destination
 from uploads.exceptions import StorageFailed
 from uploads.holding import ProcessLease
-from uploads.models import UPLOADING, UploadItem
+from uploads.models import DONE, UPLOADING, UploadItem
 
 #: The longest pause between two looks at a process that may be gone.
 POLL_SECONDS = 1.0
@@ -47,6 +47,29 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
                 yield key
     finally:
         lease.release()
+
+
+def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
+    """Remove the rows of these keys that are done and have no object; which of them are gone now.
+
+    Whoever has one of the files then uploads it again. Costs for each key 1 read unit, 1 write unit
+    and 1 HeadObject.
+
+    Raises:
+        StorageFailed: see `uploads.s3`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    for key in keys:
+        item = claims.read(destination.url_for(key))
+        if item is None:
+            continue
+        try:
+            row = UploadItem.from_raw_data(item)
+        except DamagedItem:
+            continue
+        # The row first: one that is done has its object before it is.
+        if row.state == DONE and s3.head(destination.bucket, key) is None and claims.forget(row):
+            yield key
 
 
 def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim | None:

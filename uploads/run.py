@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal
 
+from uploads import listing
 from uploads.claims import Holder
 from uploads.destination import Destination
 from uploads.exceptions import Interrupted
@@ -51,7 +52,8 @@ class Run:
 
     `gone`: the processes whose rows may be taken over. `parts`: the threads that send parts;
     `ahead`: how many parts of one file may wait for them. `halt`: set when all is to end.
-    `sent`: is told of bytes that reached S3, from any thread.
+    `sent`: is told of bytes that reached S3, from any thread. `reached`: set when S3 has done
+    something for the run, so that a failure is one file's.
     """
 
     destination: Destination
@@ -61,6 +63,7 @@ class Run:
     ahead: int
     halt: threading.Event
     sent: Callable[[int], None]
+    reached: threading.Event
 
     @property
     def bucket(self) -> str:
@@ -75,3 +78,16 @@ class Run:
         """
         if self.halt.is_set():
             raise Interrupted
+
+    def assert_reachable(self) -> None:
+        """Return where S3 has done something for the run, or else shows us the bucket.
+
+        What stops all of it is told once, and not of every file. Costs 1 request to S3, the first
+        time.
+
+        Raises:
+            BucketMissing, StorageFailed: see `uploads.s3`.
+        """
+        if not self.reached.is_set():
+            listing.look_into(self.destination)
+            self.reached.set()

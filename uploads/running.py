@@ -81,6 +81,7 @@ def upload_files(
 
     Raises:
         BucketMissing: there is no such bucket.
+        StorageFailed: S3 did nothing for the run, nor does it show the bucket.
         TableMissing: a table is not there.
         Unavailable, Rejected: DynamoDB did not let the run begin.
     """

@@ -63,7 +63,7 @@ def store(job: Job, run: Run) -> Ending | Holder:
 
     Raises:
         Interrupted: the run ended before the file did; the row is free.
-        BucketMissing, TableMissing: no file can be stored.
+        BucketMissing, StorageFailed, TableMissing: no file can be stored.
     """
     lost: Exception
     for _try in range(TRIES):
@@ -78,6 +78,8 @@ def store(job: Job, run: Run) -> Ending | Holder:
         except Conflict as error:
             return Ending("conflict", job.source.size, _reason(error))
         except (UploadError, DynamoError) as error:
+            if isinstance(error, StorageFailed):
+                run.assert_reachable()
             return Ending("failed", job.source.size, _reason(error))
     return Ending("failed", job.source.size, _reason(lost))
 
@@ -138,6 +140,7 @@ def _store_small(contents: Small, claim: Claim, job: Job, run: Run) -> None:
     with _given_back(claim, job.key, run) as held:
         held.claim = tidied(claim, job.key, run, keep=None)
         etag, is_ours = store_small(contents, job.key, claim, run)
+        run.reached.set()
         job.is_put |= is_ours
         claim.lease.check()
         claims.finish(claim, contents.size, contents.sha256, etag)
@@ -150,6 +153,7 @@ def _store_large(contents: Large, claim: Claim, job: Job, run: Run) -> None:
         upload = LargeUpload(contents, job.key, held.claim, run)
         try:
             etag, sha256, is_ours = upload.store()
+            run.reached.set()
             job.is_put |= is_ours
         except StorageFailed:
             # S3 refuses what is not as its checksum says: then the file is to blame.

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -104,7 +105,9 @@ def stop_ourselves() -> None:
     signal.signal(_TO_STOP, before)
 
 
-def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_seconds: float) -> int:
+def run_while_held(
+    lease: Lease, command: Sequence[str], signals: Signals, grace_seconds: float
+) -> int:
     """Run the command to its end; its exit code, 128 + N where the signal N ended it.
 
     It has the environment that this process was started with, LOCK_FENCE, and our standard
@@ -134,7 +137,9 @@ def run_while_held(lease: Lease, command: list[str], signals: Signals, grace_sec
 
 
 class _Child:
-    def __init__(self, command: list[str], env: dict[bytes, bytes], *, in_own_group: bool) -> None:
+    def __init__(
+        self, command: Sequence[str], env: dict[bytes, bytes], *, in_own_group: bool
+    ) -> None:
         self._in_own_group = in_own_group
         self._is_paused = False
         group = 0 if in_own_group else None

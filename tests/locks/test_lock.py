@@ -255,6 +255,15 @@ def test_data_may_be_empty_and_of_any_bytes() -> None:
 
 
 @pytest.mark.fault_of("moto", "carries out part of an update that it refuses")
+def test_data_that_is_no_bytes_is_refused_and_the_lock_is_kept() -> None:
+    with pytest.raises(TypeError, match="bytes, not str"):
+        Lock("a", data="text")  # type: ignore[arg-type]
+    with Lock("a") as lease:
+        with pytest.raises(TypeError, match="bytes, not int"):
+            lease.leave(5)  # type: ignore[arg-type]
+        lease.renew()
+
+
 def test_too_much_data_is_refused_and_the_lock_is_kept() -> None:
     with Lock("a") as lease:
         with pytest.raises(Rejected):
@@ -272,8 +281,8 @@ def test_a_name_has_any_characters(name: str) -> None:
         assert Lock(name).try_acquire() is None
 
 
-@pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1025, "\ud800"])
-def test_what_cannot_be_a_key_is_no_name(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1025, "\ud800", None, 5, b"x"])
+def test_what_cannot_be_a_key_is_no_name(name: Any) -> None:
     with pytest.raises(BadLockName):
         Lock(name)
 

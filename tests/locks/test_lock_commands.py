@@ -123,25 +123,23 @@ def test_an_unknown_lock_is_a_failure_of_one_line() -> None:
     assert (out, err, code) == ("", "CommandError: There is no lock 'a'.\n", 1)
 
 
-def test_without_an_answer_nothing_is_broken() -> None:
+def test_where_nobody_can_be_asked_it_is_broken_without_a_question() -> None:
     lease = taken("a")
 
-    out, err, code = run("breaklock", "a")
+    assert run("breaklock", "a") == ("The lock a is free now.\n", "", 0)
 
+    with pytest.raises(LeaseLost):
+        lease.renew()
+
+
+@pytest.mark.parametrize("typed", ["y\n", "\x04"], ids=["another word", "Ctrl-D"])
+def test_another_answer_than_yes_breaks_nothing(typed: str) -> None:
+    lease = taken("a")
+
+    shown, code = run_on_a_terminal("breaklock", "a", typed=[("Type yes to go on: ", typed)])
+
+    assert "CommandError: Nothing was broken." in shown
     assert code == 1
-    assert out.endswith("Type yes to go on: \n")
-    assert err == (
-        "CommandError: Nothing was broken, as there was no answer. --no-input does not ask.\n"
-    )
-    lease.renew()
-
-
-def test_another_answer_than_yes_breaks_nothing() -> None:
-    lease = taken("a")
-
-    _out, err, code = run("breaklock", "a", stdin="y\n")
-
-    assert (err, code) == ("CommandError: Nothing was broken.\n", 1)
     lease.renew()
 
 
@@ -177,7 +175,7 @@ def test_what_was_not_shown_is_not_broken() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtins, "input", answer)
-        _out, err, code = run("breaklock", "a")
+        _out, err, code = run("breaklock", "a", terminal=True)
 
     assert code == 1
     assert "another holder by now" in err

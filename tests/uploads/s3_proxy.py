@@ -24,6 +24,7 @@ from uploads import s3
 _OPERATIONS = {
     ("DELETE", "uploadId"): "AbortMultipartUpload",
     ("GET", "attributes"): "GetObjectAttributes",
+    ("GET", "list-type"): "ListObjectsV2",
     ("GET", "uploadId"): "ListParts",
     ("GET", "uploads"): "ListMultipartUploads",
     ("POST", "uploadId"): "CompleteMultipartUpload",

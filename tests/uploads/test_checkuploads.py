@@ -6,21 +6,25 @@ import base64
 import hashlib
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dynamo import findings
 from tests.commands import run
-from tests.faults.kinds import Meanwhile
+from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.locks.items import abandoned, renewed_at_each_look
 from tests.uploads.folders import NAMES
-from tests.uploads.samples import put_in_parts
+from tests.uploads.s3_proxy import S3Answer, S3Proxy
+from tests.uploads.samples import file_of, put_in_parts
+from uploads import claims
 from uploads import s3 as storage
 from uploads.checking import Sizes, check_uploads
 from uploads.checksums import composite_of
 from uploads.destination import Destination
+from uploads.forgetting import forget_missing
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sizes import PART_BYTES
 
@@ -312,6 +316,51 @@ def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
 
     assert out.splitlines()[0] == f"forgotten   s3://{bucket}/logs/a"
     assert code == 0
+    assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
+
+
+def test_rows_of_objects_that_are_lost_are_forgotten_and_their_files_uploaded_again(
+    bucket: str, stored: Any, s3: Any, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "lost", b"contents")
+    for name in ("lost", "kept"):
+        stored(f"logs/{name}")
+    s3.delete_object(Bucket=bucket, Key="logs/lost")
+    add_row(bucket, "logs/begun", UPLOADING)
+
+    out, _err, code = run("checkuploads", f"s3://{bucket}/logs", "--forget-missing", "--json")
+
+    found = {**SOUND, "unfinished": ["logs/begun"]}
+    assert json.loads(out) == {"rows": 2, "objects": 1, **found, "forgotten": ["logs/lost"]}
+    assert code == 1
+    out, _err, code = run("uploadfiles", file.path, f"s3://{bucket}/logs", "--json")
+    assert (json.loads(out)["uploaded"], code) == (1, 0)
+    assert report(bucket) == ({"rows": 3, "objects": 2, **found}, 1)
+
+
+def test_a_row_that_changes_while_its_object_is_looked_for_is_not_forgotten(
+    bucket: str, stored: Any, s3_proxy: S3Proxy, proxy: FaultProxy
+) -> None:
+    row = stored("logs/a")
+    s3_proxy.plan("HeadObject", S3Answer(404, "NotFound"))
+
+    def another_stores_it() -> None:
+        claims.forget(row)
+        stored("logs/a", b"other")
+
+    proxy.plan("DeleteItem", Meanwhile(another_stores_it))
+
+    assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == []
+    assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
+
+
+def test_a_lost_reply_to_forgetting_a_row_is_recognised(
+    bucket: str, engine: str, proxy: FaultProxy
+) -> None:
+    add_row(bucket, "logs/a", size=1, sha256=sha256(b"x"), etag="x")
+    proxy.plan("DeleteItem", DropReply())
+
+    assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == ["logs/a"]
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 

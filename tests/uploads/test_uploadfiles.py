@@ -17,6 +17,7 @@ from tests.commands import run
 from tests.faults.proxy import NOWHERE, through
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, without_privileges, write
+from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import objects_in
 from uploads import s3 as storage
 from uploads.models import DONE, UPLOADING, UploadItem
@@ -430,6 +431,50 @@ def test_a_bucket_that_is_not_there_is_one_line_and_exit_code_1(
     answer = run("uploadfiles", *flags, str(tmp_path), "s3://no-such-bucket/logs")
 
     assert_one_line(answer, about="NoSuchBucket")
+    assert rows() == {}
+
+
+def test_a_rerun_sends_nothing_to_s3(
+    engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    write(tmp_path / "a")
+    arguments = ("uploadfiles", str(tmp_path), f"s3://{bucket}/logs", "--json")
+    run(*arguments)
+    assert [seen.operation for seen in s3_proxy.seen] == ["PutObject"]
+
+    out, _err, code = run(*arguments)
+
+    assert (json.loads(out)["skipped"], code) == (1, 0)
+    assert s3_proxy.count() == 1
+
+
+def test_what_s3_refuses_of_each_file_is_told_of_each_where_it_shows_the_bucket(
+    engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        write(tmp_path / name)
+    s3_proxy.plan("PutObject", S3Answer(403, "AccessDenied"), times=3)
+
+    out, err, code = run(
+        "uploadfiles", str(tmp_path), f"s3://{bucket}/logs", "--json", "--workers", "1"
+    )
+
+    assert (json.loads(out)["failed"], code) == (3, 1)
+    assert err.count("AccessDenied") == 3
+    assert s3_proxy.count("ListObjectsV2") == 1
+
+
+def test_what_s3_refuses_altogether_is_one_line_and_exit_code_1(
+    engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    for number in range(20):
+        write(tmp_path / str(number))
+    s3_proxy.plan("*", S3Answer(403, "AccessDenied"), times=1000)
+
+    answer = run("uploadfiles", str(tmp_path), f"s3://{bucket}/logs")
+
+    assert_one_line(answer, about="AccessDenied")
+    assert s3_proxy.count() < 40
     assert rows() == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -20,21 +21,22 @@ _SAID = {
 
 
 class Command(LockCommand):
-    """Breaks the lease that it showed, and no later one; asks first."""
+    """Breaks a lease. On a terminal it asks first, and breaks what it showed, no later one."""
 
     help = "Give a lock free, or delete a claim. A holder that lives learns it at its next renewal."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take NAME, and whether to ask."""
+        """Take NAME, and whether to ask where there is a terminal."""
         parser.add_argument("name", metavar="NAME", type=lock_name, help="the lock")
         parser.add_argument(
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask, then break it."""
+        """Ask where there is somebody to ask, then break it."""
         lock = look(options["name"])
-        asked = options["interactive"] and lock.state is not State.RELEASED
+        asks = options["interactive"] and sys.stdin.isatty()
+        asked = asks and lock.state is not State.RELEASED
         if asked and not self._confirmed(lock):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)
@@ -44,9 +46,7 @@ class Command(LockCommand):
         question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "
         try:
             return input(question).strip().lower() == "yes"
-        except EOFError as error:
-            # The question's line is not ended yet.
+        except EOFError:
+            # Ctrl-D, and the question's line is not ended yet.
             self.stdout.write("")
-            raise CommandError(
-                "Nothing was broken, as there was no answer. --no-input does not ask."
-            ) from error
+            return False

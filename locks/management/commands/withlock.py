@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -26,7 +27,8 @@ class Command(LockCommand):
 
     help = "Run COMMAND while holding the lock NAME; LOCK_FENCE is in its environment."
 
-    _command: list[str]
+    #: What follows the first --; from Python there is none.
+    _command: Sequence[str] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Take what follows the first -- away, as argparse would look for our options in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -12,14 +12,14 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from dynamo.terminal import printable
-from uploads.checking import KINDS, Progress, Report, check_uploads
+from uploads.checking import KINDS, Kind, Progress, Report, check_uploads
 from uploads.destination import Destination
-from uploads.forgetting import forget_unfinished
+from uploads.forgetting import forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
 
 
 class Command(UploadCommand):
-    """Checks, safe while files are uploaded. Costs: `check_uploads`, `forget_unfinished`."""
+    """Checks, safe while files are uploaded. Costs: `check_uploads`, `uploads.forgetting`."""
 
     help = (
         "Compare the table with the objects below the prefix. missing: done in the table, not in "
@@ -36,15 +36,19 @@ class Command(UploadCommand):
             help="remove unfinished rows and their parts, where nobody works on them and no object "
             "is there: for files that will not come again (others begin anew)",
         )
+        parser.add_argument(
+            "--forget-missing",
+            action="store_true",
+            help="remove the rows of objects that the bucket has lost: where their files are still "
+            "there, the next uploadfiles uploads them again",
+        )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, print, and end with exit code 1 where something is wrong."""
         with _bars() as progress:
             report = check_uploads(options["destination"], progress=progress)
-        forgotten = None
-        if options["forget_unfinished"]:
-            forgotten = _forget(options["destination"], report)
+        forgotten = _forgotten(report, options)
         if options["json"]:
             self.stdout.write(_as_json(report, forgotten))
         else:
@@ -64,14 +68,23 @@ class Command(UploadCommand):
         self.stdout.write(f"Rows {report.rows:,}, objects {report.objects:,}: {_counted(report)}.")
 
 
-def _forget(compared: Destination, report: Report) -> list[str]:
-    """Forget what can be, and take it from the report; what it was."""
-    unfinished = report.findings["unfinished"]
-    forgotten = list(forget_unfinished(compared, unfinished.listed))
-    gone = set(forgotten)
-    unfinished.listed = [key for key in unfinished.listed if key not in gone]
-    report.rows -= len(forgotten)
-    return forgotten
+_FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
+    "forget_unfinished": ("unfinished", forget_unfinished),
+    "forget_missing": ("missing", forget_missing),
+}
+
+
+def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
+    """Forget what is to be, and take it from the report; what it was, None where nothing is."""
+    asked = [_FORGETS[option] for option in _FORGETS if options[option]]
+    forgotten: list[str] = []
+    for kind, forget in asked:
+        found = report.findings[kind]
+        gone = list(forget(options["destination"], found.listed))
+        found.listed = [key for key in found.listed if key not in set(gone)]
+        report.rows -= len(gone)
+        forgotten += gone
+    return forgotten if asked else None
 
 
 def _as_json(report: Report, forgotten: list[str] | None) -> str:

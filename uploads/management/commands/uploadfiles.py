@@ -75,8 +75,6 @@ class Command(UploadCommand):
         self.verbose = options["verbose"] or options["verbosity"] > 1
         paths, to = options["paths"], options["destination"]
         selection = Selection(options["include"], options["exclude"])
-        # Before anything else: what stops all of it is told once, and not of every file.
-        listing.look_into(to)
         with (
             stop_on_signals() as stop,
             progress_bar(lambda: walk(paths, to, selection), stop) as progress,
@@ -98,6 +96,8 @@ class Command(UploadCommand):
         stop: threading.Event,
     ) -> Summary:
         if self.dry_run:
+            # Of a bucket that is missing S3 says the same as of an object.
+            listing.look_into(to)
             return preview_files(found, to, workers=workers, on_result=self._note, stop=stop)
         return upload_files(
             found,
