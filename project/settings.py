@@ -308,7 +308,7 @@ if DEBUG_TOOLBAR:
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
         "debug_toolbar.panels.headers.HeadersPanel",
-        "debug_toolbar.panels.request.RequestPanel",
+        "project.toolbar.RequestPanel",
         "debug_toolbar.panels.templates.TemplatesPanel",
         "debug_toolbar.panels.staticfiles.StaticFilesPanel",
         "debug_toolbar.panels.signals.SignalsPanel",
@@ -316,6 +316,8 @@ if DEBUG_TOOLBAR:
     DEBUG_TOOLBAR_CONFIG = {
         "SHOW_TOOLBAR_CALLBACK": "project.toolbar.is_shown",
         "SHOW_COLLAPSED": True,
+        # Django's tests switch DEBUG off, and with it the toolbar: no reason to refuse them.
+        "IS_RUNNING_TESTS": False,
     }
     CONTENT_SECURITY_POLICY = headers.with_toolbar(CONTENT_SECURITY_POLICY)
 

@@ -11,7 +11,9 @@ from django.template.loader import render_to_string
 
 from dynamo.client import send
 from project.headers import CONTENT, with_toolbar
-from project.toolbar import DynamoPanel, is_shown
+from dynamo.sessions import SessionStore
+from project.toolbar import DynamoPanel, RequestPanel, is_shown
+from tests.requests import Requests
 
 GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
 
@@ -20,6 +22,12 @@ def asked_from(address: str, **headers: str) -> HttpRequest:
     request = HttpRequest()
     request.META = {"REMOTE_ADDR": address} | headers
     return request
+
+
+def panel(kind: type[Any], kept: dict[str, Any], view: Any = None) -> Any:
+    """A panel of a toolbar that has no others."""
+    store = SimpleNamespace(save_panel=lambda _request, _panel, stats: kept.update(stats))
+    return kind(SimpleNamespace(stats={}, store=store, request_id="one"), view)
 
 
 def test_only_who_sits_at_this_machine_sees_it_and_only_under_debug(settings: Any) -> None:
@@ -53,17 +61,45 @@ def test_the_panel_lists_each_request_and_who_asked() -> None:
         return HttpResponse()
 
     kept: dict[str, Any] = {}
-    store = SimpleNamespace(save_panel=lambda _request, _panel, stats: kept.update(stats))
-    toolbar = SimpleNamespace(stats={}, store=store, request_id="one")
-    panel = DynamoPanel(toolbar, view)
+    shows = panel(DynamoPanel, kept, view)
 
-    assert panel.process_request(asked_from("127.0.0.1")).status_code == 200
+    assert shows.process_request(asked_from("127.0.0.1")).status_code == 200
 
-    assert panel.nav_subtitle == "1 request, 1 RCU"
+    assert shows.nav_subtitle == "1 request, 1 RCU"
     (call,) = kept["calls"]
     assert (call["operation"], call["table"], call["read_units"]) == ("GetItem", "users", 1)
     assert call["asked_by"].startswith("project/test_toolbar.py:")
-    shown = render_to_string(panel.template, kept)
+    shown = render_to_string(shows.template, kept)
     assert "<td>GetItem</td>" in shown
     assert call["asked_by"].partition(":")[0] in shown
     assert "more." not in shown
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_panel_of_the_request_asks_nothing_of_a_session_the_page_did_not_read(
+    requests_sent: Requests,
+) -> None:
+    request = asked_from("127.0.0.1")
+    request.session = session = SessionStore("k" * 32)
+    kept: dict[str, Any] = {}
+
+    panel(RequestPanel, kept).generate_stats(request, HttpResponse(status=503))
+
+    assert requests_sent.operations == []
+    assert "cookies" in kept
+    assert "session" not in kept
+    assert request.session is session
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_panel_of_the_request_shows_a_session_that_was_read(requests_sent: Requests) -> None:
+    request = asked_from("127.0.0.1")
+    request.session = SessionStore()
+    request.session["colour"] = "green"
+    kept: dict[str, Any] = {}
+
+    panel(RequestPanel, kept).generate_stats(request, HttpResponse())
+
+    assert kept["session"] == {"list": [("colour", "green")]}
+    assert request.session["colour"] == "green"
+    assert requests_sent.operations == []
