@@ -27,10 +27,10 @@ DEFAULTS = {
     "sign_in": "10/15m",
     "sign_in_client": "100/15m",
     # Sign-ups from one client's address.
-    "sign_up_client": "20/1h",
+    "sign_up_client": "100/1h",
     # Mails of one kind to one address, and mails of all kinds asked for from one client's address.
     "mail": "5/1h",
-    "mail_client": "50/1h",
+    "mail_client": "100/1h",
 }
 
 #: More slots than any window sees: at DynamoDB's 1,000 writes a second to an item, 30 years' worth.

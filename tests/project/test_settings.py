@@ -204,20 +204,33 @@ def test_the_toolbar_is_there_under_debug_alone(
         assert connect == (["'self'"] if is_there else ["'none'"])
 
 
+def test_tests_of_djangos_own_runner_run_beside_the_toolbar(checkout: Path) -> None:
+    (checkout / "their_tests.py").write_text(
+        "from django.test import SimpleTestCase\n\n"
+        "class Home(SimpleTestCase):\n"
+        "    def test_it(self):\n"
+        "        self.assertContains(self.client.get('/'), 'Sign in')\n"
+    )
+
+    ended = start(checkout, "manage.py", "test", "their_tests", DJANGO_DEBUG="on")
+
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, "OK"), ended.stderr
+
+
 def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     read = settings_under(
         checkout,
         ACCOUNTS_LIMIT_SIGN_IN="3/2d",
         ACCOUNTS_LIMIT_MAIL="OFF",
-        ACCOUNTS_LIMIT_MAIL_CLIENT="7/90s",
+        ACCOUNTS_LIMIT_SIGN_IN_CLIENT="7/90s",
     )
 
     assert read["ACCOUNTS_LIMITS"] == {
         "sign_in": (3, 172_800),
-        "sign_in_client": (100, 900),
-        "sign_up_client": (20, 3600),
+        "sign_in_client": (7, 90),
+        "sign_up_client": (100, 3600),
         "mail": None,
-        "mail_client": (7, 90),
+        "mail_client": (100, 3600),
     }
     assert read["ACCOUNTS_TRUSTED_HOPS"] == 0
 
