@@ -4,8 +4,12 @@
 
 A window begins with the first slot that is taken, and passes by itself. Its end stands in the
 number that is counted, so the atomic answer to the count says whether the slot was the last, when
-the window ends, and which window it is. Of whoever races, at most `times` get a slot. A reply that
-was lost uses up a slot at worst.
+the window ends, and which window it is. Of whoever races, at most `times` get a slot.
+
+After a lost reply nobody can tell whether it counted, so a slot is taken by counting once more. What
+the lost one took is used up, and at the limit's edge it was the last: a limit errs on the side of
+stopping. A second lost reply in a row is an outage, and not answered by a third count, or a minute
+without answers would use up an hour's slots.
 """
 
 from __future__ import annotations
@@ -62,10 +66,11 @@ class Limit:
     def take(self, who: str) -> Slot | None:
         """A slot of `who`; None where nothing is limited.
 
-        Costs 1 request for the first in a window, else 2.
+        Costs 1 request for the first in a window, else 2; 1 more, and a slot, after a lost reply.
 
         Raises:
             TooManyAttempts: all are taken.
+            Unavailable: see `dynamo.client.send`. No slot was got.
         """
         if self.times is None:
             return None
@@ -75,7 +80,7 @@ class Limit:
             if cache.add(key, ends_ms * _WINDOW + 1, self.seconds):
                 return Slot(key, ends_ms)
             try:
-                ends_ms, taken = divmod(cache.incr(key), _WINDOW)
+                ends_ms, taken = divmod(_counted(key), _WINDOW)
             except ValueError:
                 # The window ended, or was cleared, since `add` met it.
                 continue
@@ -120,6 +125,16 @@ def limit(name: str) -> Limit:
     allowed: tuple[int, int] | None = settings.ACCOUNTS_LIMITS[name]
     times, seconds = allowed or (None, 0)
     return Limit(name, times, seconds)
+
+
+def _counted(key: str) -> int:
+    """The number of `key`, counted up; once more, for another slot, where the reply was lost."""
+    try:
+        return cache.incr(key)
+    except Unavailable as lost:
+        if not lost.maybe_written:
+            raise
+    return cache.incr(key)
 
 
 def _now_ms() -> int:

@@ -10,12 +10,15 @@ from django.test import Client
 
 from accounts.models import User
 from tests.factories import PASSWORD, make_user, stored_items
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
 from tests.limited import assert_too_many, let_pass
 from tests.pages import Page, form_values, stored_counts, stored_sessions
 
 SIGN_UP = "/accounts/signup/"
 RESET = "/accounts/password_reset/"
 REMINDER = "/accounts/username_reminder/"
+CHANGE = "/accounts/email/"
 
 
 @pytest.fixture
@@ -135,3 +138,33 @@ def test_a_refused_sign_up_uses_up_no_mail(
         assert Page(response).errors["username"] == ["This user name is taken."]
 
     assert sign_up(client, "bob", "new@example.org").status_code == 302
+
+
+@pytest.mark.parametrize("url", [RESET, REMINDER, CHANGE])
+def test_a_mail_whose_count_lost_its_reply_is_sent_once_all_the_same(
+    ann: User, client: Client, proxy: FaultProxy, url: str
+) -> None:
+    client.force_login(ann)
+    client.post(RESET, {"email": "bob@example.org"})
+    mail.outbox.clear()
+    proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
+
+    response = client.post(url, {"email": "anna@example.org", "password": PASSWORD})
+
+    assert response.status_code == 302
+    assert proxy.count("UpdateItem") >= 2
+    assert [message.to for message in mail.outbox].count(["anna@example.org"]) == 1
+
+
+def test_a_sign_up_whose_count_lost_its_reply_happens_once_all_the_same(
+    ann: User, client: Client, proxy: FaultProxy
+) -> None:
+    sign_up(client, "bob", "bob@example.org")
+    mail.outbox.clear()
+    proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
+
+    response = sign_up(Client(), "carl", "carl@example.org")
+
+    assert response.status_code == 302
+    assert User.unique.get("username", "carl").email == "carl@example.org"
+    assert [message.to for message in mail.outbox] == [["carl@example.org"]]

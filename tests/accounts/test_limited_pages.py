@@ -330,6 +330,31 @@ def test_a_sign_in_whose_slot_did_not_come_back_is_one_all_the_same(
     assert signed_in_as(client) == "Ann"
 
 
+def test_a_sign_in_whose_count_lost_its_reply_is_one_all_the_same(
+    ann: User, client: Client, proxy: FaultProxy
+) -> None:
+    attempt("nobody")
+    proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
+
+    response = client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert response.status_code == 302
+    assert signed_in_as(client) == "Ann"
+
+
+def test_where_no_count_is_answered_no_password_is_checked(
+    ann: User, client: Client, proxy: FaultProxy
+) -> None:
+    attempt("ann")
+    proxy.plan("UpdateItem", DropReply(), times=1_000)
+
+    response = client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert response.status_code == 503
+    assert stored_sessions() == []
+    assert proxy.count("UpdateItem") == 2
+
+
 def test_where_the_count_is_out_of_reach_no_password_is_checked(
     ann: User, client: Client, proxy: FaultProxy, settings: Any
 ) -> None:

@@ -324,16 +324,72 @@ def test_a_first_slot_whose_reply_was_lost_is_one_slot(proxy: FaultProxy) -> Non
 
 
 @pytest.mark.parametrize("fault", [DropReply(), CloseBefore()], ids=["lost reply", "not sent"])
-def test_a_further_slot_whose_reply_was_lost_uses_up_one_at_worst(
+def test_a_further_slot_whose_reply_was_lost_is_got_and_uses_up_one_more_at_worst(
     proxy: FaultProxy, fault: DropReply | CloseBefore
 ) -> None:
-    LIMIT.take("ann")
+    many = Limit("tries", 5, 900)
+    many.take("ann")
     proxy.plan("UpdateItem", fault)
 
-    with pytest.raises(Unavailable):
-        LIMIT.take("ann")
+    assert many.take("ann") is not None
 
-    assert taken(LIMIT, 9) == (1 if fault == DropReply() else 2)
+    assert taken(many, 9) == (2 if fault == DropReply() else 3)
+
+
+def test_at_the_edge_a_lost_reply_lets_nobody_through_beyond_the_limit(proxy: FaultProxy) -> None:
+    taken(LIMIT, 2)
+    proxy.plan("UpdateItem", DropReply())
+
+    # The lost one took the last slot, as anybody else might have.
+    assert not is_taken(LIMIT)
+    assert taken(LIMIT, 9) == 0
+
+
+def test_beyond_the_limit_a_lost_reply_is_a_refusal_all_the_same(proxy: FaultProxy) -> None:
+    taken(LIMIT, 3)
+    proxy.plan("UpdateItem", DropReply())
+
+    assert not is_taken(LIMIT)
+
+
+def test_a_window_that_ends_while_a_reply_is_lost_is_followed_by_the_next(
+    clock: Clock, proxy: FaultProxy
+) -> None:
+    def window_ends(_body: dict[str, Any]) -> bool:
+        clock.seconds += 900
+        return True
+
+    LIMIT.take("ann")
+    proxy.plan("UpdateItem", DropReply(), when=window_ends)
+
+    assert is_taken(LIMIT)
+    assert taken(LIMIT, 9) == 2
+
+
+def test_a_slot_got_after_a_lost_reply_comes_back_and_what_was_lost_does_not(
+    proxy: FaultProxy,
+) -> None:
+    taken(LIMIT, 1)
+    proxy.plan("UpdateItem", DropReply())
+    slot = LIMIT.take("ann")
+
+    LIMIT.give_back(slot)
+
+    assert taken(LIMIT, 9) == 1
+
+
+@pytest.mark.parametrize("fault", [DropReply(), CloseBefore()], ids=["lost replies", "not sent"])
+def test_where_no_reply_comes_nobody_gets_a_slot_and_two_are_used_up_at_worst(
+    proxy: FaultProxy, fault: DropReply | CloseBefore
+) -> None:
+    many = Limit("tries", 5, 900)
+    many.take("ann")
+    proxy.plan("UpdateItem", fault, times=2)
+
+    with pytest.raises(Unavailable):
+        many.take("ann")
+
+    assert taken(many, 9) == (2 if fault == DropReply() else 4)
 
 
 def test_a_slot_that_came_back_though_the_reply_was_lost_comes_back_once(
