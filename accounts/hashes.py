@@ -7,8 +7,10 @@ holds a worker for hours.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from django.contrib.auth import hashers
 from django.contrib.auth.hashers import BasePasswordHasher, identify_hasher
 from django.core.exceptions import ValidationError
 
@@ -16,6 +18,9 @@ MAX_LENGTH = 256
 #: How many times the work of the site's own hashes one may ask for.
 MAX_WORK_RATIO = 10
 
+# What Django's `make_password(None)` makes, and made in its first years. Whatever else begins so
+# may be somebody's password.
+_UNUSABLE = re.compile("!([A-Za-z0-9]{40})?")
 _RANDOM_PARTS = {"salt", "hash", "checksum"}
 _BROKEN = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
@@ -24,7 +29,9 @@ _tried: set[str] = set()
 
 
 def clean_password_hash(text: str) -> str | None:
-    """The hash in `text` as Django stores it (`argon2$argon2id$…`), None where it is empty.
+    """The hash in `text` as Django stores it (`argon2$argon2id$…`).
+
+    None where no password opens the account: the text is empty, or Django's mark for it (`!…`).
 
     Costs microseconds, and one whole check of a password for each new combination of algorithm,
     parameters and lengths.
@@ -37,9 +44,14 @@ def clean_password_hash(text: str) -> str | None:
         return None
     if len(encoded) > MAX_LENGTH or not encoded.isascii():
         raise _no_hash()
+    if _UNUSABLE.fullmatch(encoded):
+        return None
     try:
         hasher = identify_hasher(encoded)
     except ValueError as error:
+        algorithm, dollar, _parts = encoded.partition("$")
+        if dollar and algorithm in _of_django():
+            raise _not_enabled(algorithm) from error
         raise _no_hash() from error
     try:
         _try(hasher, encoded)
@@ -67,6 +79,19 @@ def _shape(parts: dict[str, Any]) -> str:
     """All that decides whether a check goes through: every part, of the random ones the length."""
     return repr(
         {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
+    )
+
+
+def _of_django() -> set[str | None]:
+    """The algorithms of all hashers that Django brings along."""
+    classes = (each for each in vars(hashers).values() if isinstance(each, type))
+    return {each.algorithm for each in classes if issubclass(each, BasePasswordHasher)}
+
+
+def _not_enabled(algorithm: str) -> ValidationError:
+    return ValidationError(
+        f"Password hash: The hasher {algorithm} is not enabled here (PASSWORD_HASHERS).",
+        code="not_enabled",
     )
 
 

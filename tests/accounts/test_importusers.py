@@ -468,7 +468,7 @@ DIGEST = "A" * 43
         "md5$salt$0123456789abcdef0123456789abcdef",  # not a hasher of this site
         "argon2",
         "$",
-        "!" + "x" * 40,
+        "!" + "x" * 300,
         "pbkdf2_sha256$1000$salt$" + "x" * 300,
     ],
 )
@@ -480,6 +480,39 @@ def test_a_hash_that_no_sign_in_could_check_is_rejected(
     assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
     assert rejections(rejected)[2].startswith("Password hash: ")
     assert encoded not in rejections(rejected)[2]
+
+
+@pytest.mark.parametrize("mark", ["!" + "aB3" * 13 + "x", "!"])
+def test_djangos_mark_of_an_unusable_password_is_an_account_that_no_password_opens(
+    file: Path, mark: str
+) -> None:
+    write_csv(file, [row("ann", "ann@example.org", hash=mark)])
+
+    assert import_file(file).created == 1
+
+    assert not find_user("ann").has_usable_password()
+    assert import_file(file).unchanged == 1
+
+
+@pytest.mark.parametrize(
+    ("encoded", "told"),
+    [
+        ("bcrypt_sha256$$2b$12$" + "x" * 53, "The hasher bcrypt_sha256 is not enabled here"),
+        ("md5$salt$0123456789abcdef0123456789abcdef", "The hasher md5 is not enabled here"),
+        ("sha512_crypt$salt$hash", "This is none of Django's"),
+        ("bcrypt", "This is none of Django's"),
+        ("None$", "This is none of Django's"),
+    ],
+)
+def test_a_hasher_of_djangos_that_is_not_enabled_is_named(
+    file: Path, rejected: Path, settings: Any, encoded: str, told: str
+) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    write_csv(file, [row("ann", "ann@example.org", hash=encoded)])
+
+    assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
+
+    assert told in rejections(rejected)[2]
 
 
 # The earlier line wins
