@@ -72,6 +72,9 @@ class Sizes:
 class Report:
     """What a check found. `users` and `guards` are counts of the scan, `repaired` of findings.
 
+    `shared` counts those that no repair can settle: of two live users with one value, who does not
+    have its guard.
+
     `unusable` counts the users that have a unique attribute stored as it cannot be used (absent
     though required, no text, no comparable form); `unusable_example` is the primary key of one,
     with the attribute as stored.
@@ -82,13 +85,17 @@ class Report:
         self.users = 0
         self.guards = 0
         self.repaired = 0
+        self.shared = 0
         self.unusable = 0
         self.unusable_example: tuple[str, str] | None = None
 
     def note(self, finding: Finding, *, repaired: bool) -> None:
         """Keep a confirmed finding."""
-        self._spools[finding.kind].add(finding.key, finding.pk, "repaired" if repaired else "")
+        shared = not finding.mendable
+        outcome = "repaired" if repaired else "shared" if shared else ""
+        self._spools[finding.kind].add(finding.key, finding.pk, outcome)
         self.repaired += repaired
+        self.shared += shared
 
     def note_unusable(self, pk: str, stored_name: str) -> None:
         """Keep a user of whom an attribute cannot be used."""
@@ -99,10 +106,13 @@ class Report:
         """How many findings of this kind there were, the repaired ones included."""
         return len(self._spools[kind])
 
-    def findings(self, kind: Kind) -> Iterator[tuple[str, str, bool]]:
-        """The findings of this kind, by guard key: user's pk, guard's key, whether repaired."""
-        for key, pk, repaired in self._spools[kind]:
-            yield pk, key, bool(repaired)
+    def findings(self, kind: Kind) -> Iterator[tuple[str, str, str]]:
+        """The findings of this kind, by guard key: user's pk, guard's key, what became of it.
+
+        That is `repaired`, `shared` (no repair can settle it), or empty.
+        """
+        for key, pk, outcome in self._spools[kind]:
+            yield pk, key, outcome
 
     @property
     def still_wrong(self) -> int:

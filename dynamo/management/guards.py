@@ -26,12 +26,14 @@ from dynamo.unique import UniqueAttributes
 class GuardsCommand(DynamoCommand):
     """Checks, and repairs where asked; safe while the site is used. Costs: `check_guards`.
 
-    `noun`: what the text calls an item. `oldest_by`: see `check_guards`.
+    `noun`: what the text calls an item. `oldest_by`: see `check_guards`. `settled_by`: how a person
+    gives an item another value, as in "changeemail with its key".
     """
 
     unique: UniqueAttributes[Any]
     noun = "item"
     oldest_by: str | None = None
+    settled_by: str = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take whether to repair, and the form of the answer."""
@@ -65,7 +67,7 @@ class GuardsCommand(DynamoCommand):
         self.stdout.write(f'{{"users": {report.users}, "guards": {report.guards}', ending="")
         for kind in KINDS:
             self.stdout.write(f', "{kind}": [', ending="")
-            for number, (pk, key, _repaired) in enumerate(report.findings(kind)):
+            for number, (pk, key, _outcome) in enumerate(report.findings(kind)):
                 finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
                 self.stdout.write(f", {finding}" if number else finding, ending="")
             self.stdout.write("]", ending="")
@@ -73,8 +75,8 @@ class GuardsCommand(DynamoCommand):
 
     def _print_text(self, report: Report) -> None:
         for kind in KINDS:
-            for pk, key, repaired in report.findings(kind):
-                self.stdout.write(f"{kind:<8}  {key}  {pk}{'  (repaired)' if repaired else ''}")
+            for pk, key, outcome in report.findings(kind):
+                self.stdout.write(f"{kind:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
         found = ", ".join(f"{report.count(kind)} {kind}" for kind in KINDS)
         read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
@@ -83,9 +85,16 @@ class GuardsCommand(DynamoCommand):
         """What is wrong still, in one line; empty if nothing is."""
         sentences = []
         if report.still_wrong:
-            verb = "is" if report.still_wrong == 1 else "are"
-            advice = "" if repair else " (--repair mends what can be mended)"
+            mends = not repair and report.still_wrong > report.shared
+            advice = " (--repair mends what can be mended)" if mends else ""
+            verb = _is(report.still_wrong)
             sentences.append(f"{_count(report.still_wrong, 'guard')} {verb} wrong{advice}.")
+        if report.shared:
+            how = f" ({self.settled_by})" if self.settled_by else ""
+            sentences.append(
+                f"{report.shared} {_is(report.shared)} shared, which no repair settles: another "
+                f"{self.noun} has the same value. Give one of the two another{how}, then --repair."
+            )
         if report.unusable_example:
             pk, stored_name = report.unusable_example
             accounts = _count(report.unusable, self.noun)
@@ -105,6 +114,10 @@ def _bars(*, shown: bool) -> Iterator[Progress]:
             bars[what].update(count)
 
         yield progress
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _count(number: int, noun: str) -> str:

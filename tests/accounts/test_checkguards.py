@@ -21,6 +21,12 @@ from tests.factories import assert_guards_match_users, guard_owner, make_user, s
 pytestmark = pytest.mark.usefixtures("engine")
 
 
+SETTLED_BY_A_PERSON = (
+    "1 is shared, which no repair settles: another account has the same value. Give one of the two "
+    "another (changeemail or changeusername with its key), then --repair."
+)
+
+
 def run(*arguments: str) -> tuple[str, str]:
     """What `checkguards` prints, and the line with which it exits 1; empty where it succeeds."""
     out = StringIO()
@@ -40,6 +46,23 @@ def put_guard(key: str, owner: str) -> None:
 
 def remove(key: str) -> None:
     send("DeleteItem", {"TableName": User.table(), "Key": {"pk": {"S": key}}})
+
+
+def twins(name: str = "ann", twin_name: str = "twin") -> tuple[User, User]:
+    """Two accounts with the address of the first, who has its guard."""
+    first = make_user(username=name, email=f"{name}@example.com")
+    twin = make_user(username=twin_name, email=f"{twin_name}@example.com")
+    remove(f"email#{twin.email}")
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": twin.pk}},
+            "UpdateExpression": "SET email = :email",
+            "ExpressionAttributeValues": {":email": {"S": first.email}},
+        },
+    )
+    return first, twin
 
 
 def test_sound_accounts_end_it_with_success() -> None:
@@ -104,29 +127,41 @@ def test_repairing_everything_ends_it_with_success(wrong: Any) -> None:
 
 
 def test_the_text_has_a_line_for_each_finding_and_says_what_was_repaired() -> None:
-    ann = make_user(username="ann", email="ann@example.com")
-    twin = make_user(username="twin", email="twin@example.com")
+    ann, twin = twins()
     remove("userName#ann")
-    remove("email#twin@example.com")
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": twin.pk}},
-            "UpdateExpression": "SET email = :email",
-            "ExpressionAttributeValues": {":email": {"S": "ann@example.com"}},
-        },
-    )
 
     out, error = run("--repair")
 
     assert out.splitlines() == [
         f"missing   userName#ann  {ann.pk}  (repaired)",
-        f"foreign   email#ann@example.com  {twin.pk}",
+        f"foreign   email#ann@example.com  {twin.pk}  (shared)",
         "2 accounts, 2 guards: 1 missing, 0 orphaned, 1 foreign; 1 repaired.",
     ]
-    assert error == "1 guard is wrong."
+    assert error == f"1 guard is wrong. {SETTLED_BY_A_PERSON}"
     assert guard_owner("email#ann@example.com") == ann.pk
+
+
+def test_what_no_repair_can_settle_is_told_with_what_a_person_does(wrong: Any) -> None:
+    _ann, twin = twins("carl", "twin")
+
+    out, error = run()
+
+    assert f"foreign   email#carl@example.com  {twin.pk}  (shared)" in out.splitlines()
+    assert "repaired)" not in out
+    assert error == (
+        f"4 guards are wrong (--repair mends what can be mended). {SETTLED_BY_A_PERSON}"
+    )
+    run("--repair")
+    assert run()[1] == f"1 guard is wrong. {SETTLED_BY_A_PERSON}"
+
+
+@pytest.mark.parametrize("changed", [0, 1], ids=["who has the guard", "who has none"])
+def test_what_a_person_is_told_to_do_settles_it(changed: int) -> None:
+    call_command("changeemail", twins()[changed].pk, "another@example.com", stdout=StringIO())
+
+    assert run("--repair")[1] == ""
+
+    assert_guards_match_users()
 
 
 def test_twenty_thousand_findings_are_one_json_object_and_never_all_in_memory() -> None:

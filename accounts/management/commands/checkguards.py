@@ -13,9 +13,11 @@ class Command(GuardsCommand):
         "Check that every account has a guard for each unique value, and every guard its account. "
         "missing: an account without its guard; orphaned: a guard of a value that nobody has, or "
         "has reserved; "
-        "foreign: an account whose value another's guard keeps. "
+        "foreign: an account whose value another's guard keeps; shared: it carries the value too, "
+        "so a person decides who keeps it. "
         "Reads the whole table: 1 read unit per 4 KB of all that is in it."
     )
     unique = User.unique
     noun = "account"
     oldest_by = User.date_joined.attr_name
+    settled_by = "changeemail or changeusername with its key"
