@@ -6,10 +6,10 @@ A window begins with the first slot that is taken, and passes by itself. Its end
 number that is counted, so the atomic answer to the count says whether the slot was the last, when
 the window ends, and which window it is. Of whoever races, at most `times` get a slot.
 
-After a lost reply nobody can tell whether it counted, so a slot is taken by counting once more. What
-the lost one took is used up, and at the limit's edge it was the last: a limit errs on the side of
-stopping. A second lost reply in a row is an outage, and not answered by a third count, or a minute
-without answers would use up an hour's slots.
+After a lost reply nobody can tell whether it counted, so a slot is taken by counting once more.
+What the lost one took is used up, and may have been the last: a limit errs on the side of stopping.
+A second lost reply in a row is an outage, and no third count follows: with it a minute without
+replies would use up an hour's slots.
 """
 
 from __future__ import annotations

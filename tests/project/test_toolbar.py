@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from dynamo.client import send
-from project.headers import CONTENT, with_toolbar
 from dynamo.sessions import SessionStore
+from project.headers import CONTENT, with_toolbar
 from project.toolbar import DynamoPanel, RequestPanel, is_shown
 from tests.requests import Requests
 
