@@ -1,10 +1,10 @@
-"""What Django's migration commands say on a site without a relational database."""
+"""What Django's commands for a database say on a site without a relational one."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 
 class NothingToMigrate(BaseCommand):
@@ -17,4 +17,24 @@ class NothingToMigrate(BaseCommand):
         self.stdout.write(
             "Nothing to migrate: all data is in DynamoDB. "
             "manage.py createtables makes the tables that are missing."
+        )
+
+
+class NoDatabase(BaseCommand):
+    """Goes before one of Django's commands: takes its arguments, does nothing, and fails.
+
+    `instead` is a sentence on what serves here.
+    """
+
+    requires_system_checks = ()
+    instead: str
+
+    def handle(self, *args: Any, **options: Any) -> NoReturn:
+        """Say it.
+
+        Raises:
+            CommandError: always.
+        """
+        raise CommandError(
+            f"There is no relational database: all data is in DynamoDB. {self.instead}"
         )

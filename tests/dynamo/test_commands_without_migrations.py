@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from tests.commands import run
 from tests.requests import Requests
 
 
@@ -46,4 +47,30 @@ def test_createsuperuser_names_the_command_that_makes_operators(
     with pytest.raises(CommandError, match="createuser --staff"):
         call_command("createsuperuser", *options)
 
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["flush"], "localdynamodb stop"),
+        (["flush", "--noinput", "--database", "default"], "localdynamodb stop"),
+        (["dbshell"], "manage.py shell"),
+        (["dbshell", "--", "-c", "SELECT 1"], "manage.py shell"),
+        (["dumpdata", "accounts", "--indent=2"], "listusers --json"),
+        (["loaddata", "users.json"], "importusers"),
+        (["inspectdb"], "cloudformation"),
+        (["sqlmigrate", "accounts", "0001"], "createtables"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_command_on_a_database_says_in_one_line_that_there_is_none_and_what_serves(
+    command: list[str], told: str, requests_sent: Requests
+) -> None:
+    out, err, code = run(*command)
+
+    (line,) = err.splitlines()
+    assert (out, code) == ("", 1)
+    assert line.startswith("CommandError: There is no relational database")
+    assert told in line
     assert requests_sent.operations == []
