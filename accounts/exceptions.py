@@ -23,7 +23,8 @@ class AccountError(Exception):
 class ValueTaken(AccountError):
     """Another account holds `value` of the unique attribute `attribute` (its Python name)."""
 
-    label = "value"
+    #: What people call the attribute, where its Python name does not say it.
+    label: str | None = None
 
     def __init__(self, attribute: str, value: str) -> None:
         super().__init__(attribute, value)
@@ -31,7 +32,8 @@ class ValueTaken(AccountError):
         self.value = value
 
     def __str__(self) -> str:
-        return f"Another account has the {self.label} {self.value}."
+        label = self.label or self.attribute.replace("_", " ")
+        return f"Another account has the {label} {self.value}."
 
 
 class UsernameTaken(ValueTaken):
