@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from getpass import GetPassWarning
 from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
@@ -13,7 +16,7 @@ from dynamo.management.base import DynamoCommand
 
 
 class Command(DynamoCommand, changepassword.Command):
-    """Asks twice for a password on a terminal and stores its hash."""
+    """Asks twice for a password and stores its hash; without a terminal it reads two lines."""
 
     def handle(self, *args: Any, **options: Any) -> Any:
         """Change it."""
@@ -21,8 +24,21 @@ class Command(DynamoCommand, changepassword.Command):
             return super().handle(*args, **options)
 
     def _get_pass(self, *args: Any, **options: Any) -> str:
-        password: str = super()._get_pass(*args, **options)  # type: ignore[misc]  # not in the stubs
+        try:
+            with warnings.catch_warnings():
+                # Else it says in five lines that what is typed may be seen: nobody types.
+                warnings.simplefilter("error", GetPassWarning)
+                password: str = super()._get_pass(*args, **options)  # type: ignore[misc]  # not in the stubs
+        except GetPassWarning:
+            password = _next_line()
         if len(password) > PASSWORD_MAX_LENGTH:
             # No form takes it, so nobody could sign in with it.
             raise CommandError(f"Use at most {PASSWORD_MAX_LENGTH} characters.")
         return password
+
+
+def _next_line() -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.rstrip("\r\n")
