@@ -11,6 +11,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import REQUEST_IDS, deactivate
+from dynamo.client import send
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.factories import (
     PASSWORD,
@@ -155,6 +156,17 @@ def test_createuser_names_all_that_is_taken_in_one_line(requests_sent: Requests)
     assert_fails(outcome, "Another account has the user name Ann.")
     assert_fails(outcome, "Another account has the e-mail address Ann@Example.org.")
     assert stored_items() == before
+
+
+def test_createuser_names_a_further_attribute_whose_value_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    make_user(phone_number="+1 202-555-0124")
+
+    outcome = create("--phone-number=+12025550124")
+
+    assert_fails(outcome, "Another account has the phone number +12025550124.")
 
 
 @pytest.mark.parametrize(
@@ -386,6 +398,55 @@ def test_listusers_of_no_accounts_prints_nothing() -> None:
     assert run("listusers", "--json") == ("", "", 0)
 
 
+def damage(user: User, attribute: str, value: dict[str, Any]) -> None:
+    """Store something of another type in an attribute, as only who goes around the site can."""
+    item = stored_items()[user.pk] | {attribute: value}
+    send("PutItem", {"TableName": User.table(), "Item": item})
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_listusers_lists_all_others_and_names_those_that_are_damaged(options: list[str]) -> None:
+    sound = [make_user() for _ in range(4)]
+    broken = [make_user() for _ in range(3)]
+    for user, attribute, value in zip(
+        broken,
+        ["userName", "isActive", "joinedAt"],
+        [{"N": "7"}, {"S": "yes"}, {"S": "yesterday"}],
+        strict=True,
+    ):
+        damage(user, attribute, value)
+
+    out, err, code = run("listusers", *options)
+
+    assert len(out.splitlines()) == 4
+    assert all(user.pk in out for user in sound)
+    (line,) = err.splitlines()
+    assert "3 damaged accounts could not be read: " in line
+    assert all(user.pk in line for user in broken)
+    assert code == 1
+
+
+def test_listusers_names_ten_damaged_ones_and_counts_the_others() -> None:
+    for _ in range(12):
+        damage(make_user(), "userName", {"N": "7"})
+
+    out, err, code = run("listusers", "--limit=2")
+
+    assert (out, code) == ("", 1)
+    assert err.count(", ") == 9
+    assert err.endswith(" and 2 more.\n")
+
+
+def test_listusers_counts_damaged_ones_to_no_limit() -> None:
+    damage(make_user(), "userName", {"N": "7"})
+    for _ in range(2):
+        make_user()
+
+    out, _err, _code = run("listusers", "--limit=2")
+
+    assert len(out.splitlines()) == 2
+
+
 @pytest.mark.parametrize("command", ["listusers", "checkguards", "importusers"])
 def test_what_reads_much_says_so_in_its_help(command: str) -> None:
     out, _err, code = run(command, "--help")
@@ -518,15 +579,24 @@ def test_changepassword_of_nobody_is_one_line() -> None:
     assert_fails(run_for_real("changepassword", "nobody"), "user 'nobody' does not exist")
 
 
-def test_changepassword_without_a_terminal_changes_nothing(ann: User) -> None:
+def test_changepassword_without_a_terminal_or_an_answer_is_one_line(ann: User) -> None:
     before = stored_items()
 
     _out, err, code = run_for_real("changepassword", "ann")
 
-    assert code == 1
-    assert "Traceback" not in err
-    assert err.endswith("CommandError: The input ended before there was an answer.\n")
+    assert (err, code) == ("CommandError: The input ended before there was an answer.\n", 1)
     assert stored_items() == before
+
+
+def test_changepassword_without_a_terminal_reads_two_lines_and_says_nothing_of_it(
+    ann: User,
+) -> None:
+    typed = "an entirely new one 5\n" * 2
+
+    _out, err, code = run_for_real("changepassword", "ann", stdin=typed.encode())
+
+    assert (err, code) == ("", 0)
+    assert User.get(ann.pk).check_password("an entirely new one 5")
 
 
 # Real processes ---------------------------------------------------------------------------------

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accounts.management.output import as_json, as_row
 from accounts.models import User
+from dynamo.exceptions import DamagedItem
 from dynamo.management.arguments import positive
 from dynamo.management.base import DynamoCommand
+from dynamo.terminal import printable
+
+#: How many of the accounts that cannot be read are named.
+NAMED = 10
 
 
 class Command(DynamoCommand):
@@ -23,7 +30,25 @@ class Command(DynamoCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each as it comes."""
+        """Print each as it comes; at the end, complain of those that cannot be read."""
         shape = as_json if options["json"] else as_row
-        for user in User.scan(User.username.exists(), limit=options["limit"]):
+        damaged: list[str] = []
+        for user in islice(_readable(damaged, page_size=options["limit"]), options["limit"]):
             self.stdout.write(shape(user))
+        if damaged:
+            named = ", ".join(printable(pk) for pk in damaged[:NAMED])
+            more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+            noun = "account" if len(damaged) == 1 else "accounts"
+            raise CommandError(f"{len(damaged)} damaged {noun} could not be read: {named}{more}.")
+
+
+def _readable(damaged: list[str], *, page_size: int | None) -> Iterator[User]:
+    """Every account that can be read; the keys of the others go into `damaged`."""
+    users = iter(User.scan(User.username.exists(), page_size=page_size))
+    while True:
+        try:
+            yield next(users)
+        except StopIteration:
+            return
+        except DamagedItem as error:
+            damaged.append(error.key)
