@@ -1,4 +1,4 @@
-"""What the account commands share: finding WHO, and saying plainly what went wrong."""
+"""What the account commands share: finding WHO, what is text, and saying what went wrong."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def said_plainly() -> Iterator[None]:
         raise CommandError(" ".join(error.messages)) from error
     except EOFError as error:
         raise CommandError("The input ended before there was an answer.") from error
+
+
+def is_text(typed: str) -> bool:
+    """Whether it can be hashed and stored: bytes that are no UTF-8 are read as lone surrogates."""
+    try:
+        typed.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class UserCommand(DynamoCommand, ABC):

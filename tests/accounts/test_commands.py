@@ -599,6 +599,15 @@ def test_changepassword_without_a_terminal_reads_two_lines_and_says_nothing_of_i
     assert User.get(ann.pk).check_password("an entirely new one 5")
 
 
+def test_changepassword_takes_nothing_that_is_no_text(ann: User) -> None:
+    before = stored_items()
+
+    _out, err, code = run_for_real("changepassword", "ann", stdin=b"longer than \xff eight\n" * 2)
+
+    assert (err, code) == ("CommandError: This is no text.\n", 1)
+    assert stored_items() == before
+
+
 # Real processes ---------------------------------------------------------------------------------
 
 

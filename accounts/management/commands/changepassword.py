@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.management.commands import changepassword
 from django.core.management.base import CommandError
 
-from accounts.management.base import said_plainly
+from accounts.management.base import is_text, said_plainly
 from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
@@ -31,6 +31,8 @@ class Command(DynamoCommand, changepassword.Command):
                 password: str = super()._get_pass(*args, **options)  # type: ignore[misc]  # not in the stubs
         except GetPassWarning:
             password = _next_line()
+        if not is_text(password):
+            raise CommandError("This is no text.")
         if len(password) > PASSWORD_MAX_LENGTH:
             # No form takes it, so nobody could sign in with it.
             raise CommandError(f"Use at most {PASSWORD_MAX_LENGTH} characters.")
@@ -38,7 +40,10 @@ class Command(DynamoCommand, changepassword.Command):
 
 
 def _next_line() -> str:
-    line = sys.stdin.readline()
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError as error:
+        raise CommandError("This is no text.") from error
     if not line:
         raise EOFError
     return line.rstrip("\r\n")

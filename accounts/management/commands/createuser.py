@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.forms import AccountForm
-from accounts.management.base import said_plainly
+from accounts.management.base import is_text, said_plainly
 from accounts.management.output import as_json
 from accounts.models import User
 from accounts.services import register
@@ -63,7 +63,7 @@ class Command(DynamoCommand):
             self.stdout.write(f"{user.username} has the account {user.pk}.")
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
-        if not _is_text(options["request_id"] or ""):
+        if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is no text.")
         form = AccountForm({name: options[name] for name in AccountForm.base_fields})
         if not form.is_valid():
@@ -96,7 +96,7 @@ class Command(DynamoCommand):
             return password
 
     def _validate(self, password: str, values: dict[str, Any]) -> None:
-        if not _is_text(password):
+        if not is_text(password):
             raise CommandError("Password: This is no text.")
         if len(password) > PASSWORD_MAX_LENGTH:
             # No form takes it, so nobody could ever sign in with it.
@@ -106,12 +106,3 @@ class Command(DynamoCommand):
             validate_password(password, user)
         except ValidationError as error:
             raise CommandError(f"Password: {' '.join(error.messages)}") from error
-
-
-def _is_text(typed: str) -> bool:
-    """Python reads bytes that are no UTF-8 as lone surrogates, which nothing can hash or store."""
-    try:
-        typed.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
