@@ -1,10 +1,14 @@
-"""What Django's commands for a database say on a site without a relational one."""
+"""What Django's commands for a database say on a site without a relational one.
+
+In a project that has one beside DynamoDB they are Django's own.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 
 class NothingToMigrate(BaseCommand):
@@ -14,6 +18,9 @@ class NothingToMigrate(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Say it; exit code 0, as a deployment script may call the command by habit."""
+        if _has_database():
+            super().handle(*args, **options)
+            return
         self.stdout.write(
             "Nothing to migrate: all data is in DynamoDB. "
             "manage.py createtables makes the tables that are missing."
@@ -29,12 +36,20 @@ class NoDatabase(BaseCommand):
     requires_system_checks = ()
     instead: str
 
-    def handle(self, *args: Any, **options: Any) -> NoReturn:
+    def handle(self, *args: Any, **options: Any) -> Any:
         """Say it.
 
         Raises:
-            CommandError: always.
+            CommandError: there is none.
         """
+        if _has_database():
+            return super().handle(*args, **options)
         raise CommandError(
             f"There is no relational database: all data is in DynamoDB. {self.instead}"
         )
+
+
+def _has_database() -> bool:
+    # Where none is named, Django puts one there that refuses everything.
+    engines = {each["ENGINE"] for each in connections.settings.values()}
+    return engines != {"django.db.backends.dummy"}

@@ -1,8 +1,11 @@
-"""Django's commands for a relational database, on a site that has none."""
+"""Django's commands for a relational database, on a site that has none, and beside one."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -74,3 +77,20 @@ def test_a_command_on_a_database_says_in_one_line_that_there_is_none_and_what_se
     assert line.startswith("CommandError: There is no relational database")
     assert told in line
     assert requests_sent.operations == []
+
+
+def test_in_a_project_that_has_a_relational_database_they_are_djangos_own(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(
+        "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"
+        "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'sql'}}\n"
+    )
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "django", *arguments, "--settings", "beside"]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+        ).stdout
+
+    assert "Applying contenttypes.0001_initial... OK" in said("migrate")
+    assert "[X] 0001_initial" in said("showmigrations")
+    assert 'CREATE TABLE "django_content_type"' in said("sqlmigrate", "contenttypes", "0001")
