@@ -22,7 +22,7 @@ from dynamo import scan
 from dynamo.client import send
 from dynamo.models import Item, Model
 from dynamo.spool import RUN_LENGTH, Spool
-from dynamo.transaction import read_together
+from dynamo.transaction import READ_TOGETHER, read_together
 from sequences.invoices import invoice_of_guard, request_guard_key, series_of
 from sequences.models import REQUEST_PREFIX, SERIES_COUNTER_PREFIX, Counter, InvoiceItem
 from sequences.seriescheck import (
@@ -51,7 +51,7 @@ class Sizes:
     segments: int = scan.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
-    guards_together: int = 100
+    guards_together: int = READ_TOGETHER
 
 
 def check_invoices(

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 
 from dynamo.findings import Findings
 from dynamo.models import Item
-from dynamo.transaction import read_together
+from dynamo.transaction import READ_TOGETHER, read_together
 from sequences.heads import counted
 from sequences.invoices import invoice_of_guard, request_guard_key
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
 
-# A transaction reads at most 100 items of 4 MB together: the counter, and so many numbers that are
-# probably on no invoice, or on one of up to 400 KB.
-ABSENT_TOGETHER = 99
+# A transaction reads so many items, of at most 4 MB, together: the counter, and so many numbers that
+# are probably on no invoice, or on one of up to 400 KB.
+ABSENT_TOGETHER = READ_TOGETHER - 1
 PRESENT_TOGETHER = 9
 
 # What an entry is, in the order in which those of one number are read. Each is the series, the

@@ -76,7 +76,6 @@ def test_what_is_not_japanese_is_found() -> None:
     assert "あ" in "".join(Visible(page).said)
 
 
-@pytest.mark.fault_of("moto", "reads at most 25 items in a transaction")
 @VISITORS
 @pytest.mark.usefixtures("engine")
 def test_every_page_is_japanese(visitor: str) -> None:

@@ -125,7 +125,6 @@ def test_without_json_it_is_one_line(ann: User) -> None:
     assert out == "2026-000001  2026-03-14  119.00 EUR  Bob\n"
 
 
-@pytest.mark.fault_of("moto", "reads at most 25 items in a transaction")
 @pytest.mark.parametrize(
     ("more", "error"),
     [
@@ -308,7 +307,6 @@ def test_another_accounts_invoice_is_not_there(ann: User) -> None:
     assert run("showinvoice", "--user", "eve", "2026-000001", code=1)
 
 
-@pytest.mark.fault_of("moto", "reads at most 25 items in a transaction")
 def test_listing_is_newest_first_over_all_years_or_one(ann: User) -> None:
     for day in (DAY, DAY, date(2025, 1, 2)):
         issued(ann.pk, day=day)
@@ -380,7 +378,6 @@ def test_what_is_no_plain_file_is_written_to_and_a_link_stays_one(
     assert target.read_bytes().startswith(b"%PDF-")
 
 
-@pytest.mark.fault_of("moto", "reads at most 25 items in a transaction")
 def test_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path: Path) -> None:
     issued(ann.pk)
     delete(ann)
