@@ -50,7 +50,7 @@ SHOWN = {
 def as_json(user: User) -> Iterator[bytes]:
     """The document of `user` in UTF-8, piece by piece; the first invoice is read right away.
 
-    Costs 2 requests and 260 read units to find the years (`sequences.years`), then 1 request for
+    Costs 6 requests and 260 read units to find the years (`sequences.years`), then 1 request for
     each of them and for each MB, and 1 read unit per 4 KB of invoices.
     """
     invoices = _invoices(user.pk)
