@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from typing import Literal
 
@@ -26,6 +25,14 @@ from sequences.exceptions import SequenceError
 
 #: A process that was told to stop ends with its requests under way, which have time-outs.
 STOP_SECONDS = 15
+
+# Not by `multiprocessing`, which would run the project's `manage.py` once more in each process.
+_PROGRAM = """
+import sys
+theirs, *sys.path = sys.argv[1:]
+from sequences.management.tasks import perform_share
+perform_share(int(theirs))
+"""
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,12 @@ class Draw:
     value: int
 
 
+Process = subprocess.Popen[bytes]
 Draws = Generator[Draw, None, None]
-Signal = Literal["ready", "begin", "done"]
+Order = tuple[list[Task], int, Strategy]
+Signal = Literal["ready", "done"]
 Message = Draw | SequenceError | DynamoError | Signal
 _READY: Signal = "ready"
-_BEGIN: Signal = "begin"
 _DONE: Signal = "done"
 
 
@@ -105,26 +113,22 @@ def _drawn_by_threads(tasks: list[Task], rounds: int, strategy: Strategy) -> Dra
 
 def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strategy) -> Draws:
     # A fresh interpreter for each: a fork of a process with threads may hang.
-    spawn = multiprocessing.get_context("spawn")
-    performing: dict[Connection, SpawnProcess] = {}
+    performing: dict[Connection, Process] = {}
     begun = False
     try:
         with _ctrl_c_held_back():
-            for share in shares:
-                ours, theirs = spawn.Pipe()
-                process = spawn.Process(
-                    target=_perform_share, args=(theirs, share, rounds, strategy), daemon=True
-                )
-                process.start()
-                performing[ours] = process
-                theirs.close()
+            for _share in shares:
+                ours, theirs = Pipe()
+                with theirs:
+                    performing[ours] = _started(theirs.fileno())
         # They begin at once, which they would not if the first did not wait for the last.
         for ours, process in performing.items():
             _message_of(ours, process)
         begun = True
-        for ours in performing:
+        for ours, share in zip(performing, shares, strict=True):
+            order: Order = (share, rounds, strategy)
             with suppress(ConnectionError):  # one that ended has no message for us either
-                ours.send(_BEGIN)
+                ours.send(order)
         while performing:
             ready = wait(performing)
             for ours in [ours for ours in performing if ours in ready]:
@@ -134,7 +138,7 @@ def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strateg
                 elif isinstance(message, Exception):
                     raise message
                 else:
-                    performing.pop(ours).join()
+                    performing.pop(ours).wait()
                     ours.close()
     finally:
         for ours in performing:
@@ -144,13 +148,20 @@ def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strateg
             _stop(process, at_once=not begun)
 
 
-def _perform_share(theirs: Connection, tasks: list[Task], rounds: int, strategy: Strategy) -> None:
-    """Perform some of the tasks in a process of their own, and send what they draw."""
+def _started(theirs: int) -> Process:
+    program = [sys.executable, "-c", _PROGRAM, str(theirs), *sys.path]
+    return subprocess.Popen(program, stdin=subprocess.DEVNULL, pass_fds=[theirs])
+
+
+def perform_share(descriptor: int) -> None:
+    """Be a process that performs some of the tasks: it is told which, and sends what they draw."""
     django.setup()
+    theirs: Connection = Connection(descriptor)
     # Nobody listens any more where the tasks are to stop.
     with suppress(EOFError, ConnectionError):
         theirs.send(_READY)
-        theirs.recv()
+        order: Order = theirs.recv()
+        tasks, rounds, strategy = order
         try:
             with closing(_drawn_by_threads(tasks, rounds, strategy)) as drawn:
                 for draw in drawn:
@@ -161,13 +172,12 @@ def _perform_share(theirs: Connection, tasks: list[Task], rounds: int, strategy:
             theirs.send(_DONE)
 
 
-def _message_of(ours: Connection, process: SpawnProcess) -> Message:
+def _message_of(ours: Connection, process: Process) -> Message:
     try:
         message: Message = ours.recv()
     except (EOFError, ConnectionError) as error:
-        process.join()
         raise CommandError(
-            f"A process of the test ended early, with code {process.exitcode}."
+            f"A process of the test ended early, with code {process.wait()}."
         ) from error
     return message
 
@@ -178,8 +188,6 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
     One that comes meanwhile reaches this process afterwards.
     """
-    # Started first, as starting it lets Ctrl-C through again.
-    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -187,10 +195,11 @@ def _ctrl_c_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _stop(process: SpawnProcess, *, at_once: bool) -> None:
+def _stop(process: Process, *, at_once: bool) -> None:
     if at_once:
         process.terminate()
-    process.join(STOP_SECONDS)
-    if process.is_alive():
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
         process.kill()
-        process.join()
+        process.wait()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections import Counter
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,6 +186,34 @@ def test_the_tasks_are_spread_over_processes(engine: str, strategy: str) -> None
     assert (process.returncode, err) == (0, "")
     assert drawn(out.splitlines()) == {"Key1": list(range(1, 61)), "Key2": list(range(1, 61))}
     assert counters_left() == []
+
+
+def test_the_processes_do_not_run_the_projects_manage_py_once_more(
+    engine: str, tmp_path: Path
+) -> None:
+    unguarded = tmp_path / "manage.py"
+    unguarded.write_text(
+        "import sys\n"
+        "from django.core.management import execute_from_command_line\n"
+        "execute_from_command_line(sys.argv)\n"
+    )
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            unguarded,
+            "countertest",
+            *["--processes", "2", "--tasks", "2", "--rounds", "1"],
+        ],
+        env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": engine, "PYTHONPATH": str(commands.ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert drawn(done.stdout.splitlines()) == {"Key1": [1], "Key2": [1]}
 
 
 @pytest.mark.usefixtures("engine")
