@@ -88,6 +88,7 @@ def next_value(
         OverflowError: the counter would pass 38 digits; it gives no number any more.
         ValueError: a name that is no key, no increment, a `reset_value` on the wrong side of
             `initial_value`, a number of more than 38 digits.
+        TypeError: a name that is no text, a number that is no whole one.
     """
     counting = _counting(name, initial_value, increment, reset_value, strategy)
     if reset_value is not None and strategy == "atomic":
@@ -212,7 +213,10 @@ def checked_name(name: str) -> str:
     Raises:
         ReservedName: the name belongs to an invoice series.
         ValueError: it is empty, too long, or no text that UTF-8 can write.
+        TypeError: it is no text at all.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"A counter's name must be text, not {name!r}.")
     if name.startswith(SERIES_COUNTER_PREFIX):
         raise ReservedName(name)
     try:
@@ -233,7 +237,7 @@ def _counting(
     Raises:
         ReservedName: the name belongs to an invoice series.
         ValueError: something about it contradicts itself.
-        TypeError: a number that is no whole one.
+        TypeError: a name that is no text, a number that is no whole one.
     """
     checked_name(name)
     if strategy not in get_args(Strategy):

@@ -111,7 +111,7 @@ class InvoiceTooLarge(InvoiceError):
 
 
 class AlreadyVoided(InvoiceError):
-    """The invoice was voided before, for another reason; `reason` is that."""
+    """The invoice was voided before, whether for the same reason or not; `reason` is that one."""
 
     def __init__(self, number: str, reason: str) -> None:
         super().__init__(number, reason)

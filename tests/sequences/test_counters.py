@@ -313,6 +313,17 @@ def test_a_name_that_is_no_key_is_refused_without_a_request(
 
 
 @pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", [1, None, b"tickets"])
+def test_a_name_that_is_no_text_is_refused_without_a_request(
+    requests_sent: Requests, call: Callable[[Any], object], name: Any
+) -> None:
+    with pytest.raises(TypeError, match="A counter's name must be text"):
+        call(name)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["invoices#", "invoices#a#2026"])
 def test_a_series_is_no_counter(
     requests_sent: Requests, call: Callable[[str], object], name: str
