@@ -18,8 +18,8 @@ from sequences.heads import counted
 from sequences.invoices import invoice_of_guard, request_guard_key
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
 
-# A transaction reads so many items, of at most 4 MB, together: the counter, and so many numbers that
-# are probably on no invoice, or on one of up to 400 KB.
+# A transaction reads so many items of 4 MB together: the counter, and so many numbers that are
+# probably on no invoice, or on one of up to 400 KB.
 ABSENT_TOGETHER = READ_TOGETHER - 1
 PRESENT_TOGETHER = 9
 
