@@ -39,6 +39,10 @@ class Ask:
     guarded: bool
     outcome: Invoice | Exception | None = None
 
+    def is_before(self, head: Head) -> bool:
+        """Whether the date is too early for a series that has come so far."""
+        return self.invoice.issued_at < head.issued_at
+
 
 class Group:
     """One transaction: the counter, and an invoice and a guard for each of `asks`."""
@@ -155,7 +159,7 @@ def next_group(asks: list[Ask], head: Head) -> list[Ask]:
     """
     group: dict[str, Ask] = {}
     for ask in sorted(asks, key=lambda ask: ask.invoice.issued_at):
-        if ask.outcome is None and ask.invoice.issued_at < head.issued_at:
+        if ask.outcome is None and ask.is_before(head):
             ask.outcome = _outcome_of_early(ask, head)
         elif ask.outcome is None:
             group.setdefault(ask.invoice.request_id, ask)

@@ -22,11 +22,11 @@ import time
 import uuid
 from datetime import date
 
-from django.utils import timezone
-
 from dynamo.deadline import operation_ends_at
 from dynamo.exceptions import DynamoError, Hindered, Rejected, TableMissing, Unavailable
+from sequences import days
 from sequences.combining import AGAIN, Again, Combiner
+from sequences.drafts import check_account, check_draft, check_sums, checked_request_id
 from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
@@ -54,15 +54,18 @@ def issue(
     *,
     account: str,
     seller: Party,
-    request_id: str | None = None,
+    request_id: str | uuid.UUID | None = None,
     guarded: bool = True,
     language: str = DEFAULT_LANGUAGE,
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
     `request_id` names this invoice among the account's (drawn when none is given): asked for again
-    with the same id and contents, whenever, the answer is the invoice that was issued. Only with
-    `guarded=False` is the id not kept (2 units less, and no such promise).
+    with the same id and contents, whenever, the answer is the invoice that was issued. With
+    `guarded=False` no id is kept (2 units less, and no such promise), so none can be given.
+
+    `account` is any text without `#`, which stands between the parts of keys. `sequences.drafts`
+    says what else is asked of a draft; forms and commands ask `sequences.rules` for more before.
 
     `language` is the one of its PDF. Like the seller it is no part of the contents: a request that
     is repeated in another language gets the invoice that was issued.
@@ -76,11 +79,17 @@ def issue(
         InvoiceTooLarge: it does not fit into an item.
         DamagedSeries: counter and invoices contradict each other.
         Unavailable: no answer in time. Ask again with the same request id.
+        ValueError: something is asked for that no invoice may be; nothing was sent.
     """
-    request_id = request_id or str(uuid.uuid4())
+    if request_id is not None and not guarded:
+        raise ValueError("An invoice without a guard keeps no request id: leave it out.")
+    request_id = str(uuid.uuid4()) if request_id is None else checked_request_id(request_id)
+    check_account(account)
+    check_draft(draft)
     while True:
         today = _today()
         invoice = draw_up(draft, account, seller, today, request_id, language)
+        check_sums(invoice.totals)
         item = to_item(invoice)
         size_bytes = item_bytes(item) + NUMBER_BYTES
         if size_bytes > ITEM_MAX_BYTES - VOIDING_BYTES:
@@ -99,7 +108,7 @@ def issue(
 
 
 def _today() -> date:
-    return timezone.localdate(timezone=timezone.get_default_timezone())
+    return days.today()
 
 
 def _fits(asks: list[Ask]) -> int:
@@ -116,7 +125,7 @@ def _fits(asks: list[Ask]) -> int:
 
 def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception | Again]:
     """Issue a group on `series`; each gets its invoice or its own error, or is to come again."""
-    known = _heads.get(series) or Known(read_head(series))
+    known = _known(series, asks)
     ends_at = operation_ends_at()
     at_most = len(asks)
     while left := next_group(asks, known.head)[:at_most]:
@@ -136,6 +145,20 @@ def _serve(series: str, asks: list[Ask]) -> list[Invoice | Exception | Again]:
             break
     _heads.put(series, known)
     return [ask.outcome or AGAIN for ask in asks]
+
+
+def _known(series: str, asks: list[Ask]) -> Known:
+    """What is remembered of the series; the head is read where that is nothing, or would refuse.
+
+    A date that is too early is refused without a transaction, which would tell where the memory is
+    wrong: of a table that was restored or emptied since.
+    """
+    known = _heads.get(series)
+    if known is None:
+        return Known(read_head(series))
+    if any(ask.outcome is None and ask.is_before(known.head) for ask in asks):
+        return Known(read_head(series), known.pace)
+    return known
 
 
 def _attempt(group: Group, known: Known) -> tuple[Known, bool]:

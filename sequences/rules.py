@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from datetime import date
 from decimal import Context, Decimal
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from sequences.amounts import Line, totals
+from sequences.amounts import Line, Totals, totals
 from sequences.fonts import missing_characters
 from sequences.invoices import DEFAULT_LANGUAGE, Party
 from sequences.money import is_currency
@@ -82,9 +83,7 @@ def clean_reason(text: str) -> str:
 
 def clean_request_id(text: str) -> str:
     """The name that a caller gives to its request; kept as it is, but for spaces around it."""
-    name = text.strip()
-    if not name:
-        raise ValidationError(_("This field is required."), code="required")
+    name = check_filled(text)
     _limit_length(name, REQUEST_ID_MAX_LENGTH)
     _refuse_unprintable(name)
     return name
@@ -114,9 +113,14 @@ def clean_vat_rate(number: str | Decimal) -> Decimal:
 def clean_currency(code: str) -> str:
     """The ISO 4217 code of a currency in use, in capitals."""
     currency = code.strip().upper()
-    if not is_currency(currency):
-        raise ValidationError(_("That is no currency in use, such as EUR."), code="currency")
+    check_currency(currency)
     return currency
+
+
+def check_currency(code: str) -> None:
+    """Refuse what is not the code of a currency in use, as it is stored."""
+    if not is_currency(code):
+        raise ValidationError(_("That is no currency in use, such as EUR."), code="currency")
 
 
 def clean_issue_date(text: str) -> date:
@@ -127,27 +131,49 @@ def clean_issue_date(text: str) -> date:
         day = date.fromisoformat(text.strip())
     except ValueError as error:
         raise ValidationError(_("Enter a date such as 2026-11-21."), code="invalid") from error
+    check_year(day)
+    return day
+
+
+def check_year(day: date) -> None:
+    """Refuse a date of a year that `sequences.years` does not name: nobody would look there."""
     if day.year not in YEARS:
         raise ValidationError(
             _("The year is from %(first)s to %(last)s."),
             "year",
             {"first": YEARS[0], "last": YEARS[-1]},
         )
-    return day
 
 
 def clean_lines(lines: Sequence[Line], currency: str) -> tuple[Line, ...]:
     """Lines that are clean each, as an invoice takes them together: how many, and their sum."""
+    check_line_count(lines)
+    check_totals(totals(lines, currency))
+    return tuple(lines)
+
+
+def check_line_count(lines: Sequence[Line]) -> None:
+    """Refuse an invoice without a line, or with too many."""
     if not lines:
         raise ValidationError(_("An invoice has at least one line."), code="no_lines")
     if len(lines) > MAX_LINES:
         raise ValidationError(
             _("An invoice has at most %(limit)s lines."), "max_lines", {"limit": MAX_LINES}
         )
-    together = totals(lines, currency)
-    if max(abs(together.net), abs(together.vat), abs(together.gross)) > GROSS_MAX:
+
+
+def check_totals(sums: Totals) -> None:
+    """Refuse sums that programs might not read exactly."""
+    if max(abs(sums.net), abs(sums.vat), abs(sums.gross)) > GROSS_MAX:
         raise ValidationError(_("The invoice’s total is too large."), code="too_much")
-    return tuple(lines)
+
+
+def check_filled(text: str) -> str:
+    """The text without the spaces around it; refused where nothing is left."""
+    filled = text.strip()
+    if not filled:
+        raise ValidationError(_("This field is required."), code="required")
+    return filled
 
 
 def seller_of(user: Any) -> Party:
@@ -192,9 +218,7 @@ def check_seller(seller: Party) -> None:
 
 
 def _one_line(text: str, limit: int) -> str:
-    line = text.strip()
-    if not line:
-        raise ValidationError(_("This field is required."), code="required")
+    line = check_filled(text)
     _limit_length(line, limit)
     _refuse_unprintable(line)
     _refuse_missing(line)
@@ -219,7 +243,10 @@ def _limit_length(text: str, limit: int) -> None:
 
 
 def _refuse_unprintable(text: str) -> None:
-    unprintable = any(unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in text)
+    # What Python would print needs no second look; spaces of other scripts are fine as well.
+    unprintable = not text.isprintable() and any(
+        unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in text
+    )
     # Django puts the replacement character where the bytes that came were no UTF-8.
     if unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
         raise ValidationError(_("Use printable characters only."), code="unprintable")
@@ -263,4 +290,9 @@ def _decimal(number: str | Decimal, digits: tuple[int, int]) -> Decimal:
 
 def _has_decimals_behind(number: Decimal, place: int) -> bool:
     """Whether it has decimals behind this place; idle zeros are none."""
-    return number != number.quantize(Decimal(1).scaleb(-place), context=_EXACT)
+    return number != number.quantize(_unit(place), context=_EXACT)
+
+
+@cache
+def _unit(place: int) -> Decimal:
+    return Decimal(1).scaleb(-place)

@@ -39,7 +39,7 @@ def draft(
     return Draft(**(defaults | values))
 
 
-def issued(account: str, *, request_id: str | None = None, **values: Any) -> Invoice:
+def issued(account: str, *, request_id: str | uuid.UUID | None = None, **values: Any) -> Invoice:
     """An invoice of `account`, issued."""
     guarded: bool = values.pop("guarded", True)
     return issue(

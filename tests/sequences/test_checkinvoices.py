@@ -239,8 +239,11 @@ def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -
 
 def test_more_invoices_of_one_request_than_one_reading_takes_are_all_duplicates() -> None:
     account = new_account()
-    for _ in range(20):
-        issued(account, request_id="a", guarded=False)
+    issued(account, request_id="a")
+    [first] = stored_invoices(account)
+    for number in range(2, 21):
+        put_invoice(first, number={"N": str(number)})
+    put_counter(account, 20)
 
     assert found(only(account)) == {"duplicates": list(range(1, 21))}
 

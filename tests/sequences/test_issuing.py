@@ -27,8 +27,9 @@ from sequences.exceptions import (
     RequestIdReused,
     UnknownInvoice,
 )
+from sequences.groups import Ask
 from sequences.heads import Head, Known
-from sequences.invoices import Invoice
+from sequences.invoices import Invoice, draw_up, to_item
 from sequences.issuing import VOIDING_BYTES, issue
 from sequences.models import InvoiceItem
 from sequences.records import find_invoice, void
@@ -163,6 +164,34 @@ def test_a_date_before_the_last_one_is_refused_and_burns_no_number(account: str)
     assert (refused.value.issued_on, refused.value.last) == (date(2026, 3, 13), DAY)
     assert issued(account).number == 2
     assert_whole(account, 2)
+
+
+def test_a_date_is_not_refused_for_an_invoice_that_is_only_remembered(
+    account: str, requests_sent: Requests
+) -> None:
+    issued(account, day=date(2026, 12, 24))
+    remove_invoice(series(account), 1)
+    remove_counter(account)
+    requests_sent.clear()
+
+    assert issued(account).number == 1
+    assert requests_sent.operations[0] == "GetItem"
+    assert_whole(account, 1)
+
+
+def test_the_head_is_read_once_more_only_before_a_date_is_refused(
+    account: str, requests_sent: Requests
+) -> None:
+    issued(account)
+    requests_sent.clear()
+
+    issued(account)
+    assert requests_sent.operations == ["TransactWriteItems"]
+
+    with pytest.raises(DateTooEarly):
+        issued(account, day=date(2026, 3, 13))
+    # The head, then the guard: it may be a request that was issued before.
+    assert requests_sent.operations == ["TransactWriteItems", "GetItem", "GetItem"]
 
 
 def test_a_date_that_another_process_passed_is_refused(account: str) -> None:
@@ -325,11 +354,14 @@ def test_a_request_id_of_another_account_means_nothing(account: str) -> None:
     assert first.series != other.series
 
 
-def test_without_a_guard_the_id_is_not_kept(account: str) -> None:
-    issued(account, request_id="a", guarded=False)
+def test_without_a_guard_no_request_id_is_taken_as_it_would_not_be_kept(
+    account: str, requests_sent: Requests
+) -> None:
+    with pytest.raises(ValueError, match="leave it out"):
+        issued(account, request_id="a", guarded=False)
 
-    assert issued(account, request_id="a", guarded=False).number == 2
-    assert_whole(account, 2)
+    assert requests_sent.operations == []
+    assert issued(account, guarded=False).number == 1
 
 
 def test_one_request_from_sixteen_threads_is_one_invoice(
@@ -361,10 +393,12 @@ def test_of_a_group_only_the_one_with_the_reused_id_is_refused(account: str) -> 
 
 
 def test_of_a_group_only_the_one_that_dynamodb_rejects_fails(account: str) -> None:
-    too_long = "x" * 3_000  # as a part of a key
+    too_long = "x" * 3_000  # as a part of a key, and past the rule that `issue` holds
+    invoice = draw_up(draft(), account, SELLER, DAY, too_long)
+    ask = Ask(invoice, to_item(invoice), draft().digest(), 4_000, guarded=True)
 
     with together(account, lambda: issued(account)) as then:
-        rejected = then(lambda: issued(account, request_id=too_long))
+        rejected = then(lambda: issuing._combiner(series(account), ask))
         others = [then(lambda: issued(account)) for _ in range(3)]
 
     with pytest.raises(Rejected):

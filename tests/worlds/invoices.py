@@ -92,8 +92,9 @@ class InvoiceWorld:
 
 
 def asks(name: str, *, customer: str = "Bob", **values: Any) -> Callable[[], Invoice]:
-    """The operation that issues an invoice under the request id `name`."""
-    return lambda: issued(ANN, request_id=name, customer=customer, **values)
+    """The operation that issues an invoice under the request id `name`, where it has a guard."""
+    request_id = name if values.get("guarded", True) else None
+    return lambda: issued(ANN, request_id=request_id, customer=customer, **values)
 
 
 def numbers_told(outcomes: list[Any]) -> list[Any]:

@@ -1,0 +1,93 @@
+"""What `issue` takes from programs: the rules of forms and commands, as far as they guard data.
+
+Forms and commands have asked `sequences.rules` before, field by field, and say there what is wrong.
+Whoever calls `issue` from Python learns it here, before any request: what is stored is never
+changed again. How long texts are, and whether the PDF's fonts have their characters, is not asked.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from sequences import rules
+from sequences.amounts import Totals
+from sequences.invoices import Draft
+
+_Rule = Callable[[Any], object]
+_Part = tuple[str, type, _Rule, object]
+
+
+def check_account(account: object) -> None:
+    """Refuse an account whose keys could be those of another one and of another request id.
+
+    Raises:
+        ValueError: it is empty, no text, or has a `#`.
+    """
+    if not isinstance(account, str) or not account or "#" in account:
+        raise ValueError(f"The account must be a text without #, and not empty: {account!r}.")
+
+
+def checked_request_id(request_id: str | uuid.UUID) -> str:
+    """The request id as it is stored.
+
+    Raises:
+        ValueError: no form or command takes it.
+    """
+    text = str(request_id) if isinstance(request_id, uuid.UUID) else request_id
+    _check("The request id", str, rules.clean_request_id, text)
+    return text.strip()
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse what no invoice may say. Some 10 µs for a line.
+
+    Raises:
+        ValueError: what it is, and of which part.
+    """
+    for part in _parts(draft):
+        _check(*part)
+
+
+def check_sums(sums: Totals) -> None:
+    """Refuse what the lines of a draft add up to, where it is too much.
+
+    Raises:
+        ValueError: it is.
+    """
+    _check("The lines", Totals, rules.check_totals, sums)
+
+
+def _parts(draft: Draft) -> Iterator[_Part]:
+    yield "The customer's name", str, rules.check_filled, draft.customer.name
+    yield "The currency", str, rules.check_currency, draft.currency
+    if draft.issued_on is not None:
+        yield "The issue date", date, _check_day, draft.issued_on
+    yield "The lines", Sequence, rules.check_line_count, draft.lines
+    for number, line in enumerate(draft.lines, 1):
+        about = f"Line {number}, "
+        yield about + "description", str, rules.check_filled, line.description
+        yield about + "quantity", Decimal, rules.clean_quantity, line.quantity
+        yield about + "unit price", Decimal, rules.clean_unit_price, line.unit_price
+        yield about + "VAT rate", Decimal, rules.clean_vat_rate, line.vat_rate
+
+
+def _check_day(day: date) -> None:
+    # A moment is a date to Python, and would be stored with its time.
+    if isinstance(day, datetime):
+        raise ValueError(f"The issue date must be a date without a time, not {day!r}.")
+    rules.check_year(day)
+
+
+def _check(part: str, kind: type, rule: _Rule, value: object) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(f"{part}: must be a {kind.__name__}, not {value!r}.")
+    try:
+        rule(value)
+    except ValidationError as error:
+        raise ValueError(f"{part}: {' '.join(error.messages)}") from error

@@ -1,0 +1,121 @@
+"""What `issue` refuses of programs before any request, as forms and commands do of people."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sequences.invoices import Draft, Party
+from sequences.issuing import issue
+from tests.invoice_factories import SELLER, assert_whole, draft, issued, new_account
+from tests.requests import Requests
+from tests.sequences.samples import a_line
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def account() -> str:
+    """An account that nobody has used."""
+    return new_account()
+
+
+def of_line(**changes: Any) -> Draft:
+    return draft(lines=(replace(a_line(), **changes),))
+
+
+def of(**changes: Any) -> Draft:
+    return replace(draft(), **changes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (of(lines=()), "The lines: An invoice has at least one line."),
+        (of(lines=(a_line(),) * 201), "The lines: An invoice has at most 200 lines."),
+        (of(lines=None), "The lines: must be a Sequence, not None."),
+        (of(customer=Party(" ")), "The customer's name: This field is required."),
+        (of(customer=Party(None)), "The customer's name: must be a str, not None."),  # type: ignore[arg-type]
+        (of(currency="ZZZ"), "The currency: That is no currency in use, such as EUR."),
+        (of(currency="eur"), "The currency: That is no currency in use, such as EUR."),
+        (of(currency=""), "The currency: That is no currency in use, such as EUR."),
+        *[
+            (of(issued_on=date(year, 1, 1)), "The issue date: The year is from 1970 to 2099.")
+            for year in (900, 1900, 1969, 2100, 2150)
+        ],
+        (of(issued_on="2026-03-14"), "The issue date: must be a date, not '2026-03-14'."),
+        (of(issued_on=datetime(2026, 3, 14)), "The issue date must be a date without a time, .*"),  # noqa: DTZ001
+        (of_line(description=""), "Line 1, description: This field is required."),
+        (of_line(quantity=Decimal(0)), "Line 1, quantity: The quantity cannot be 0."),
+        (of_line(quantity=2), "Line 1, quantity: must be a Decimal, not 2."),
+        (of_line(quantity=0.1), "Line 1, quantity: must be a Decimal, not 0.1."),
+        (of_line(quantity="1"), "Line 1, quantity: must be a Decimal, not '1'."),
+        (of_line(quantity=Decimal("Infinity")), "Line 1, quantity: Enter a number such as 12.50."),
+        (of_line(unit_price=Decimal("NaN")), "Line 1, unit price: Enter a number such as 12.50."),
+        (
+            of_line(unit_price=Decimal(10) ** 41),
+            "Line 1, unit price: Use at most 12 digits before the point.",
+        ),
+        (
+            of(lines=(a_line(), a_line(vat_rate="-1"))),
+            "Line 2, VAT rate: The VAT rate is from 0 to 100 percent.",
+        ),
+        (
+            of(lines=(a_line("1000", "999999999999"),) * 2),
+            "The lines: The invoice’s total is too large.",
+        ),
+    ],
+)
+def test_a_draft_that_no_form_takes_is_refused_before_any_request(
+    account: str, requests_sent: Requests, bad: Draft, said: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        issue(bad, account=account, seller=SELLER)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("request_id", ["", " ", "x" * 101, "x" * 3_000, "a\nb", "\ud800", 5])
+def test_a_request_id_that_no_command_takes_is_refused_before_any_request(
+    account: str, requests_sent: Requests, request_id: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"^The request id: "):
+        issued(account, request_id=request_id)
+
+    assert requests_sent.operations == []
+
+
+def test_a_uuid_is_a_request_id_by_its_text(account: str) -> None:
+    request_id = uuid.uuid4()
+
+    first = issued(account, request_id=request_id)
+
+    assert first.request_id == str(request_id)
+    assert issued(account, request_id=str(request_id)) == first
+    assert_whole(account, 1)
+
+
+@pytest.mark.parametrize("account", ["", "t#b", "#", None, 5])
+def test_an_account_whose_keys_could_be_anothers_is_refused_before_any_request(
+    requests_sent: Requests, account: Any
+) -> None:
+    with pytest.raises(ValueError, match="without #"):
+        issued(account)
+
+    assert requests_sent.operations == []
+
+
+def test_a_request_id_with_a_number_sign_is_kept_apart_from_every_account(account: str) -> None:
+    first = issued(account, request_id="b#c")
+
+    with pytest.raises(ValueError, match="without #"):
+        issued(f"{account}#b", request_id="c")
+
+    assert issued(account, request_id="b#c") == first
+    assert issued(account, request_id="c").number == 2
+    assert_whole(account, 2)
