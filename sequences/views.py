@@ -21,7 +21,6 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
@@ -34,6 +33,7 @@ from django.views.generic import FormView, TemplateView
 from dynamo.exceptions import Unavailable
 from dynamo.focus import FocusFirstErrorMixin
 from dynamo.middleware import as_unavailable
+from sequences import days
 from sequences.exceptions import (
     AlreadyVoided,
     DamagedSeries,
@@ -97,7 +97,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("No invoices can be asked for like this.")
         asked = form.cleaned_data
-        this_year = timezone.localdate().year
+        this_year = days.today().year
         year = asked["year"] or this_year
         page = list_invoices(self.account, year, before=asked["before"], customer=asked["customer"])
         return super().get_context_data(

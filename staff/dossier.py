@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
@@ -14,6 +13,7 @@ from dynamo.guards import Guard
 from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
 from dynamo.transaction import read_together
+from sequences import days
 from sequences.heads import counted
 from sequences.invoices import series_of
 from sequences.models import SERIES_COUNTER_PREFIX, Counter
@@ -76,7 +76,7 @@ def dossier_of(pk: str) -> Dossier:
     user = User.get(pk)
     for _attempt in range(ATTEMPTS):
         keys = _keys(user)
-        this_year = timezone.localdate().year
+        this_year = days.today().year
         years = range(this_year, this_year - YEARS, -1)
         counters = [Counter(f"{SERIES_COUNTER_PREFIX}{series_of(pk, year)}") for year in years]
         guards = [User.unique.guard_model(key) for key in keys]

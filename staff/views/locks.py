@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -59,7 +59,7 @@ class LockView(ConfirmView):
             is_claim=self.lock.state is registry.State.CLAIMED,
             is_over=self.lock.renewed_at is not None
             and self.lock.lease_seconds is not None
-            and self.lock.is_silent(timezone.now()),
+            and self.lock.is_silent(datetime.now(UTC)),
             **kwargs,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,16 @@ def test_locks_are_listed_as_json_one_a_line() -> None:
         "fencingToken": lease.fence,
     }
     assert (locks["b"]["state"], locks["b"]["leaseSeconds"]) == ("claimed", None)
+
+
+def test_a_project_whose_times_have_no_zone_lists_locks_as_well(settings: Any) -> None:
+    settings.USE_TZ = False
+    abandoned("a", owner="we")
+
+    out, _err, code = run("listlocks")
+
+    assert code == 0
+    assert out.startswith("a  held  by we  renewed ")
 
 
 @pytest.mark.parametrize("arguments", [["--json"], []])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from dynamo.terminal import printable
 from locks.management.base import LockCommand, lock_name
@@ -43,7 +43,7 @@ class Command(LockCommand):
         self.stdout.write(f"The lock {printable(lock.name)} {_SAID[broken]}.")
 
     def _confirmed(self, lock: LockView) -> bool:
-        question = f"{as_row(lock, timezone.now())}\nBreak it? Type yes to go on: "
+        question = f"{as_row(lock, datetime.now(UTC))}\nBreak it? Type yes to go on: "
         try:
             return input(question).strip().lower() == "yes"
         except EOFError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.utils import timezone
 
 from locks.management.base import LockCommand
 from locks.management.output import as_json, as_row
@@ -25,4 +25,4 @@ class Command(LockCommand):
         """Print each as it comes."""
         shape = as_json if options["json"] else as_row
         for lock in all_locks():
-            self.stdout.write(shape(lock, timezone.now()))
+            self.stdout.write(shape(lock, datetime.now(UTC)))
