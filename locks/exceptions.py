@@ -20,7 +20,7 @@ class LockError(Exception):
 
 
 class BadLockName(LockError):
-    """No lock can have this name: it is empty, or too long for a key."""
+    """No lock can have this name: it is no text, empty, or too long for a key."""
 
     def __init__(self, name: object) -> None:
         super().__init__(name)

@@ -29,7 +29,7 @@ def checked_name(name: str) -> str:
     """The name, where a lock can have it.
 
     Raises:
-        BadLockName: it is empty, over 2,048 bytes, or no text that UTF-8 can write.
+        BadLockName: it is no text, empty, over 2,048 bytes, or nothing that UTF-8 can write.
     """
     if not isinstance(name, str):
         raise BadLockName(name)
@@ -43,9 +43,12 @@ def checked_name(name: str) -> str:
 
 
 def checked_data(data: bytes) -> bytes:
-    """The data, where a lock can carry it. Raises TypeError where it is no bytes.
+    """The data, where a lock can carry it.
 
     PynamoDB would take a text for Base64, and another holder read what that decodes to.
+
+    Raises:
+        TypeError: it is no bytes.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"What is left on a lock is bytes, not {type(data).__name__}.")

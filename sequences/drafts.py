@@ -19,7 +19,7 @@ from sequences import rules
 from sequences.amounts import Totals
 from sequences.invoices import Draft
 
-_Rule = Callable[[Any], object]
+_Rule = Callable[[Any], Any]
 _Part = tuple[str, type, _Rule, object]
 
 
@@ -34,14 +34,14 @@ def check_account(account: object) -> None:
 
 
 def checked_request_id(request_id: str | uuid.UUID) -> str:
-    """The request id as it is stored.
+    """The request id as it is stored: without the spaces around it.
 
     Raises:
         ValueError: no form or command takes it.
     """
     text = str(request_id) if isinstance(request_id, uuid.UUID) else request_id
-    _check("The request id", str, rules.clean_request_id, text)
-    return text.strip()
+    checked: str = _check("The request id", str, rules.clean_request_id, text)
+    return checked
 
 
 def check_draft(draft: Draft) -> None:
@@ -84,10 +84,10 @@ def _check_day(day: date) -> None:
     rules.check_year(day)
 
 
-def _check(part: str, kind: type, rule: _Rule, value: object) -> None:
+def _check(part: str, kind: type, rule: _Rule, value: object) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{part}: must be a {kind.__name__}, not {value!r}.")
     try:
-        rule(value)
+        return rule(value)
     except ValidationError as error:
         raise ValueError(f"{part}: {' '.join(error.messages)}") from error

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from datetime import date
 
 from dynamo.deadline import operation_ends_at
 from dynamo.exceptions import DynamoError, Hindered, Rejected, TableMissing, Unavailable
@@ -87,7 +86,7 @@ def issue(
     check_account(account)
     check_draft(draft)
     while True:
-        today = _today()
+        today = days.today()
         invoice = draw_up(draft, account, seller, today, request_id, language)
         check_sums(invoice.totals)
         item = to_item(invoice)
@@ -102,13 +101,9 @@ def issue(
                 # It failed for the others, after this one's invoice was stored.
                 return ask.outcome
             # Midnight may have passed between the look at the clock and the series' next invoice.
-            late = isinstance(error, DateTooEarly) and not draft.issued_on and today != _today()
+            late = isinstance(error, DateTooEarly) and not draft.issued_on and today != days.today()
             if not late:
                 raise
-
-
-def _today() -> date:
-    return days.today()
 
 
 def _fits(asks: list[Ask]) -> int:

@@ -18,8 +18,8 @@ from sequences.heads import counted
 from sequences.invoices import invoice_of_guard, request_guard_key
 from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
 
-# A transaction reads so many items of 4 MB together: the counter, and so many numbers that are
-# probably on no invoice, or on one of up to 400 KB.
+# Beside the counter a transaction reads so many numbers: of those that are probably on no invoice
+# as many as there may be items, of those on one of up to 400 KB as many as fit into its 4 MB.
 ABSENT_TOGETHER = READ_TOGETHER - 1
 PRESENT_TOGETHER = 9
 

@@ -82,8 +82,8 @@ class Run:
     def assert_reachable(self) -> None:
         """Return where S3 has done something for the run, or else shows us the bucket.
 
-        What stops all of it is told once, and not of every file. Costs 1 request to S3, the first
-        time.
+        What stops all of it is told once, and not of every file. Costs 1 request to S3 until one is
+        answered.
 
         Raises:
             BucketMissing, StorageFailed: see `uploads.s3`.

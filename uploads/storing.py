@@ -101,6 +101,7 @@ def _store(file: OpenFile, job: Job, run: Run) -> Ending | Holder:
         _store_small(contents, claim, job, run)
     else:
         _store_large(contents, claim, job, run)
+    run.reached.set()
     return _ending(contents, job, otherwise=ADOPTED)
 
 
@@ -140,7 +141,6 @@ def _store_small(contents: Small, claim: Claim, job: Job, run: Run) -> None:
     with _given_back(claim, job.key, run) as held:
         held.claim = tidied(claim, job.key, run, keep=None)
         etag, is_ours = store_small(contents, job.key, claim, run)
-        run.reached.set()
         job.is_put |= is_ours
         claim.lease.check()
         claims.finish(claim, contents.size, contents.sha256, etag)
@@ -153,7 +153,6 @@ def _store_large(contents: Large, claim: Claim, job: Job, run: Run) -> None:
         upload = LargeUpload(contents, job.key, held.claim, run)
         try:
             etag, sha256, is_ours = upload.store()
-            run.reached.set()
             job.is_put |= is_ours
         except StorageFailed:
             # S3 refuses what is not as its checksum says: then the file is to blame.

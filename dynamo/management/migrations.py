@@ -1,6 +1,6 @@
 """What Django's commands for a database say on a site without a relational one.
 
-In a project that has one beside DynamoDB they are Django's own.
+In a project that has one beside DynamoDB they do what Django's do, without its checks before.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = iter([date(2026, 3, 14), date(2026, 3, 15), date(2026, 3, 15)])
-    monkeypatch.setattr(issuing, "_today", lambda: next(days))
+    monkeypatch.setattr("sequences.days.today", lambda: next(days))
     issued(account, day=date(2026, 3, 15))
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
@@ -305,9 +305,9 @@ def test_the_same_request_gets_it_after_later_dates(account: str) -> None:
 def test_the_same_request_for_today_gets_it_in_the_next_year(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuing, "_today", lambda: date(2026, 12, 31))
+    monkeypatch.setattr("sequences.days.today", lambda: date(2026, 12, 31))
     first = issued(account, request_id="a", day=None)
-    monkeypatch.setattr(issuing, "_today", lambda: date(2027, 1, 1))
+    monkeypatch.setattr("sequences.days.today", lambda: date(2027, 1, 1))
 
     assert issued(account, request_id="a", day=None) == first
     assert_whole(account, 1)

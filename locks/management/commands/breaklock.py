@@ -35,8 +35,8 @@ class Command(LockCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask where there is somebody to ask, then break it."""
         lock = look(options["name"])
-        asks = options["interactive"] and sys.stdin.isatty()
-        asked = asks and lock.state is not State.RELEASED
+        is_held = lock.state is not State.RELEASED
+        asked = options["interactive"] and is_held and sys.stdin.isatty()
         if asked and not self._confirmed(lock):
             raise CommandError("Nothing was broken.")
         broken = break_lock(lock.name, as_seen=lock if asked else None)

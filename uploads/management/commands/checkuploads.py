@@ -17,6 +17,12 @@ from uploads.destination import Destination
 from uploads.forgetting import forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
 
+#: What each option forgets, and how.
+_FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
+    "forget_unfinished": ("unfinished", forget_unfinished),
+    "forget_missing": ("missing", forget_missing),
+}
+
 
 class Command(UploadCommand):
     """Checks, safe while files are uploaded. Costs: `check_uploads`, `uploads.forgetting`."""
@@ -68,22 +74,17 @@ class Command(UploadCommand):
         self.stdout.write(f"Rows {report.rows:,}, objects {report.objects:,}: {_counted(report)}.")
 
 
-_FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
-    "forget_unfinished": ("unfinished", forget_unfinished),
-    "forget_missing": ("missing", forget_missing),
-}
-
-
 def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
     """Forget what is to be, and take it from the report; what it was, None where nothing is."""
     asked = [_FORGETS[option] for option in _FORGETS if options[option]]
     forgotten: list[str] = []
     for kind, forget in asked:
         found = report.findings[kind]
-        gone = list(forget(options["destination"], found.listed))
-        found.listed = [key for key in found.listed if key not in set(gone)]
-        report.rows -= len(gone)
-        forgotten += gone
+        keys = list(forget(options["destination"], found.listed))
+        gone = set(keys)
+        found.listed = [key for key in found.listed if key not in gone]
+        report.rows -= len(keys)
+        forgotten += keys
     return forgotten if asked else None
 
 
