@@ -12,6 +12,7 @@ import sys
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import django
@@ -60,7 +61,7 @@ def _session(name: str) -> str:
 
     client = Client()
     # Not by the form: on a busy machine sixteen passwords to check take a minute.
-    client.force_login(User.find(name))
+    client.force_login(cast(Any, User.find(name)))
     cookie = settings.SESSION_COOKIE_NAME
     return f"{cookie}={client.cookies[cookie].value}"
 

@@ -29,7 +29,7 @@ def pydynox() -> Operation:
 
     def register(name: str) -> None:
         who = next_registrant(name)
-        user = {
+        user: dict[str, Any] = {
             "pk": who.pk,
             "userName": who.username,
             "email": who.email,
@@ -39,7 +39,7 @@ def pydynox() -> Operation:
             "joinedAt": datetime.now(UTC).isoformat(),
             "version": 1,
         }
-        guards = [
+        guards: list[dict[str, Any]] = [
             {"pk": key, "owner": who.pk}
             for key in (f"userName#{who.username}", f"email#{who.email}")
         ]

@@ -10,8 +10,8 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
@@ -35,6 +35,7 @@ from locks.lock import Lock, claim_once
 from sequences import issuing
 from sequences.amounts import Line
 from sequences.counters import next_value, next_values
+from sequences.days import today
 from sequences.groups import Ask
 from sequences.invoices import Draft, Party, draw_up, series_of, to_item
 from sequences.issuing import issue
@@ -181,8 +182,8 @@ def _invoices(measure: Measure) -> None:
     one()  # from now on the process knows how far the series is
     measure("issue an invoice", one)
     for size in GROUPS:
-        measure(f"issue a group of {size} invoices", lambda size=size: _issue_group(size))
-    this_year = date.today().year  # noqa: DTZ011 - that of the invoices just issued
+        measure(f"issue a group of {size} invoices", partial(_issue_group, size))
+    this_year = today().year
     measure("void an invoice", lambda: void("scale", f"{this_year}-000001", "Wrong customer"))
     measure("list 50 invoices", lambda: list_invoices("scale", this_year))
 
@@ -191,9 +192,9 @@ def _issue_group(size: int) -> None:
     """What waits of one series while another request is under way, sent as the combiner does."""
     asks = []
     for _ in range(size):
-        invoice = draw_up(DRAFT, "scale", SELLER, issuing._today(), str(uuid.uuid4()))
+        invoice = draw_up(DRAFT, "scale", SELLER, today(), str(uuid.uuid4()))
         asks.append(Ask(invoice, to_item(invoice), DRAFT.digest(), 1000, guarded=True))
-    issuing._serve(series_of("scale", issuing._today().year), asks)
+    issuing._serve(series_of("scale", today().year), asks)
 
 
 def _locks(measure: Measure) -> None:
