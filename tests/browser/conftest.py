@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,20 +27,38 @@ QUIET = [
 ]
 
 
+#: Without windows, and without what shows a PDF: it computes a third as long.
+SHELL = "chromium-headless-shell"
+WHOLE = ("chromium", "chromium-browser", "google-chrome")
+
+
+# Not for the session: while Playwright runs, its event loop makes Django's commands, which other
+# modules call in this thread, believe that they are called from asynchronous code.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # Not for the session: while Playwright runs, its event loop makes Django's commands, which
-    # other modules call in this thread, believe that they are called from asynchronous code.
+    with _launched(SHELL, *WHOLE) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def whole_browser() -> Iterator[Browser]:
+    """As people have it, with its viewer of PDFs."""
+    with _launched(*WHOLE) as browser:
+        yield browser
+
+
+@contextmanager
+def _launched(*names: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        program = _chromium(playwright)
+        program = _found(names, playwright)
         browser = playwright.chromium.launch(executable_path=program, args=QUIET)
         yield browser
         browser.close()
 
 
-def _chromium(playwright: Playwright) -> str:
-    """The Chromium of the machine, else the one that Playwright downloaded."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+def _found(names: tuple[str, ...], playwright: Playwright) -> str:
+    """The first of these Chromiums that the machine has, else the one that Playwright loaded."""
+    for name in names:
         if found := shutil.which(name):
             return found
     if Path(playwright.chromium.executable_path).exists():

@@ -13,11 +13,11 @@ pytestmark = pytest.mark.browser
 
 
 def test_pages_scripts_and_the_viewer_of_pdfs_work_without_a_complaint(
-    browser: Browser, site: str
+    whole_browser: Browser, site: str
 ) -> None:
     user = make_user(username="ann", full_name="Ann Example")
     issued(user.pk)
-    context = browser.new_context(base_url=site, locale="en-GB")
+    context = whole_browser.new_context(base_url=site, locale="en-GB")
     let_in(context, site, user)
     page = context.new_page()
     said: list[str] = []
