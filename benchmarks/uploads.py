@@ -143,7 +143,7 @@ def cpu_seconds_of_children() -> float:
 @contextmanager
 def storage() -> Iterator[tuple[dict[str, str], Any]]:
     """A ministack; the environment that leads to it, and a client."""
-    with engines.running("ministack") as url:
+    with engines.running("s3") as url:
         yield (
             {"AWS_ENDPOINT_URL_S3": url},
             boto3.client(

@@ -65,8 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"{name} {fault}"))
     if engine != "dynoxide":
         # What talks to no engine has nothing to say about another one.
-        talking = [item for item in items if "engine_url" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(talking)])
+        talking, silent = [], []
+        for item in items:
+            talks = "engine_url" in getattr(item, "fixturenames", ())
+            (talking if talks else silent).append(item)
+        config.hook.pytest_deselected(items=silent)
         items[:] = talking
 
 

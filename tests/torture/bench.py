@@ -95,7 +95,7 @@ class Bench:
         with ExitStack() as stack:
             self._engine = engines.Durable(options.place.engine)
             stack.callback(self._engine.kill)
-            s3_url = stack.enter_context(engines.running("ministack"))
+            s3_url = stack.enter_context(engines.running("s3"))
             self.weather = Weather(f"{options.seed} of DynamoDB")
             self.s3_weather = Weather(f"{options.seed} of S3", S3)
             self.proxy = stack.enter_context(StormProxy(self._engine.url, self.weather))

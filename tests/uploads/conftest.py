@@ -20,7 +20,7 @@ from uploads import s3 as uploads_s3
 @pytest.fixture(scope="session")
 def s3_url() -> Iterator[str]:
     """An S3 of this session's own, which the client of the uploads finds by the environment."""
-    with engines.running("ministack") as url, pytest.MonkeyPatch.context() as patch:
+    with engines.running("s3") as url, pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_S3", url)
         yield url
 
