@@ -376,6 +376,23 @@ def test_where_two_users_have_one_value_and_no_guard_the_oldest_gets_it() -> Non
 
 
 @pytest.mark.usefixtures("engine")
+def test_no_reading_has_more_items_than_every_engine_takes(requests_sent: Requests) -> None:
+    make_user(username="prize")
+    rivals = {str(uuid.uuid4()) for _ in range(60)}
+    for pk in rivals:
+        put({"pk": pk, "userName": "prize", "email": f"{pk}@example.org"})
+        put({"pk": f"email#{pk}@example.org", "owner": pk})
+    requests_sent.clear()
+
+    found = Found(sizes=Sizes())
+
+    assert {pk for pk, _key in found.findings["foreign"]} == rivals
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    assert max(sizes) <= 25
+
+
+@pytest.mark.usefixtures("engine")
 def test_two_users_with_one_value_whose_guard_is_a_third_ones_are_both_reported() -> None:
     ann, bob, eve = (make_user(username=name) for name in ("ann", "bob", "eve"))
     set_text(bob.pk, "userName", "ann")
