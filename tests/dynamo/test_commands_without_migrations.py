@@ -63,7 +63,10 @@ def test_createsuperuser_names_the_command_that_makes_operators(
         (["dumpdata", "accounts", "--indent=2"], "listusers --json"),
         (["loaddata", "users.json"], "importusers"),
         (["inspectdb"], "cloudformation"),
+        (["remove_stale_contenttypes"], "content types"),
+        (["sqlflush"], "No command empties"),
         (["sqlmigrate", "accounts", "0001"], "createtables"),
+        (["squashmigrations", "accounts", "0001"], "createtables"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
