@@ -61,7 +61,7 @@ class Found:
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
             self.unusable, self.unusable_example = report.unusable, report.unusable_example
             self.by_kind = {
-                kind: [(pk, key) for pk, key, _repaired in report.findings(kind)] for kind in KINDS
+                kind: [(pk, key) for pk, key, _outcome in report.findings(kind)] for kind in KINDS
             }
 
     @property
