@@ -20,6 +20,7 @@ from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 from sequences.amounts import Line  # noqa: E402
 from sequences.counters import next_value  # noqa: E402
+from sequences.days import today  # noqa: E402
 from sequences.invoices import Draft, Party, draw_up, to_item  # noqa: E402
 from sequences.issuing import issue  # noqa: E402
 from sequences.models import Counter, InvoiceItem  # noqa: E402
@@ -52,7 +53,7 @@ def _bare_client() -> Any:
 
 def plain_transaction(account: str) -> None:
     """Read the counter; write counter and invoice in a transaction; again where refused."""
-    invoice = draw_up(DRAFT, account, SELLER, _today(), str(uuid.uuid4()))
+    invoice = draw_up(DRAFT, account, SELLER, today(), str(uuid.uuid4()))
     key = {"counterName": {"S": f"invoices#{invoice.series}"}}
     for attempt in range(1000):
         response = _bare.get_item(
@@ -97,12 +98,6 @@ def _plain_request(key: dict[str, Any], last: int, item: dict[str, Any]) -> dict
             },
         ],
     }
-
-
-def _today() -> Any:
-    from django.utils import timezone
-
-    return timezone.localdate()
 
 
 def counter_atomic(name: str) -> None:

@@ -41,6 +41,7 @@ from dynamo.guardstate import (
 from dynamo.models import Item
 from dynamo.spool import RUN_LENGTH, Spool
 from dynamo.tally import CountingPool
+from dynamo.transaction import READ_TOGETHER
 from dynamo.unique import SEPARATOR, UniqueAttributes
 
 #: How often a guard's repair is tried; each refusal means that another changed it just then.
@@ -58,13 +59,14 @@ _BY_GUARD, _BY_RESERVATION, _BY_USER, _BY_WAITING = "guard", "reservation", "use
 class Sizes:
     """How much is taken at once; tests take less.
 
-    A transaction reads at most 100 items: the guard, its owner and `users_together` and one more.
+    A transaction reads at most so many items (`dynamo.transaction.READ_TOGETHER`): the guard, its
+    owner and `users_together` and one more.
     """
 
     segments: int = scan.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
-    users_together: int = 90
+    users_together: int = READ_TOGETHER - 3
     confirm_threads: int = 8
     confirm_ahead: int = 256
 

@@ -129,7 +129,7 @@ class Snapshot:
 
     @classmethod
     def read(cls, unique: UniqueAttributes[Any], key: str, pks: Sequence[str]) -> Snapshot:
-        """Read the guard `key` with the users `pks` (at most 98) and its owner.
+        """Read the guard `key` with the users `pks` and its owner: as many as are read together.
 
         Costs 1 request and 2 read units per 4 KB of each item; again where the owner is not
         among `pks`.

@@ -8,6 +8,11 @@ from django.conf import settings
 from django.utils import timezone
 
 
+def day_of(moment: datetime) -> date:
+    """The day of `moment`: the same on a page as on a PDF, and for every visitor."""
+    return moment.astimezone(timezone.get_default_timezone()).date()
+
+
 def today() -> date:
     """The day that an invoice is issued on, whatever time zone a page has set for its visitor."""
     zone = timezone.get_default_timezone()

@@ -16,8 +16,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from sequences import rules
-from sequences.amounts import Totals
-from sequences.invoices import Draft
+from sequences.amounts import Line, Totals
+from sequences.invoices import Draft, Party, series_of
+from sequences.models import REQUEST_PREFIX
 
 _Rule = Callable[[Any], Any]
 _Part = tuple[str, type, _Rule, object]
@@ -27,10 +28,22 @@ def check_account(account: object) -> None:
     """Refuse an account whose keys could be those of another one and of another request id.
 
     Raises:
-        ValueError: it is empty, no text, or has a `#`.
+        ValueError: it is empty, no text, has a `#`, or is what the keys of guards begin with.
     """
     if not isinstance(account, str) or not account or "#" in account:
         raise ValueError(f"The account must be a text without #, and not empty: {account!r}.")
+    if series_of(account, 0).startswith(REQUEST_PREFIX):
+        raise ValueError(f"The account cannot be {account!r}: keys of request ids begin so.")
+
+
+def check_seller(seller: Party) -> None:
+    """Refuse a seller without a name, and what is no text.
+
+    Raises:
+        ValueError: what it is, and of which part.
+    """
+    for part in _parts_of("The seller", seller):
+        _check(*part)
 
 
 def checked_request_id(request_id: str | uuid.UUID) -> str:
@@ -64,17 +77,31 @@ def check_sums(sums: Totals) -> None:
 
 
 def _parts(draft: Draft) -> Iterator[_Part]:
-    yield "The customer's name", str, rules.check_filled, draft.customer.name
+    yield from _parts_of("The customer", draft.customer)
+    yield "The note", str, _as_it_is, draft.note
     yield "The currency", str, rules.check_currency, draft.currency
     if draft.issued_on is not None:
         yield "The issue date", date, _check_day, draft.issued_on
     yield "The lines", Sequence, rules.check_line_count, draft.lines
     for number, line in enumerate(draft.lines, 1):
-        about = f"Line {number}, "
+        about = f"Line {number}"
+        yield about, Line, _as_it_is, line
+        about += ", "
         yield about + "description", str, rules.check_filled, line.description
         yield about + "quantity", Decimal, rules.clean_quantity, line.quantity
         yield about + "unit price", Decimal, rules.clean_unit_price, line.unit_price
         yield about + "VAT rate", Decimal, rules.clean_vat_rate, line.vat_rate
+
+
+def _parts_of(role: str, party: Party) -> Iterator[_Part]:
+    yield role, Party, _as_it_is, party
+    yield f"{role}'s name", str, rules.check_filled, party.name
+    yield f"{role}'s address", str, _as_it_is, party.address
+    yield f"{role}'s VAT id", str, _as_it_is, party.vat_id
+
+
+def _as_it_is(value: object) -> object:
+    return value
 
 
 def _check_day(day: date) -> None:

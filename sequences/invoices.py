@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from dynamo.models import Item
 from sequences.amounts import Line, Totals, VatShare, totals
+from sequences.days import day_of
 from sequences.exceptions import UnknownInvoice
 from sequences.models import REQUEST_PREFIX
 
@@ -96,6 +97,11 @@ class Invoice:
     def label(self) -> str:
         """Its number as people write it: `2026-000042`."""
         return label_of(self.issued_at.year, self.number)
+
+    @property
+    def voided_on(self) -> date | None:
+        """The day it was voided on, where that is known."""
+        return day_of(self.voided_at) if self.voided_at else None
 
     @property
     def is_voided(self) -> bool:

@@ -25,7 +25,13 @@ from dynamo.deadline import operation_ends_at
 from dynamo.exceptions import DynamoError, Hindered, Rejected, TableMissing, Unavailable
 from sequences import days
 from sequences.combining import AGAIN, Again, Combiner
-from sequences.drafts import check_account, check_draft, check_sums, checked_request_id
+from sequences.drafts import (
+    check_account,
+    check_draft,
+    check_seller,
+    check_sums,
+    checked_request_id,
+)
 from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
@@ -63,8 +69,9 @@ def issue(
     with the same id and contents, whenever, the answer is the invoice that was issued. With
     `guarded=False` no id is kept (2 units less, and no such promise), so none can be given.
 
-    `account` is any text without `#`, which stands between the parts of keys. `sequences.drafts`
-    says what else is asked of a draft; forms and commands ask `sequences.rules` for more before.
+    `account` is any text without `#`, which stands between the parts of keys, but not `requestId`,
+    with which those of guards begin. `sequences.drafts` says what else is asked of a draft; forms
+    and commands ask `sequences.rules` for more before.
 
     `language` is the one of its PDF. Like the seller it is no part of the contents: a request that
     is repeated in another language gets the invoice that was issued.
@@ -84,6 +91,7 @@ def issue(
         raise ValueError("An invoice without a guard keeps no request id: leave it out.")
     request_id = str(uuid.uuid4()) if request_id is None else checked_request_id(request_id)
     check_account(account)
+    check_seller(seller)
     check_draft(draft)
     while True:
         today = days.today()

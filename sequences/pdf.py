@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import zip_longest
 
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -115,9 +115,9 @@ def _write_head(flow: Flow, invoice: Invoice) -> None:
 
 
 def _banner(invoice: Invoice) -> str:
-    if not invoice.voided_at:
+    if not invoice.voided_on:
         return _("VOID: this invoice was voided.")
-    day = _day(timezone.localdate(invoice.voided_at))
+    day = _day(invoice.voided_on)
     return _("VOID: this invoice was voided on %(date)s.") % {"date": day}
 
 

@@ -39,7 +39,7 @@ def guards(progress: Progress) -> Result:
     ) as report:
         found = {
             kind: bounded(
-                {"pk": cut(pk), "key": cut(key)} for pk, key, _repaired in report.findings(kind)
+                {"pk": cut(pk), "key": cut(key)} for pk, key, _outcome in report.findings(kind)
             )
             for kind in KINDS
         }

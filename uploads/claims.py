@@ -162,16 +162,23 @@ def forget(row: UploadItem) -> bool:
 
     Costs 1 request, 1 write unit.
     """
+    # The time tells it from one of the same contents that was uploaded again since.
+    seen: dict[str, str | None] = {
+        "sha256": row.sha256,
+        "etag": row.etag,
+        "updatedAt": row.updated_at,
+    }
+    conditions = [
+        f"#{name} = :{name}" if value is not None else f"attribute_not_exists(#{name})"
+        for name, value in seen.items()
+    ]
+    stored = {f":{name}": _typed(value) for name, value in seen.items() if value is not None}
     request = {
         "TableName": UploadItem.table(),
         "Key": {"key": _typed(row.url)},
-        "ConditionExpression": "#state = :done AND #sha256 = :sha256 AND #etag = :etag",
-        "ExpressionAttributeNames": {f"#{name}": name for name in ("state", "sha256", "etag")},
-        "ExpressionAttributeValues": {
-            ":done": _typed(DONE),
-            ":sha256": _typed(row.sha256 or ""),
-            ":etag": _typed(row.etag or ""),
-        },
+        "ConditionExpression": " AND ".join(["#state = :done", *conditions]),
+        "ExpressionAttributeNames": {f"#{name}": name for name in ("state", *seen)},
+        "ExpressionAttributeValues": {":done": _typed(DONE), **stored},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     try:

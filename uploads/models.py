@@ -11,7 +11,8 @@ uploads
     uploadId (S)     of our multipart upload, from when it is begun until it is done
     lease (S)        the lock of the process that works on it (`uploads#<uuid>`), only while it does
     fence (N)        that lock's fencing token, likewise
-    updatedAt (S)    the time of day of the last write, for people to read
+    updatedAt (S)    the time of day of the last write, for people to read, and for whoever forgets
+                     a row to see that nobody wrote since
 
 A row that is `uploading` and names no lease is free: its upload was interrupted or failed, and the
 next run that has the file goes on from the parts that are there. Size and rule of the parts are

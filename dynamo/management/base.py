@@ -69,6 +69,9 @@ class DynamoCommandMixin(BaseCommand):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # Names come from whoever wrote them, and a cron job's encoding may be ASCII.
             sys.stdout.reconfigure(errors=_ESCAPES)
+        if sys.stdin is None:
+            # It was closed (`<&-`); whoever asks gets no answer, as of /dev/null.
+            sys.stdin = io.StringIO()
         try:
             try:
                 super().run_from_argv(argv)

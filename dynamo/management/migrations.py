@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 
-class NothingToMigrate(BaseCommand):
-    """Goes before one of Django's commands: takes its arguments, does nothing, and says so."""
-
+class _InsteadOfDjangos(BaseCommand):
     requires_system_checks = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Say in the help what it does: Django's, or that there is no database."""
+        if _has_database():
+            self.help = super().help
+        return super().create_parser(prog_name, subcommand, **kwargs)
+
+
+class NothingToMigrate(_InsteadOfDjangos):
+    """Goes before one of Django's commands: takes its arguments, does nothing, and says so."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Say it; exit code 0, as a deployment script may call the command by habit."""
@@ -27,13 +35,12 @@ class NothingToMigrate(BaseCommand):
         )
 
 
-class NoDatabase(BaseCommand):
+class NoDatabase(_InsteadOfDjangos):
     """Goes before one of Django's commands: takes its arguments, does nothing, and fails.
 
     `instead` is a sentence on what serves here.
     """
 
-    requires_system_checks = ()
     instead: str
 
     def handle(self, *args: Any, **options: Any) -> Any:

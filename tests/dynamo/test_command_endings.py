@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 
+import pytest
+
+from locks.lock import claim_once
+from tests.commands import ROOT
+from tests.factories import make_user
 from tests.forked import Forked
 from tests.other_engines import refusing
 from tests.programs import start
@@ -48,3 +55,34 @@ def test_a_reader_that_leaves_ends_a_command_without_a_word() -> None:
     process.stderr.close()
 
     assert (process.wait(timeout=120), err) == (141, "")
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("command", "said", "code"),
+    [
+        ("breaklock nightly", "The lock nightly is no longer claimed.", 0),
+        ("changepassword ann", "The input ended before there was an answer.", 1),
+        ("createuser --username bob --email bob@example.org", "--password-stdin", 2),
+        ("deleteuser ann", "Nothing was deleted.", 1),
+    ],
+)
+def test_a_standard_input_that_is_closed_is_one_without_an_answer(
+    command: str, said: str, code: int
+) -> None:
+    make_user(username="ann")
+    claim_once("nightly")
+
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "manage.py", *command.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert said in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == code

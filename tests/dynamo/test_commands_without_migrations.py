@@ -63,7 +63,10 @@ def test_createsuperuser_names_the_command_that_makes_operators(
         (["dumpdata", "accounts", "--indent=2"], "listusers --json"),
         (["loaddata", "users.json"], "importusers"),
         (["inspectdb"], "cloudformation"),
+        (["remove_stale_contenttypes"], "content types"),
+        (["sqlflush"], "No command empties"),
         (["sqlmigrate", "accounts", "0001"], "createtables"),
+        (["squashmigrations", "accounts", "0001"], "createtables"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -94,3 +97,13 @@ def test_in_a_project_that_has_a_relational_database_they_are_djangos_own(tmp_pa
     assert "Applying contenttypes.0001_initial... OK" in said("migrate")
     assert "[X] 0001_initial" in said("showmigrations")
     assert 'CREATE TABLE "django_content_type"' in said("sqlmigrate", "contenttypes", "0001")
+    assert "Removes ALL DATA from the database" in said("flush", "--help")
+    assert "Updates database schema" in said("migrate", "--help")
+
+
+@pytest.mark.parametrize("command", ["flush", "migrate"])
+def test_their_help_says_what_they_do_here(command: str) -> None:
+    out, _err, code = run(command, "--help")
+
+    assert code == 0
+    assert "Says that there is no" in " ".join(out.split())

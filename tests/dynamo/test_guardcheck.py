@@ -61,7 +61,7 @@ class Found:
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
             self.unusable, self.unusable_example = report.unusable, report.unusable_example
             self.by_kind = {
-                kind: [(pk, key) for pk, key, _repaired in report.findings(kind)] for kind in KINDS
+                kind: [(pk, key) for pk, key, _outcome in report.findings(kind)] for kind in KINDS
             }
 
     @property
@@ -373,6 +373,23 @@ def test_where_two_users_have_one_value_and_no_guard_the_oldest_gets_it() -> Non
     )
     assert (found.repaired, found.still_wrong) == (1, 2)
     assert guard_owner("userName#prize") == oldest.pk
+
+
+@pytest.mark.usefixtures("engine")
+def test_no_reading_has_more_items_than_every_engine_takes(requests_sent: Requests) -> None:
+    make_user(username="prize")
+    rivals = {str(uuid.uuid4()) for _ in range(60)}
+    for pk in rivals:
+        put({"pk": pk, "userName": "prize", "email": f"{pk}@example.org"})
+        put({"pk": f"email#{pk}@example.org", "owner": pk})
+    requests_sent.clear()
+
+    found = Found(sizes=Sizes())
+
+    assert {pk for pk, _key in found.findings["foreign"]} == rivals
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    assert max(sizes) <= 25
 
 
 @pytest.mark.usefixtures("engine")

@@ -254,7 +254,6 @@ def test_data_may_be_empty_and_of_any_bytes() -> None:
     assert taken("a").data == bytes(range(256))
 
 
-@pytest.mark.fault_of("moto", "carries out part of an update that it refuses")
 def test_data_that_is_no_bytes_is_refused_and_the_lock_is_kept() -> None:
     with pytest.raises(TypeError, match="bytes, not str"):
         Lock("a", data="text")  # type: ignore[arg-type]
@@ -264,6 +263,7 @@ def test_data_that_is_no_bytes_is_refused_and_the_lock_is_kept() -> None:
         lease.renew()
 
 
+@pytest.mark.fault_of("moto", "carries out part of an update that it refuses")
 def test_too_much_data_is_refused_and_the_lock_is_kept() -> None:
     with Lock("a") as lease:
         with pytest.raises(Rejected):

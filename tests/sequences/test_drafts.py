@@ -40,6 +40,11 @@ def of(**changes: Any) -> Draft:
         (of(lines=(a_line(),) * 201), "The lines: An invoice has at most 200 lines."),
         (of(lines=None), "The lines: must be a Sequence, not None."),
         (of(customer=Party(" ")), "The customer's name: This field is required."),
+        (of(customer=None), "The customer: must be a Party, not None."),
+        (of(customer=Party("Bob", 5)), "The customer's address: must be a str, not 5."),  # type: ignore[arg-type]
+        (of(customer=Party("Bob", vat_id=b"x")), "The customer's VAT id: must be a str, not b'x'."),  # type: ignore[arg-type]
+        (of(note=None), "The note: must be a str, not None."),
+        (of(lines="x"), "Line 1: must be a Line, not 'x'."),
         (of(customer=Party(None)), "The customer's name: must be a str, not None."),  # type: ignore[arg-type]
         (of(currency="ZZZ"), "The currency: That is no currency in use, such as EUR."),
         (of(currency="eur"), "The currency: That is no currency in use, such as EUR."),
@@ -80,6 +85,24 @@ def test_a_draft_that_no_form_takes_is_refused_before_any_request(
     assert requests_sent.operations == []
 
 
+@pytest.mark.parametrize(
+    ("seller", "said"),
+    [
+        (Party(""), "The seller's name: This field is required."),
+        (Party(None), "The seller's name: must be a str, not None."),  # type: ignore[arg-type]
+        (Party("We", 5), "The seller's address: must be a str, not 5."),  # type: ignore[arg-type]
+        (None, "The seller: must be a Party, not None."),
+    ],
+)
+def test_a_seller_that_no_invoice_can_name_is_refused_before_any_request(
+    account: str, requests_sent: Requests, seller: Any, said: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        issue(draft(), account=account, seller=seller)
+
+    assert requests_sent.operations == []
+
+
 @pytest.mark.parametrize("request_id", ["", " ", "x" * 101, "x" * 3_000, "a\nb", "\ud800", 5])
 def test_a_request_id_that_no_command_takes_is_refused_before_any_request(
     account: str, requests_sent: Requests, request_id: Any
@@ -108,6 +131,13 @@ def test_an_account_whose_keys_could_be_anothers_is_refused_before_any_request(
         issued(account)
 
     assert requests_sent.operations == []
+
+
+def test_an_account_whose_invoices_would_be_taken_for_guards_is_refused() -> None:
+    with pytest.raises(ValueError, match="keys of request ids begin so"):
+        issued("requestId")
+
+    assert issued("requestIds").number == 1
 
 
 def test_a_request_id_with_a_number_sign_is_kept_apart_from_every_account(account: str) -> None:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
+from django.utils.formats import date_format
 
 from sequences import days
 from sequences.invoices import Invoice
@@ -16,6 +17,7 @@ from sequences.records import find_invoice, void
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import SELLER, draft
+from tests.sequences.test_pdf import text_of
 
 pytestmark = pytest.mark.usefixtures("engine", "naive_time")
 
@@ -55,6 +57,23 @@ def test_the_pages_and_the_pdf_show_it_also_once_it_is_voided(client: Client) ->
     assert invoice.label in listed.content.decode()
     assert "typo" in shown.content.decode()
     assert b"".join(printed).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
+def test_the_page_and_the_pdf_say_the_same_day_of_voiding(
+    zone: str, settings: Any, client: Client
+) -> None:
+    settings.TIME_ZONE = zone
+    user = make_user()
+    client.force_login(user)
+    invoice = void(user.pk, issued_today(user.pk).label, "typo")
+
+    shown = client.get(f"/invoices/{invoice.label}/").content.decode()
+
+    assert invoice.voided_at is not None
+    day = invoice.voided_at.astimezone(ZoneInfo(zone)).date()
+    assert f"Voided on {date_format(day)}" in shown
+    assert f"voided on {day}" in text_of(invoice)
 
 
 def test_the_commands_list_it_and_export_the_account() -> None:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader
@@ -156,6 +158,15 @@ def test_the_title_is_the_number() -> None:
     assert metadata is not None
     assert metadata.title == "2026-000042"
     assert metadata.author == "Łódź Őrség Kft."
+
+
+def test_the_day_of_voiding_is_no_visitors_one() -> None:
+    invoice = a_voided_invoice()
+    usual = render(invoice)
+
+    for zone in ("Pacific/Kiritimati", "Pacific/Niue"):
+        with timezone.override(ZoneInfo(zone)):
+            assert render(invoice) == usual
 
 
 def test_a_voided_invoice_says_so_on_every_page() -> None:

@@ -338,20 +338,28 @@ def test_rows_of_objects_that_are_lost_are_forgotten_and_their_files_uploaded_ag
     assert report(bucket) == ({"rows": 3, "objects": 2, **found}, 1)
 
 
+@pytest.mark.parametrize("data", [b"contents", b"other"], ids=["the same", "another"])
 def test_a_row_that_changes_while_its_object_is_looked_for_is_not_forgotten(
-    bucket: str, stored: Any, s3_proxy: S3Proxy, proxy: FaultProxy
+    bucket: str, stored: Any, s3_proxy: S3Proxy, proxy: FaultProxy, data: bytes
 ) -> None:
-    row = stored("logs/a")
+    row = stored("logs/a", updated_at="2026-11-21T09:00:00.000+00:00")
     s3_proxy.plan("HeadObject", S3Answer(404, "NotFound"))
 
     def another_stores_it() -> None:
         claims.forget(row)
-        stored("logs/a", b"other")
+        stored("logs/a", data, updated_at="2026-11-21T09:00:01.000+00:00")
 
     proxy.plan("DeleteItem", Meanwhile(another_stores_it))
 
     assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == []
     assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
+
+
+def test_a_row_that_lacks_what_it_should_say_is_forgotten_as_well(engine: str, bucket: str) -> None:
+    add_row(bucket, "logs/a")
+
+    assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == ["logs/a"]
+    assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 
 def test_a_lost_reply_to_forgetting_a_row_is_recognised(

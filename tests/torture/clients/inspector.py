@@ -44,9 +44,7 @@ def wrong_guards() -> list[str]:
     """What `checkguards` finds."""
     with check_guards(User.unique) as report:
         return [
-            f"{kind} {key} of {pk}"
-            for kind in KINDS
-            for pk, key, _repaired in report.findings(kind)
+            f"{kind} {key} of {pk}" for kind in KINDS for pk, key, _outcome in report.findings(kind)
         ]
 
 
