@@ -44,7 +44,7 @@ ADDRESS_MAX_LENGTH = 45  # of an IPv6 address that holds an IPv4 one
 SEEN_EVERY_SECONDS = 5 * 60
 
 #: How often a sign-in is tried against others of the same account at that moment.
-ATTEMPTS = 10
+ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
