@@ -2,7 +2,10 @@
 
 from django.urls import path, register_converter
 
-from sequences import views
+from sequences.views.downloads import InvoicesCsvView, InvoicesZipView
+from sequences.views.issuing import InvoiceNewView
+from sequences.views.reading import InvoiceListView, InvoicePdfView, InvoiceView
+from sequences.views.voiding import InvoiceVoidView
 
 
 class LabelConverter:
@@ -35,11 +38,11 @@ register_converter(LabelConverter, "label")
 register_converter(YearConverter, "invoice_year")
 
 urlpatterns = [
-    path("", views.InvoiceListView.as_view(), name="invoice_list"),
-    path("new/", views.InvoiceNewView.as_view(), name="invoice_new"),
-    path("<invoice_year:year>.csv", views.InvoicesCsvView.as_view(), name="invoices_csv"),
-    path("<invoice_year:year>.zip", views.InvoicesZipView.as_view(), name="invoices_zip"),
-    path("<label:label>/", views.InvoiceView.as_view(), name="invoice"),
-    path("<label:label>.pdf", views.InvoicePdfView.as_view(), name="invoice_pdf"),
-    path("<label:label>/void/", views.InvoiceVoidView.as_view(), name="invoice_void"),
+    path("", InvoiceListView.as_view(), name="invoice_list"),
+    path("new/", InvoiceNewView.as_view(), name="invoice_new"),
+    path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
+    path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("<label:label>/", InvoiceView.as_view(), name="invoice"),
+    path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
 ]
