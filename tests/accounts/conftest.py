@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from accounts.limits import DEFAULTS
+from accounts.models import User
+from dynamo import tables
 from tests import engines
+from tests.faults.proxy import FaultProxy, through
 from tests.mailbox import MailServer, sent_by
 
 
@@ -31,3 +34,20 @@ def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
         sent_by(settings, server.port)
         yield
         assert server.taken == []
+
+
+@pytest.fixture(scope="module")
+def own_engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[engines.Durable, FaultProxy]]:
+    """An engine that forgets its request tokens when it restarts, and a proxy before it."""
+    if request.config.getoption("--engine") != "dynoxide":
+        pytest.skip("needs an engine that keeps its data when it is killed")
+    engine = engines.Durable(tmp_path_factory.mktemp("engine"))
+    try:
+        with FaultProxy(engine.url) as proxy, through(proxy):
+            tables.create(next(t for t in tables.all_tables() if t.name == User.table()))
+        with FaultProxy(engine.url) as proxy:
+            yield engine, proxy
+    finally:
+        engine.kill()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from django.core.management import call_command
 from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import change_email, delete
-from dynamo import tables
 from tests import engines
 from tests.emailchanges import NEW, again, token_of, told_by_link, waiting_user
 from tests.emptying import empty
@@ -71,22 +70,6 @@ def test_each_step_happens_once_whatever_was_lost(proxy: FaultProxy, name: str, 
 
 
 # The engine forgets its request tokens, as DynamoDB does after 10 minutes -------------------------
-
-
-@pytest.fixture(scope="module")
-def own_engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[engines.Durable, FaultProxy]]:
-    if request.config.getoption("--engine") != "dynoxide":
-        pytest.skip("needs an engine that keeps its data when it is killed")
-    engine = engines.Durable(tmp_path_factory.mktemp("engine"))
-    try:
-        with FaultProxy(engine.url) as proxy, through(proxy):
-            tables.create(next(t for t in tables.all_tables() if t.name == User.table()))
-        with FaultProxy(engine.url) as proxy:
-            yield engine, proxy
-    finally:
-        engine.kill()
 
 
 @each_step

@@ -6,16 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 
 from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
-from accounts.exceptions import AccountError, BadLink, EmailTaken, StaleUser
+from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo import guards
-from dynamo.exceptions import Refused
 from tests.emailchanges import (
     NEW,
     NEW_KEY,
@@ -33,30 +31,11 @@ from tests.factories import (
 )
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.together import together
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
 ROUNDS = 15
-
-
-def together(*actions: Callable[[], object]) -> list[Any]:
-    """Do all at once, each in a thread; what each returned, or the error that it raised."""
-    barrier = threading.Barrier(len(actions))
-    results: list[Any] = [None] * len(actions)
-
-    def run(place: int, action: Callable[[], object]) -> None:
-        barrier.wait()
-        try:
-            results[place] = action()
-        except (AccountError, Refused) as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(actions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 # At the same moment -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from django.test import Client
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo import tables
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from tests import engines
@@ -65,22 +63,6 @@ def test_the_object_in_hand_is_as_stored_after_a_lost_reply(
 
 
 # The engine forgets its request tokens, as DynamoDB does after 10 minutes -------------------------
-
-
-@pytest.fixture(scope="module")
-def own_engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[engines.Durable, FaultProxy]]:
-    if request.config.getoption("--engine") != "dynoxide":
-        pytest.skip("needs an engine that keeps its data when it is killed")
-    engine = engines.Durable(tmp_path_factory.mktemp("engine"))
-    try:
-        with FaultProxy(engine.url) as proxy, through(proxy):
-            tables.create(next(t for t in tables.all_tables() if t.name == User.table()))
-        with FaultProxy(engine.url) as proxy:
-            yield engine, proxy
-    finally:
-        engine.kill()
 
 
 @each_operation

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts import sessions
-from accounts.exceptions import AccountError, EmailTaken, StaleUser, UsernameTaken
+from accounts.exceptions import EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
     change_email,
@@ -33,6 +31,7 @@ from tests.factories import (
     stored_items,
 )
 from tests.pages import Page, form_values
+from tests.together import together
 
 pytestmark = [
     pytest.mark.usefixtures("engine"),
@@ -47,26 +46,6 @@ PROCESSES = 4
 def assert_all_is_well() -> None:
     assert_guards_match_users()
     call_command("checkguards", "--json")  # a CommandError where it finds anything
-
-
-def together(*actions: Callable[[], object]) -> list[Any]:
-    """Do all at once, each in a thread; what each returned, or the error that it raised."""
-    barrier = threading.Barrier(len(actions))
-    results: list[Any] = [None] * len(actions)
-
-    def run(place: int, action: Callable[[], object]) -> None:
-        barrier.wait()
-        try:
-            results[place] = action()
-        except (AccountError, Refused) as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(actions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def test_one_name_has_one_winner_among_threads_fifty_times() -> None:

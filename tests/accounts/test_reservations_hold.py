@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -19,6 +18,7 @@ from accounts.models import User
 from accounts.services import change_email, delete, register
 from accounts.values import comparable_email
 from dynamo import guards
+from tests.driven import driven
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
@@ -164,15 +164,6 @@ class Changes(RuleBasedStateMachine):
     @rule()
     def check(self) -> None:
         call_command("checkguards", "--json")  # a CommandError where it finds anything
-
-
-def driven(examples: int) -> settings:
-    """So many runs of thirty operations each."""
-    return settings(
-        max_examples=examples,
-        stateful_step_count=30,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
 
 
 @pytest.mark.usefixtures("engine")

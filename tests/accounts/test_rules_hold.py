@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
@@ -23,6 +22,7 @@ from accounts.services import (
 )
 from accounts.values import comparable_email, comparable_username
 from dynamo.exceptions import Refused
+from tests.driven import driven
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
 
@@ -145,15 +145,6 @@ class Accounts(RuleBasedStateMachine):
             if "#" not in pk
         }
         assert stored == self.live
-
-
-def driven(examples: int) -> settings:
-    """So many runs of thirty operations each."""
-    return settings(
-        max_examples=examples,
-        stateful_step_count=30,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
 
 
 @pytest.mark.usefixtures("engine")
