@@ -1,13 +1,4 @@
-"""Django's cache on the table `cache`.
-
-    key (S)     SHA-256, in hex, of Django's key: a leaked table opens no session
-    value       an integer of up to 38 digits (N), which `incr` can count up; else a pickle (B)
-    expiresAt   when the value ends, in epoch milliseconds; absent where it never does
-    expires     the same in whole seconds, rounded up, for DynamoDB's TTL to sweep by
-    nonce       drawn by each `add`, so that it knows its own item when the reply was lost
-
-DynamoDB deletes expired items hours or days late, so every operation compares `expiresAt` itself,
-with the clock of the process that asks.
+"""Django's cache on the table `cache`, whose items `dynamo.cacheitems` describes.
 
 As in every cache of Django's, values are pickles: whoever may write the table can run code in the
 processes that read it. Give the right to write it to nobody else.
@@ -18,30 +9,19 @@ from __future__ import annotations
 import hashlib
 import math
 import operator
-import pickle
-import time
 import uuid
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
-from typing import Any, TypeGuard
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
-from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo import cacheitems
 from dynamo.batches import read_batches, write_batches
+from dynamo.cacheitems import CacheItem, decoded, encoded, expiry_of, is_live, number
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.models import Item, Model
-
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-ITEM_MAX_BYTES = 400 * 1024
-NUMBER_MAX_DIGITS = 38
-
-# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce and two numbers of at
-# most 21 bytes each: this leaves some room.
-VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
+from dynamo.exceptions import ConditionFailed
+from dynamo.models import Item
 
 _LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
 _PRESENT = f"attribute_exists(#key) AND {_LIVE}"
@@ -52,43 +32,6 @@ _VALUE_NAME = {"#value": "value"}
 
 # An expiry that has passed at any time.
 _AT_ONCE = 0
-
-
-class CacheValueTooLarge(DynamoError, ValueError):
-    """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
-
-    def __init__(self, key: str, size_bytes: int) -> None:
-        super().__init__(key, size_bytes)
-        self.key = key
-        self.size_bytes = size_bytes
-
-    def __str__(self) -> str:
-        return (
-            f"The cache cannot hold the value of {self.key!r}: pickled it has {self.size_bytes:,} "
-            f"bytes, and DynamoDB stores at most {VALUE_MAX_BYTES:,}."
-        )
-
-
-class CacheItem(Model):
-    """What the table `cache` is made from; `DynamoCache` builds the items themselves.
-
-    `value` is not declared: it is of two types.
-    """
-
-    class Meta:
-        table_name = "cache"
-
-    ttl_attribute = "expires"
-
-    key = UnicodeAttribute(hash_key=True)
-    expires = IntegerAttribute(null=True)
-    expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
-    nonce = UnicodeAttribute(null=True)
-
-
-def now_ms() -> int:
-    """The clock that expiry is compared with, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class DynamoCache(BaseCache):
@@ -107,11 +50,11 @@ class DynamoCache(BaseCache):
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
         """The value of `key`, else `default`. Costs 1 request."""
         item = self._item(self._stored_key(key, version))
-        return _value(item) if _is_live(item) else default
+        return decoded(item) if is_live(item) else default
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
         """Whether `key` has a value, None included. Costs 1 request."""
-        return _is_live(self._item(self._stored_key(key, version), ["key", "expiresAt"]))
+        return is_live(self._item(self._stored_key(key, version), ["key", "expiresAt"]))
 
     def set(
         self,
@@ -129,7 +72,7 @@ class DynamoCache(BaseCache):
         if expires_at == _AT_ONCE:
             self.delete(key, version)
         else:
-            item = self._new_item(key, version, _encoded(key, value), expires_at)
+            item = self._new_item(key, version, encoded(key, value), expires_at)
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
@@ -149,7 +92,7 @@ class DynamoCache(BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _AT_ONCE:
             return self.delete(key, version)
-        item = self._new_item(key, version, _encoded(key, value), expires_at)
+        item = self._new_item(key, version, encoded(key, value), expires_at)
         try:
             _put_if(_PRESENT, item)
         except ConditionFailed:
@@ -175,7 +118,7 @@ class DynamoCache(BaseCache):
         if expires_at == _AT_ONCE:
             return not self.has_key(key, version)
         nonce = {"S": uuid.uuid4().hex}
-        item = self._new_item(key, version, _encoded(key, value), expires_at) | {"nonce": nonce}
+        item = self._new_item(key, version, encoded(key, value), expires_at) | {"nonce": nonce}
         try:
             _put_if(_ABSENT, item)
         except ConditionFailed as refused:
@@ -192,7 +135,7 @@ class DynamoCache(BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _AT_ONCE:
             return self.delete(key, version)
-        expiry = _expiry(expires_at)
+        expiry = expiry_of(expires_at)
         request = {
             "TableName": CacheItem.table(),
             "Key": {"key": {"S": self._stored_key(key, version)}},
@@ -201,7 +144,7 @@ class DynamoCache(BaseCache):
             else "REMOVE expires, expiresAt",
             "ConditionExpression": _PRESENT,
             "ExpressionAttributeNames": _KEY_NAME,
-            "ExpressionAttributeValues": {":now": _number(now_ms())}
+            "ExpressionAttributeValues": {":now": number(cacheitems.now_ms())}
             | {f":{name}": value for name, value in expiry.items()},
         }
         try:
@@ -220,7 +163,7 @@ class DynamoCache(BaseCache):
             "Key": {"key": {"S": self._stored_key(key, version)}},
             "ReturnValues": "ALL_OLD",
         }
-        return _is_live(send("DeleteItem", request).get("Attributes") or None)
+        return is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
@@ -240,14 +183,14 @@ class DynamoCache(BaseCache):
             "ConditionExpression": _COUNTABLE,
             "ExpressionAttributeNames": _VALUE_NAME,
             "ExpressionAttributeValues": {
-                ":delta": _number(operator.index(delta)),
-                ":now": _number(now_ms()),
+                ":delta": number(operator.index(delta)),
+                ":now": number(cacheitems.now_ms()),
                 ":number": {"S": "N"},
             },
             "ReturnValues": "UPDATED_NEW",
         }
         try:
-            counted: int = _value(send("UpdateItem", request)["Attributes"])
+            counted: int = decoded(send("UpdateItem", request)["Attributes"])
         except ConditionFailed as error:
             raise ValueError(f"The cache has no integer under the key {key!r}.") from error
         return counted
@@ -257,7 +200,7 @@ class DynamoCache(BaseCache):
         asked = {self._stored_key(key, version): key for key in keys}
         stored_keys = [{"key": {"S": stored_key}} for stored_key in asked]
         items = read_batches(CacheItem.table(), stored_keys)
-        return {asked[item["key"]["S"]]: _value(item) for item in items if _is_live(item)}
+        return {asked[item["key"]["S"]]: decoded(item) for item in items if is_live(item)}
 
     def set_many(
         self,
@@ -277,7 +220,7 @@ class DynamoCache(BaseCache):
             self.delete_many(data, version)
             return []
         items = [
-            self._new_item(key, version, _encoded(key, value), expires_at)
+            self._new_item(key, version, encoded(key, value), expires_at)
             for key, value in data.items()
         ]
         # Keys that read alike, such as 1 and "1", are one item, and a batch names none twice.
@@ -350,12 +293,14 @@ class DynamoCache(BaseCache):
             timeout = self.default_timeout
         if timeout is None:
             return None
-        return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _AT_ONCE
+        return cacheitems.now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _AT_ONCE
 
     def _new_item(
         self, key: Any, version: int | None, value: dict[str, Any], expires_at: int | None
     ) -> Item:
-        return {"key": {"S": self._stored_key(key, version)}, "value": value} | _expiry(expires_at)
+        return {"key": {"S": self._stored_key(key, version)}, "value": value} | expiry_of(
+            expires_at
+        )
 
     def _item(self, stored_key: str, only: Sequence[str] = ()) -> Item | None:
         """The item under `stored_key`, expired or not: whole, or `only` these attributes of it."""
@@ -369,40 +314,6 @@ class DynamoCache(BaseCache):
         return send("GetItem", request).get("Item") or None
 
 
-def _number(value: int) -> dict[str, str]:
-    return {"N": str(value)}
-
-
-def _expiry(expires_at: int | None) -> Item:
-    if expires_at is None:
-        return {}
-    return {"expires": _number(math.ceil(expires_at / 1000)), "expiresAt": _number(expires_at)}
-
-
-def _is_live(item: Item | None) -> TypeGuard[Item]:
-    if item is None:
-        return False
-    return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
-
-
-def _encoded(key: Any, value: Any) -> dict[str, Any]:
-    # A bool is an int to Python, but has to come back as a bool.
-    if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
-        return _number(value)
-    pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    if len(pickled) > VALUE_MAX_BYTES:
-        raise CacheValueTooLarge(str(key), len(pickled))
-    return {"B": pickled}
-
-
-def _value(item: Item) -> Any:
-    value = item["value"]
-    if "N" in value:
-        # By way of Decimal, as an engine may write a large number as 1E+37.
-        return int(Decimal(value["N"]))
-    return pickle.loads(value["B"])  # noqa: S301 - see the module's docstring
-
-
 def _put_if(condition: str, item: Item) -> None:
     send(
         "PutItem",
@@ -411,7 +322,7 @@ def _put_if(condition: str, item: Item) -> None:
             "Item": item,
             "ConditionExpression": condition,
             "ExpressionAttributeNames": _KEY_NAME,
-            "ExpressionAttributeValues": {":now": _number(now_ms())},
+            "ExpressionAttributeValues": {":now": number(cacheitems.now_ms())},
         },
     )
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.exceptions import (
     DynamoError,

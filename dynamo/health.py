@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.cache import never_cache
 
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.deadline import within
 from dynamo.exceptions import DynamoError

@@ -25,7 +25,8 @@ from django.contrib.sessions.backends.base import (
 )
 from django.utils.crypto import get_random_string
 
-from dynamo.cache import CacheValueTooLarge, DynamoCache
+from dynamo.cache import DynamoCache
+from dynamo.cacheitems import CacheValueTooLarge
 
 KEY_LENGTH = 32
 

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from dynamo import cache  # noqa: F401 - defines the model of its table, which no app's models do
+from dynamo import cacheitems  # noqa: F401 - defines a model, which no app's models do
 from dynamo.client import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.features import features_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from tests.pages import Page, stored_counts
 

@@ -17,7 +17,7 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile

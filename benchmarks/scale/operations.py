@@ -24,7 +24,7 @@ from accounts.limits import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.sessions import SessionStore
 from dynamo.transaction import Transaction

@@ -15,7 +15,7 @@ from django.test import Client
 from accounts import heldsignups, links
 from accounts.models import User
 from accounts.services import account_key, delete
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.signals import request_sent
 from tests.accounts.test_confirmation import assert_refused

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits import DEFAULTS, Limit, limit
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.exceptions import Unavailable
 from tests import limit_workers
 from tests.emptying import empty

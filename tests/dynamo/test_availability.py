@@ -15,7 +15,7 @@ from django.test.utils import override_settings
 from django.urls import path
 
 from dynamo import deadline
-from dynamo.cache import CacheItem
+from dynamo.cacheitems import CacheItem
 from dynamo.deadline import operation_ends_at, page_is_over, uncounted
 from dynamo.sessions import SessionStore
 from tests.clocks import LeapingClock, stand_in

@@ -12,8 +12,9 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.cache import CacheKeyWarning, cache, caches
 
-from dynamo import cache as module
-from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
+from dynamo import cacheitems
+from dynamo.cache import DynamoCache
+from dynamo.cacheitems import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge
 from dynamo.client import send
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
@@ -42,7 +43,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(module, "now_ms", clock)
+    monkeypatch.setattr(cacheitems, "now_ms", clock)
     return clock
 
 
@@ -507,7 +508,7 @@ def test_a_key_that_memcached_would_refuse_is_warned_of_and_works(key: str) -> N
 
 
 def bytes_that_pickle_to(size_bytes: int) -> bytes:
-    overhead = len(module._encoded("", bytes(300_000))["B"]) - 300_000
+    overhead = len(cacheitems.encoded("", bytes(300_000))["B"]) - 300_000
     return bytes(size_bytes - overhead)
 
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 
-from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
+from dynamo.cacheitems import CacheItem, CacheValueTooLarge, now_ms
 from dynamo.client import send
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
@@ -107,7 +107,7 @@ def test_a_session_ends_when_its_age_is_over(monkeypatch: pytest.MonkeyPatch) ->
     saved_at = now_ms()
     assert stored(session)["user"] == "ann"
 
-    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 60_000)
+    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: saved_at + 60_000)
 
     assert stored(session) == {}
 
