@@ -7,6 +7,7 @@ changed again. How long texts are, and whether the PDF's fonts have their charac
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
@@ -21,6 +22,8 @@ from sequences.invoices import Draft, Party, series_of
 from sequences.models import REQUEST_PREFIX
 
 _Rule = Callable[[Any], Any]
+#: The tags of RFC 5646, less the strange ones: a language, then parts such as script and region.
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
 _Part = tuple[str, type, _Rule, object]
 
 
@@ -55,6 +58,16 @@ def checked_request_id(request_id: str | uuid.UUID) -> str:
     text = str(request_id) if isinstance(request_id, uuid.UUID) else request_id
     checked: str = _check("The request id", str, rules.clean_request_id, text)
     return checked
+
+
+def check_language(language: object) -> None:
+    """Refuse what is no tag of a language: an invoice that says it could never be printed.
+
+    Raises:
+        ValueError: it says what is refused.
+    """
+    if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+        raise ValueError(f"The language must be a tag like en or pt-BR, not {language!r}.")
 
 
 def check_draft(draft: Draft) -> None:

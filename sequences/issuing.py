@@ -28,6 +28,7 @@ from sequences.combining import AGAIN, Again, Combiner
 from sequences.drafts import (
     check_account,
     check_draft,
+    check_language,
     check_seller,
     check_sums,
     checked_request_id,
@@ -36,6 +37,7 @@ from sequences.exceptions import DateTooEarly, InvoiceTooLarge, SequenceError
 from sequences.groups import Ask, Group, next_group
 from sequences.heads import Heads, Known, read_head
 from sequences.invoices import DEFAULT_LANGUAGE, Draft, Invoice, Party, draw_up, to_item
+from sequences.rules import REASON_MAX_BYTES
 from sequences.sizes import ITEM_MAX_BYTES, item_bytes, write_units
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html has 100
@@ -47,9 +49,9 @@ GROUP_MAX_UNITS = 500
 
 #: A number, at its longest, is that much longer than the 0 of an invoice that has none yet.
 NUMBER_BYTES = 21
-#: Kept free in the item, so that the largest invoice can still be voided: a reason of 500
-#: characters, a time, and the names of both.
-VOIDING_BYTES = 2_100
+#: Kept free in the item, so that the largest invoice can still be voided: a reason of
+#: `REASON_MAX_BYTES`, a time, and the names of both.
+VOIDING_BYTES = REASON_MAX_BYTES + 100
 
 _heads = Heads()
 
@@ -92,6 +94,7 @@ def issue(
     request_id = str(uuid.uuid4()) if request_id is None else checked_request_id(request_id)
     check_account(account)
     check_seller(seller)
+    check_language(language)
     check_draft(draft)
     while True:
         today = days.today()

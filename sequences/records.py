@@ -13,6 +13,7 @@ from dynamo.models import Item
 from sequences.exceptions import AlreadyVoided, UnknownInvoice
 from sequences.invoices import Invoice, from_item, parse_label, series_of
 from sequences.models import InvoiceItem
+from sequences.rules import REASON_MAX_BYTES
 
 PAGE_SIZE = 50
 
@@ -53,7 +54,7 @@ def void(account: str, label: str, reason: str) -> Invoice:
     got no answer in the end and asks again is told that it is voided, and for what reason.
 
     Raises:
-        ValueError: the reason is empty.
+        ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
         AlreadyVoided: it was voided before.
         Unavailable: no answer in time; it may be voided.
@@ -61,6 +62,8 @@ def void(account: str, label: str, reason: str) -> Invoice:
     reason = reason.strip()
     if not reason:
         raise ValueError("An invoice is voided for a reason.")
+    if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
+        raise ValueError(f"The reason has {size_bytes:,} bytes of at most {REASON_MAX_BYTES:,}.")
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
         "ConditionExpression": "#status = :issued",

@@ -12,6 +12,7 @@ import pytest
 
 from sequences.invoices import Draft, Party
 from sequences.issuing import issue
+from sequences.records import find_invoice
 from tests.invoice_factories import SELLER, assert_whole, draft, issued, new_account
 from tests.requests import Requests
 from tests.sequences.samples import a_line
@@ -101,6 +102,25 @@ def test_a_seller_that_no_invoice_can_name_is_refused_before_any_request(
         issue(draft(), account=account, seller=seller)
 
     assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize(
+    "language", ["", "x", "en_US", "../en", "en\n", "e" * 9, "en-" * 9, None, 5]
+)
+def test_what_is_no_tag_of_a_language_is_refused_before_any_request(
+    account: str, requests_sent: Requests, language: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"^The language must be a tag"):
+        issue(draft(), account=account, seller=SELLER, language=language)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("language", ["ja", "pt-BR", "zh-Hant-TW"])
+def test_an_invoice_is_in_any_language_that_has_a_tag(account: str, language: str) -> None:
+    invoice = issue(draft(), account=account, seller=SELLER, language=language)
+
+    assert find_invoice(account, invoice.label).language == language
 
 
 @pytest.mark.parametrize("request_id", ["", " ", "x" * 101, "x" * 3_000, "a\nb", "\ud800", 5])

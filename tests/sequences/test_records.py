@@ -38,6 +38,19 @@ def test_who_asks_again_after_a_lasting_lost_reply_learns_that_it_is_voided_and_
     assert find_invoice(account, invoice.label).is_voided
 
 
+@pytest.mark.parametrize("reason", ["", " ", "x" * 2_001, "𠮷" * 501])
+def test_a_reason_that_says_nothing_or_has_no_room_is_refused_before_any_request(
+    account: str, requests_sent: Requests, reason: str
+) -> None:
+    invoice = issued(account)
+    requests_sent.clear()
+
+    with pytest.raises(ValueError, match="reason"):
+        void(account, invoice.label, reason)
+
+    assert requests_sent.operations == []
+
+
 @pytest.fixture
 def short_of_breath(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that reads at most 2 times 3 invoices."""
