@@ -45,6 +45,8 @@ torture: install
 # The suite on the other engines, whose known faults the tests name, but for what asks no engine for
 # anything (tests/conftest.py); TESTS are some of it.
 ENGINES ?= ministack moto
+# These engines are Python too: a worker and its engine take turns, and cores were idle with three.
+engines: WORKERS := -n 5 --dist worksteal
 engines: install
 	for engine in $(ENGINES); do \
 		echo "== engine: $$engine"; \
