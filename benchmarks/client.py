@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.harness import Contender, Load, compare, print_table
 from benchmarks.registration import worker
 
@@ -22,7 +23,7 @@ def operations(_load: Load) -> int:
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     module = ["-m", "benchmarks.client_worker"]
     ours, theirs = [sys.executable, *module], [peers.peer_python(), *module]
     with peers.site() as site:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.harness import Contender, Load, compare, print_table
 from benchmarks.invoices import HERE, operations, postgres_worker, site_worker
 
@@ -14,7 +14,7 @@ LOADS = [Load(1, 1), Load(1, 8), Load(1, 16)]
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     python = peers.peer_python()
     with peers.site() as site, peers.postgres() as postgres:
         setup = [python, str(HERE / "postgres_worker.py"), "setup"]

@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.harness import Command, Contender, Load, compare, print_table
 
 LOADS = [Load(1, 1), Load(1, 8), Load(1, 16), Load(2, 8)]
@@ -43,7 +44,7 @@ def _command(program: list[str]) -> Command:
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     python = peers.peer_python()
     with peers.site() as site, peers.postgres() as postgres:
         setup = [python, str(HERE / "postgres_worker.py"), "setup"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.harness import Command, Contender, Load, compare, print_table
 from benchmarks.invoices import operations
 
@@ -29,7 +30,7 @@ def lock_worker(program: list[str], contender: str) -> Command:
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     module = ["-m", "benchmarks.lock_worker"]
     ours, peers_own = [sys.executable, *module], [peers.peer_python(), *module]
     with peers.site() as site:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from benchmarks.arguments import asked
 from benchmarks.serving import (
     Asked,
     Figures,
@@ -24,7 +25,7 @@ WORKERS, THREADS = 2, 8
 
 def main() -> None:
     """Ask and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     runs: dict[str, list[Figures]] = {}
     for number in range(rounds):
         # A fresh engine each time: forms cannot be sent twice.

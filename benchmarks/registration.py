@@ -13,6 +13,7 @@ import sys
 import uuid
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.harness import Command, Contender, Load, compare, measure, print_table
 
 LOADS = [Load(1, 1), Load(1, 16)]
@@ -37,7 +38,7 @@ def worker(program: list[str], contender: str, name: str = "register") -> Comman
 
 def main() -> None:
     """Compare and print; then race and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     ours = [sys.executable, "-m", "benchmarks.registration_worker"]
     theirs = [peers.peer_python(), "-m", "benchmarks.registration_peers"]
     on_postgres = [peers.peer_python(), str(peers.ROOT / "benchmarks" / "postgres_worker.py")]

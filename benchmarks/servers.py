@@ -10,6 +10,7 @@ import os
 import sys
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.serving import (
     Asked,
     Figures,
@@ -38,7 +39,7 @@ SERVERS = {
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    [rounds] = asked(__doc__, rounds=5)
     runs: dict[tuple[str, str], list[Figures]] = {}
     with prepared() as (env, folder):
         paths = [str(peers.gunicorn()), env["PYTHONPATH"]]

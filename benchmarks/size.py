@@ -1,4 +1,4 @@
-"""What does it take to have 100,000 users? `python -m benchmarks.size [small large]`
+"""What does it take to have 100,000 users? `python -m benchmarks.size [small [large]]`
 
 For each size: a file of users is imported into an empty engine, each gets an invoice, and the two
 checks run over them all. Time, disk and memory are measured from outside, as an operator sees them;
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from benchmarks.peers import ROOT
 
-SIZES = (1_000, 100_000)
 WORKERS = 8
 #: Of the password of them all; its hash is imported, as sites that move here have hashes.
 PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that are gone a minute later
@@ -49,8 +49,8 @@ class Sized:
 
 def main() -> None:
     """Measure each size and print both tables; exit 1 where a promise is broken."""
-    sizes = [int(each) for each in sys.argv[1:]] or list(SIZES)
-    measured = [measure(users) for users in sizes]
+    small, large = asked(__doc__, small=1_000, large=100_000)
+    measured = [measure(users) for users in (small, large)]
     print_sizes(measured)
     print_pages(measured)
     if any(each.pages != measured[0].pages for each in measured):

@@ -1,4 +1,4 @@
-"""How fast do files get to S3? `python -m benchmarks.uploads [rounds [small big]]`
+"""How fast do files get to S3? `python -m benchmarks.uploads [rounds [small [big]]]`
 
 5,000 files of 10 KB, and 5 of 200 MB: `uploadfiles` against `aws s3 cp --recursive`, each a process
 of its own, on one dynoxide. Every run has a ministack of its own, in memory.
@@ -27,6 +27,7 @@ from typing import Any
 import boto3
 
 from benchmarks import peers
+from benchmarks.arguments import asked
 from tests import engines
 
 MB = 1_000_000
@@ -68,8 +69,7 @@ class Result:
 
 def main() -> None:
     """Compare and print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    small, big = map(int, sys.argv[2:4]) if len(sys.argv) > 3 else (5000, 5)
+    rounds, small, big = asked(__doc__, rounds=3, small=5000, big=5)
     loads = [Load(small, 10_000), Load(big, 200 * MB)]
     manage = [sys.executable, str(peers.ROOT / "manage.py")]
     aws = [peers.aws_cli(), "s3", "cp", "--recursive", "--only-show-errors"]

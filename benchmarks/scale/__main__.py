@@ -6,6 +6,7 @@ writes FILE). Takes some seconds.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ from tests import engines
 
 def main() -> None:
     """Measure, compute, simulate, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path)
+    file: Path | None = parser.parse_args().file
     with engines.running("dynoxide") as url:
         os.environ.update(
             DJANGO_SETTINGS_MODULE="project.settings",
@@ -28,8 +32,8 @@ def main() -> None:
             EMAIL_URL="memorymail://",
         )
         page = _page()
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page, encoding="utf-8")
+    if file:
+        file.write_text(page, encoding="utf-8")
     else:
         sys.stdout.write(page)
 
