@@ -79,7 +79,9 @@ class SignUp:
 
 
 def begin_sign_up(email: str, client: str) -> SignUp:
-    """Let somebody sign up with `email`, which gets a mail. Costs 2 requests, at most 4.
+    """Let somebody sign up with `email`, which gets a mail.
+
+    Costs 2 requests, at most 4; 1 more for each limit whose reply was lost.
 
     Raises:
         TooManyAttempts: too many did from the client's address, or with that one.
@@ -89,7 +91,9 @@ def begin_sign_up(email: str, client: str) -> SignUp:
 
 
 def begin_mail(kind: str, email: str, client: str) -> None:
-    """Let somebody have a mail sent to `email`. Costs 2 requests, at most 4.
+    """Let somebody have a mail sent to `email`.
+
+    Costs 2 requests, at most 4; 1 more for each limit whose reply was lost.
 
     Each `kind` has a count of its own, so that nobody's reminders keep a reset from its owner.
 
