@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.sessions import middleware as sessions
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
@@ -18,6 +19,21 @@ from dynamo.deadline import page
 from dynamo.exceptions import TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
+
+TEMPLATE = "503.html"
+
+#: Of a project without the template, as Django has pages of its own for its errors.
+PLAIN_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+  <title>Please try again in a moment</title>
+</head>
+<body>
+  <h1>Please try again in a moment</h1>
+  <p>The database did not answer in time. What you typed may not have been stored.</p>
+</body>
+</html>
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +81,16 @@ class SessionMiddleware(sessions.SessionMiddleware):
 def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> HttpResponse:
     """The page that asks to try again in a moment; logs `error` in one line.
 
-    It is rendered without the request, so that no context processor asks DynamoDB for the user.
+    It is the project's `503.html`, or a plain one. It is rendered without the request, so that no
+    context processor asks DynamoDB for the user.
     """
-    return as_unavailable(request, HttpResponse(render_to_string("503.html")), error)
+    try:
+        html: str = render_to_string(TEMPLATE)
+    except TemplateDoesNotExist as missing:
+        if missing.args[:1] != (TEMPLATE,):
+            raise
+        html = PLAIN_PAGE
+    return as_unavailable(request, HttpResponse(html), error)
 
 
 def as_unavailable(

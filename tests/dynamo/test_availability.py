@@ -123,6 +123,16 @@ def test_under_debug_the_page_is_the_same(client: Client, settings: Any) -> None
         assert_asks_to_try_again(client.get("/"))
 
 
+@in_vain
+def test_a_project_without_the_template_answers_by_a_plain_page(
+    client: Client, settings: Any
+) -> None:
+    settings.TEMPLATES = []
+
+    with through(NOWHERE):
+        assert_asks_to_try_again(client.get("/"))
+
+
 def test_a_passing_failure_is_not_seen_at_all(client: Client, proxy: FaultProxy) -> None:
     proxy.plan("GetItem", DOWN, times=2)
 
