@@ -448,6 +448,7 @@ def test_who_had_a_password_elsewhere_signs_in_with_it(file: Path, hasher: str) 
 
 ARGON2 = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHRzb21lc2FsdA$"
 DIGEST = "A" * 43
+SHA256 = DIGEST + "="
 
 
 @pytest.mark.usefixtures("known_hashers")
@@ -460,6 +461,11 @@ DIGEST = "A" * 43
         "pbkdf2_sha256$-5$salt$aGFzaA==",
         "pbkdf2_sha256$99999999999$salt$aGFzaA==",  # hours for each sign-in
         "pbkdf2_sha256$1000$$aGFzaA==",
+        f"pbkdf2_sha256$1000$salt${DIGEST}",  # cut off by one sign
+        f"pbkdf2_sha256$+1000$salt${SHA256}",
+        f"pbkdf2_sha256$1_000$salt${SHA256}",
+        f"pbkdf2_sha256$01000$salt${SHA256}",
+        "scrypt$16384$salt$8$5$aGFzaA==",  # cut off
         "argon2$argon2id$v=19$nonsense",
         ARGON2.replace("m=102400", "m=99999999") + DIGEST,
         ARGON2.replace("id$v", "xx$v") + DIGEST,
