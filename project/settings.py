@@ -87,6 +87,8 @@ def _region_of_profile() -> str:
     except BotoCoreError as error:
         env.complain("AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
         return ""
+    if region and (wrong := is_region(region)):
+        env.complain("AWS_PROFILE", f"names a region that {wrong}")
     return str(region)
 
 

@@ -283,6 +283,13 @@ def test_the_region_may_stand_in_a_profile(checkout: Path) -> None:
     assert ended.stdout == "eu-north-1\n"
 
 
+def test_a_malformed_region_in_a_profile_stops_the_start_by_name(checkout: Path) -> None:
+    (checkout / "config").write_text("[profile here]\nregion = eu north\n")
+    profile = {"AWS_PROFILE": "here", "AWS_CONFIG_FILE": "config", "AWS_REGION": None}
+
+    assert_stops(start(checkout, **profile), "AWS_PROFILE", "eu north")
+
+
 def test_a_file_beside_manage_py_gives_what_the_environment_does_not(checkout: Path) -> None:
     (checkout / ".env").write_text("DJANGO_ALLOWED_HOSTS=from.file\nAWS_REGION=from-file-1\n")
     shown = "from project import settings as s; print(s.ALLOWED_HOSTS, s.AWS_REGION)"
