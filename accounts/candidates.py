@@ -12,16 +12,17 @@ from django.core.exceptions import ValidationError
 from accounts.forms import AccountForm
 from accounts.hashes import clean_password_hash
 from accounts.models import User
-from accounts.rowfiles import Row
-from accounts.services import account_key
+from accounts.rowfiles import NEEDED, Row
+from accounts.services import account_key, cleaned
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A row that keeps the rules of the site.
 
-    `request_id` names its registration, `import:ann:ann@example.com`, by the values as compared;
-    `keys` are those of the guards of its user name and address, by attribute.
+    `values` are as they are stored, empty ones as empty texts. `request_id` names its registration,
+    `import:ann:ann@example.com`, by user name and address as compared; `keys` are those of the
+    guards of all its unique values, by attribute.
     """
 
     row: Row
@@ -34,6 +35,11 @@ class Candidate:
     def pk(self) -> str:
         """The primary key of the account that the registration makes."""
         return account_key(self.request_id)
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Of `keys` those of user name and address: an account that has both is this row's."""
+        return {name: self.keys[name] for name in NEEDED}
 
 
 class Candidates:
@@ -69,14 +75,15 @@ def _checked(row: Row) -> Candidate:
                 for name, errors in form.errors.items()
             ]
         )
-    values = form.account_values()
-    compared = [User.unique.normalise[name](values[name]) for name in ("username", "email")]
+    values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
+    unique = {name: values[name] for name in User.unique.normalise if values.get(name)}
+    compared = [User.unique.normalise[name](values[name]) for name in NEEDED]
     return Candidate(
         row=row,
         values=values,
         password_hash=clean_password_hash(row.values["password_hash"]),
         request_id=":".join(["import", *compared]),
-        keys={name: User.unique.key(name, values[name]) for name in ("username", "email")},
+        keys={name: User.unique.key(name, value) for name, value in unique.items()},
     )
 
 

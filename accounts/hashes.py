@@ -11,7 +11,11 @@ import re
 from typing import Any
 
 from django.contrib.auth import hashers
-from django.contrib.auth.hashers import BasePasswordHasher, identify_hasher
+from django.contrib.auth.hashers import (
+    Argon2PasswordHasher,
+    BasePasswordHasher,
+    identify_hasher,
+)
 from django.core.exceptions import ValidationError
 
 MAX_LENGTH = 256
@@ -33,8 +37,8 @@ def clean_password_hash(text: str) -> str | None:
 
     None where no password opens the account: the text is empty, or Django's mark for it (`!…`).
 
-    Costs microseconds, and one whole check of a password for each new combination of algorithm,
-    parameters and lengths.
+    Costs microseconds, and one or two whole checks of a password for each new combination of
+    algorithm, parameters and lengths.
 
     Raises:
         ValidationError: no hash, or none that this site can check.
@@ -69,10 +73,23 @@ def _try(hasher: BasePasswordHasher, encoded: str) -> None:
         if isinstance(own, int) and not 0 < value <= own * MAX_WORK_RATIO:
             raise ValueError(f"{name} of {value} where this site has {own}")
     hasher.must_update(encoded)
+    # The libraries of Argon2 and bcrypt read the text. Other hashers compare it with one that they
+    # make: no password gives a number spelled `+1000`, or a hash that a narrow column cut off.
+    is_compared = "hash" in parts and not isinstance(hasher, Argon2PasswordHasher)
+    numbers = [value for value in parts.values() if isinstance(value, int)]
+    if is_compared and not all(f"${number}$" in encoded for number in numbers):
+        raise ValueError("a number is not spelled as this site does")
     shape = _shape(parts)
     if shape not in _tried:
         hasher.verify("", encoded)
+        if is_compared and len(parts["hash"]) != _length_of_hashes(hasher):
+            raise ValueError("the hash is too short, or too long")
         _tried.add(shape)
+
+
+def _length_of_hashes(hasher: BasePasswordHasher) -> int:
+    made: dict[str, str] = hasher.decode(hasher.encode("", hasher.salt()))
+    return len(made["hash"])
 
 
 def _shape(parts: dict[str, Any]) -> str:

@@ -4,8 +4,8 @@ A row's registration is named by its user name and address as they are compared.
 key is the same each time, and an import that was killed, or lost a reply, finds its own work.
 
 Rows are registered side by side, with one exception: a row waits for an earlier one with the same
-user name or address. So of two rivals in a file the earlier always wins. Results come in the order
-of the lines.
+user name, address or other unique value. So of two rivals in a file the earlier always wins.
+Results come in the order of the lines.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _UnderWay:
         return len(self._rows)
 
     def has_no_room_for(self, entry: Candidate | Result) -> bool:
-        """Whether they are too many, or one has the user name or the address of `entry`."""
+        """Whether they are too many, or one has a unique value of `entry`."""
         return self.count >= self._rows_at_most or not self._keys.isdisjoint(_keys(entry))
 
     def begin(self, entry: Candidate | Result) -> None:
@@ -192,4 +192,4 @@ def _one_account_has_both(candidate: Candidate) -> bool:
         user = User.unique.get("username", candidate.values["username"])
     except User.DoesNotExist:
         return False
-    return candidate.keys.items() <= User.unique.keys_of(user).items()
+    return candidate.names.items() <= User.unique.keys_of(user).items()

@@ -15,7 +15,11 @@ from typing import Any
 import boto3
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    InvalidEndpointConfigurationError,
+)
 from django.conf import settings
 
 from dynamo import addressing, attempts
@@ -90,7 +94,11 @@ def _make_ways() -> _Ways:
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
     session: Any = addressing.session()  # its stubs have an overload for each service
-    made = session.client("dynamodb", config=config, **_whereabouts(session))
+    try:
+        made = session.client("dynamodb", config=config, **_whereabouts(session))
+    except ValueError as error:
+        # An endpoint that is none, as `~/.aws/config` may have it.
+        raise InvalidEndpointConfigurationError(msg=str(error)) from error
     lean = LeanWay(made) if settings.DYNAMODB_LEAN and may_go_lean(made) else None
     return _Ways(made, lean)
 

@@ -137,12 +137,15 @@ class UniqueAttributes(Generic[M]):
         """
         try:
             key = self.key(name, value)
-            guard = self.guard_model.get(key)
-            if guard.is_reserved or not guard.owner:
-                raise self.model.DoesNotExist
-            item: M = self.model.get(guard.owner)
-        except (ValueError, self.guard_model.DoesNotExist):
+        except ValueError:
             raise self.model.DoesNotExist from None
+        try:
+            guard = self.guard_model.get(key)
+        except self.guard_model.DoesNotExist:
+            raise self.model.DoesNotExist from None
+        if guard.is_reserved or not guard.owner:
+            raise self.model.DoesNotExist
+        item: M = self.model.get(guard.owner)
         if self.keys_of(item).get(name) != key:
             raise self.model.DoesNotExist
         return item

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
+from botocore.utils import is_valid_uri
 from django.core.exceptions import ValidationError
 from django.core.mail.message import sanitize_address
 from django.core.validators import validate_email
@@ -70,7 +71,7 @@ class Environment:
     def number(self, name: str, *, default: int, least: int = 1) -> int:
         """A whole number, positive unless `least` is 0."""
         text = _raw(name, str(default))
-        if not (text.isascii() and text.isdigit() and int(text) >= least):
+        if not (re.fullmatch("[0-9]{1,9}", text) and int(text) >= least):
             self.complain(name, f"is not a {'positive ' if least else ''}whole number")
             return default
         return int(text)
@@ -133,8 +134,11 @@ def is_origin(value: str) -> str:
     """What is wrong with a CSRF origin such as https://www.example.com."""
     try:
         parts = urlsplit(value)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and value == origin
+        port = "" if parts.port is None else f":{parts.port}"
+        # A browser names its host in ASCII, and never who asks.
+        host = parts.netloc.removesuffix(port).removeprefix("*")
+        whole = parts.scheme in {"http", "https"} and value == f"{parts.scheme}://{parts.netloc}"
+        whole = whole and not is_host(host)
     except ValueError:
         whole = False
     return "" if whole else f"has no origin such as https://www.example.com in {value!r}"
@@ -153,9 +157,9 @@ def is_address(value: str) -> str:
 
 def is_region(value: str) -> str:
     """What is wrong with a region's name; which there are, AWS knows."""
-    return (
-        "" if re.fullmatch(r"[a-z0-9-]+", value) else f"is no region such as eu-west-1: {value!r}"
-    )
+    # As botocore has it, which would refuse each request; no region has capitals.
+    whole = re.fullmatch(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)", value)
+    return "" if whole else f"is no region such as eu-west-1: {value!r}"
 
 
 def is_time_zone(value: str) -> str:
@@ -171,7 +175,9 @@ def is_url(value: str) -> str:
     """What is wrong with an endpoint's URL."""
     try:
         parts = urlsplit(value)
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        whole = parts.scheme in {"http", "https"} and parts.port != 0
+        # As botocore will, which else refuses each request.
+        whole = whole and is_valid_uri(value)
     except ValueError:
         whole = False
     return "" if whole else f"is no http or https URL: {value!r}"

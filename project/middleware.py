@@ -9,6 +9,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
+from django.views.defaults import bad_request
 
 # What nginx, HAProxy, Envoy and ourselves make: 32 hex digits, or a UUID as it is mostly written.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -59,7 +60,9 @@ class FormEncodingMiddleware(MiddlewareMixin):
     client names, and some raise, or make of plain bytes what cannot be encoded again.
     """
 
-    def process_request(self, request: HttpRequest) -> None:
-        """Let `request` pass, or raise BadRequest."""
-        if (request.encoding or "utf-8").lower() not in {"utf-8", "utf8"}:
-            raise BadRequest("The form is not in UTF-8.")
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        """Let `request` pass, or answer it."""
+        if (request.encoding or "utf-8").lower() in {"utf-8", "utf8"}:
+            return None
+        # Not raised: Django's page for developers would read the form, and so become a 500.
+        return bad_request(request, BadRequest("The form is not in UTF-8."))

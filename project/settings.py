@@ -83,28 +83,31 @@ DYNAMODB_PAGE_SECONDS = 5.5
 def _region_of_profile() -> str:
     """What the files of AWS's own tools say (`~/.aws/config`, `AWS_PROFILE`)."""
     try:
-        return botocore.session.get_session().get_config_variable("region") or ""
+        region = botocore.session.get_session().get_scoped_config().get("region", "")
     except BotoCoreError as error:
-        env.complain(
-            "AWS_REGION", f"is not set, and AWS_PROFILE does not tell: {error}".rstrip(".")
-        )
+        env.complain("AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
         return ""
+    if region and (wrong := is_region(region)):
+        env.complain("AWS_PROFILE", f"names a region that {wrong}")
+    return str(region)
 
 
+# Asked in any case: a profile that is not there also lacks the credentials of each request.
+_elsewhere = "us-east-1" if DEBUG else _region_of_profile()
 AWS_REGION = (
     env.text("AWS_REGION", check=is_region)
     or env.text("AWS_DEFAULT_REGION", check=is_region)
-    or ("us-east-1" if DEBUG else _region_of_profile())
+    or _elsewhere
 )
 if PRODUCTION and not AWS_REGION:
     env.complain("AWS_REGION", "is not set")
-_endpoint = env.text("AWS_ENDPOINT_URL_DYNAMODB", check=is_url) or env.text(
-    "AWS_ENDPOINT_URL", check=is_url
-)
+_endpoints = [
+    env.text(name, check=is_url) for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")
+]
 # Read by AWS's library; here so that a malformed one is said at the start, as the others are.
 env.text("AWS_ENDPOINT_URL_S3", check=is_url)
 # The embedded engine serves a checkout under development that names no other.
-DYNAMODB_LOCAL = DEBUG and not _endpoint
+DYNAMODB_LOCAL = DEBUG and not any(_endpoints)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
 # Django ----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
 from accounts import rowfiles
+from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
@@ -447,6 +448,7 @@ def test_who_had_a_password_elsewhere_signs_in_with_it(file: Path, hasher: str) 
 
 ARGON2 = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHRzb21lc2FsdA$"
 DIGEST = "A" * 43
+SHA256 = DIGEST + "="
 
 
 @pytest.mark.usefixtures("known_hashers")
@@ -459,6 +461,11 @@ DIGEST = "A" * 43
         "pbkdf2_sha256$-5$salt$aGFzaA==",
         "pbkdf2_sha256$99999999999$salt$aGFzaA==",  # hours for each sign-in
         "pbkdf2_sha256$1000$$aGFzaA==",
+        f"pbkdf2_sha256$1000$salt${DIGEST}",  # cut off by one sign
+        f"pbkdf2_sha256$+1000$salt${SHA256}",
+        f"pbkdf2_sha256$1_000$salt${SHA256}",
+        f"pbkdf2_sha256$01000$salt${SHA256}",
+        "scrypt$16384$salt$8$5$aGFzaA==",  # cut off
         "argon2$argon2id$v=19$nonsense",
         ARGON2.replace("m=102400", "m=99999999") + DIGEST,
         ARGON2.replace("id$v", "xx$v") + DIGEST,
@@ -549,6 +556,61 @@ def test_an_earlier_line_that_dynamodb_fails_loses_to_no_later_one(file: Path, e
     import_file(file, "--workers", "16")
 
     assert users() == {"ann": "first@example.org"}
+
+
+# A third unique attribute
+
+
+@pytest.fixture
+def _unique_phone_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+
+
+@pytest.mark.usefixtures("_unique_phone_numbers")
+def test_of_rivals_for_a_third_unique_value_the_earlier_wins_too(
+    file: Path, rejected: Path
+) -> None:
+    rows = []
+    for n in range(10, 40):
+        for who in ("first", "second"):
+            name = f"{who}{n}"
+            rows.append(row(name, f"{name}@example.org", phone=f"+1 202-555-01{n}"))
+    write_csv(file, rows)
+
+    assert import_file(file, "--workers", "16").created == 30
+
+    assert sorted(users()) == [f"first{n}" for n in range(10, 40)]
+    assert list(rejections(rejected)) == list(range(3, 63, 2))
+
+
+@pytest.mark.usefixtures("_unique_phone_numbers")
+def test_a_dry_run_foresees_what_becomes_of_a_third_unique_value(
+    file: Path, rejected: Path
+) -> None:
+    make_user(username="held", email="held@example.org", phone_number="+12025550101")
+    make_user(username="here", email="here@example.org", phone_number="+12025550102")
+    rows = [
+        row("ann", "ann@example.org", phone="+1 202-555-0101"),
+        row("held", "bob@example.org", phone="+1 202-555-0101"),
+        row("eve", "eve@example.org", phone="+1 202-555-0103"),
+        row("joe", "joe@example.org", phone="+1 202 555 0103"),
+        row("here", "here@example.org", phone="+1 202-555-0109"),
+        row("none", "none@example.org"),
+        row("nil", "nil@example.org"),
+    ]
+    write_csv(file, rows)
+    out = StringIO()
+
+    with pytest.raises(CommandError):
+        call_command("importusers", str(file), "--dry-run", stdout=out)
+    *foreseen, counts = out.getvalue().splitlines()
+    made = import_file(file)
+
+    assert counts == "Would be: created 3, unchanged 1, rejected 3."
+    assert made.counts == {"created": 3, "unchanged": 1, "rejected": 3}
+    reasons = rejections(rejected)
+    assert foreseen == [f"Line {line}: {reason}" for line, reason in reasons.items()]
+    assert reasons[2] == "Another account has the phone number +12025550101."
 
 
 # Many rows

@@ -484,6 +484,34 @@ def test_signing_in_without_its_token_is_refused_with_advice(ann: User) -> None:
     assert stored_sessions() == []
 
 
+@pytest.mark.parametrize("who", ["ann", "ANN", "Ann@Example.org"])
+def test_the_form_sent_again_with_the_token_of_before_signing_in_goes_to_the_profile(
+    ann: User, who: str
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    token = Page(client.get(URL)).value("csrfmiddlewaretoken")
+    attempt(client, "ann", csrfmiddlewaretoken=token)
+
+    response = attempt(client, who, csrfmiddlewaretoken=token)
+
+    assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
+
+
+def test_a_form_that_names_another_than_who_signed_in_meanwhile_is_refused_with_advice(
+    ann: User,
+) -> None:
+    make_user(username="bob", email="bob@example.org")
+    client = Client(enforce_csrf_checks=True)
+    token = Page(client.get(URL)).value("csrfmiddlewaretoken")
+    attempt(client, "ann", csrfmiddlewaretoken=token)
+
+    for other in ("bob", "bob@example.org", ann.pk, "", "x" * 3_000):
+        response = attempt(client, other, csrfmiddlewaretoken=token)
+        assert response.status_code == 403
+
+    assert signed_in_as(client) == "Ann"
+
+
 # Budgets ----------------------------------------------------------------------------------------
 
 

@@ -482,9 +482,11 @@ def test_bytes_that_are_no_text_are_refused_at_their_field(
 
 @pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "latin-1", "idna", "base64", "no-such"])
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data"])
+@pytest.mark.parametrize("debug", [False, True])
 def test_another_encoding_than_the_pages_is_refused(
-    client: Client, typed: dict[str, Any], kind: str, encoding: str
+    client: Client, typed: dict[str, Any], settings: Any, kind: str, encoding: str, debug: bool
 ) -> None:
+    settings.DEBUG = debug
     typed |= {"username": "+2AA-", "password1": "+2AA-", "password2": "+2AA-"}
     if kind == "multipart/form-data":
         parts = "".join(
@@ -581,6 +583,32 @@ def test_the_form_sent_again_with_the_token_of_before_signing_in_goes_to_the_pro
     response = client.post(URL, typed)
 
     assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
+    assert stored_items() == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"username": "Other"},
+        {"email": "other@example.org"},
+        {"username": ""},
+        {"email": "other@xn--"},
+    ],
+)
+def test_another_account_that_is_asked_for_with_the_token_of_before_is_refused_with_advice(
+    typed: dict[str, Any], other: dict[str, str]
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    page = Page(client.get(URL))
+    typed |= {"csrfmiddlewaretoken": page.value("csrfmiddlewaretoken")}
+    client.post(URL, typed)
+    before = stored_items()
+
+    response = client.post(URL, typed | other)
+
+    assert response.status_code == 403
+    assert "Nothing you sent was kept." in Page(response).text
+    assert signed_in_as(client) == "Ann"
     assert stored_items() == before
 
 

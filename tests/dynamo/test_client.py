@@ -528,6 +528,17 @@ def test_missing_credentials_are_said_at_once(
 
 
 @pytest.mark.usefixtures("engine", "_own_client")
+def test_an_endpoint_that_is_none_is_said_and_nothing_is_taken_for_absent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As `endpoint_url` in AWS's own file may have it; of the environment the settings would tell.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000")
+
+    with pytest.raises(Rejected, match="Invalid endpoint: http://exa mple:8000"):
+        User.find("ann")
+
+
+@pytest.mark.usefixtures("engine", "_own_client")
 def test_an_engine_on_this_machine_needs_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)

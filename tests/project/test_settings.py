@@ -71,14 +71,22 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DJANGO_CSRF_TRUSTED_ORIGINS", "www.example.org"),
         ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://"),
         ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://["),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://*"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://x.example:port"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://user@www.example.org"),
+        ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://bücher.example"),
         ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org/"),
         ("DJANGO_CSRF_TRUSTED_ORIGINS", "https://www.example.org, ftp://x.example"),
         ("AWS_REGION", None),
         ("AWS_REGION", ""),
         ("AWS_REGION", "eu west"),
+        ("AWS_REGION", "-"),
+        ("AWS_REGION", "x" * 64),
         ("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000"),
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:port"),
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://["),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "http://dynamo_db:8000"),
         ("AWS_ENDPOINT_URL", "nonsense"),
         ("AWS_ENDPOINT_URL_S3", "localhost:9000"),
         ("DYNAMODB_TABLE_PREFIX", "a b"),
@@ -86,6 +94,7 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DYNAMODB_MAX_CONNECTIONS", "many"),
         ("DYNAMODB_MAX_CONNECTIONS", "0"),
         ("DYNAMODB_MAX_CONNECTIONS", "-1"),
+        ("DYNAMODB_MAX_CONNECTIONS", "9" * 5_000),
         ("EMAIL_URL", "nonsense"),
         ("EMAIL_URL", "pigeon://mail.example.org"),
         ("EMAIL_URL", "smtp://mail.example.org:port"),
@@ -133,8 +142,20 @@ def test_a_missing_or_malformed_value_stops_the_start_by_name(
     assert name in line
 
 
-def test_a_profile_that_is_not_there_stops_the_start_by_name(checkout: Path) -> None:
-    assert_stops(start(checkout, AWS_REGION=None, AWS_PROFILE="nobody"), "AWS_PROFILE", "nobody")
+@pytest.mark.parametrize("region", [None, "eu-west-1"])
+def test_a_profile_that_is_not_there_stops_the_start_by_name(
+    checkout: Path, region: str | None
+) -> None:
+    assert_stops(start(checkout, AWS_REGION=region, AWS_PROFILE="nobody"), "AWS_PROFILE", "nobody")
+
+
+def test_a_malformed_endpoint_for_all_services_is_said_beside_one_of_its_own(
+    checkout: Path,
+) -> None:
+    with pytest.raises(SystemExit, match="AWS_ENDPOINT_URL is no http or https URL"):
+        settings_under(
+            checkout, AWS_ENDPOINT_URL="nonsense", AWS_ENDPOINT_URL_DYNAMODB="http://localhost:8000"
+        )
 
 
 def test_all_that_is_wrong_is_said_in_one_line(checkout: Path) -> None:
@@ -158,9 +179,11 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
         {"DJANGO_ALLOWED_HOSTS": "127.0.0.1,[::1],localhost"},
         {"DJANGO_CSRF_TRUSTED_ORIGINS": None},
         {"DJANGO_CSRF_TRUSTED_ORIGINS": "https://*.example.org,http://localhost:8000"},
+        {"DJANGO_CSRF_TRUSTED_ORIGINS": "http://[::1]:8000,https://a_b.example"},
         {"DJANGO_DEBUG": "OFF"},
         {"EMAIL_URL": "smtp+tls://user:p%40ss@mail.example.org:587"},
         {"AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.eu-west-1.amazonaws.com"},
+        {"AWS_ENDPOINT_URL_DYNAMODB": "http://[::1]:8000"},
         {"DYNAMODB_TABLE_PREFIX": "staging-"},
         {"ACCOUNTS_PHONE_REGION": "GB"},
         {"DJANGO_FROM_EMAIL": "ledger@example.org"},
@@ -258,6 +281,13 @@ def test_the_region_may_stand_in_a_profile(checkout: Path) -> None:
     )
 
     assert ended.stdout == "eu-north-1\n"
+
+
+def test_a_malformed_region_in_a_profile_stops_the_start_by_name(checkout: Path) -> None:
+    (checkout / "config").write_text("[profile here]\nregion = eu north\n")
+    profile = {"AWS_PROFILE": "here", "AWS_CONFIG_FILE": "config", "AWS_REGION": None}
+
+    assert_stops(start(checkout, **profile), "AWS_PROFILE", "eu north")
 
 
 def test_a_file_beside_manage_py_gives_what_the_environment_does_not(checkout: Path) -> None:
