@@ -322,6 +322,19 @@ def test_to_end_ones_own_after_the_deletion_is_a_success(ann: User) -> None:
     assert stored_items() == {}
 
 
+def test_who_deletes_the_account_has_no_session_left_to_end(
+    ann: User, requests_sent: Requests
+) -> None:
+    mine = begun(ann)
+    user = read_for(ann, mine)
+    delete(user)
+    requests_sent.clear()
+
+    sessions.end(user, mine)
+
+    assert requests_sent.operations == []
+
+
 def test_ending_the_others_keeps_this_one(ann: User, requests_sent: Requests) -> None:
     mine = [begun(ann) for _ in range(sessions.MOST)][7]
     user = read_for(ann, mine)
