@@ -366,6 +366,27 @@ def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was
     assert_whole(account, 5)
 
 
+def test_guarded_invoices_are_asked_for_again_after_a_repetition_was_rejected(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    def attempt(_number: int) -> bool:
+        try:
+            return bool(issued(account))
+        except Unavailable:
+            return False
+
+    outcomes = behind_a_first(account, attempt, 4)
+
+    # Only who sent the group is not answered: the others know their invoices by their guards.
+    assert sorted(outcomes) == [False, True, True, True]
+    assert_whole(account, 5)
+
+
 def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(
     account: str, proxy: FaultProxy
 ) -> None:
