@@ -210,6 +210,19 @@ def test_only_the_lease_that_was_shown_is_broken() -> None:
     second.renew()
 
 
+def test_only_the_owner_that_was_shown_is_broken_where_no_fence_tells() -> None:
+    # As the client for Java writes them.
+    held = {"leaseDuration": {"S": "600000"}, "recordVersionNumber": {"S": "theirs"}}
+    put("a", ownerName={"S": "first"}, **held)
+    shown = look("a")
+    put("a", ownerName={"S": "second"}, **held)
+
+    with pytest.raises(LockChanged):
+        break_lock("a", as_seen=shown)
+
+    assert look("a").state is State.HELD
+
+
 @pytest.mark.parametrize("kind", ["lease", "claim"])
 def test_a_lost_reply_to_breaking_is_recognised(proxy: FaultProxy, kind: str) -> None:
     if kind == "lease":
