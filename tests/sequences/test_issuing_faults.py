@@ -13,7 +13,7 @@ import pytest
 from dynamo import tables
 from dynamo.exceptions import Rejected, Unavailable
 from sequences import issuing
-from sequences.exceptions import AlreadyVoided, RequestIdReused
+from sequences.exceptions import AlreadyVoided, RequestIdReused, UnknownInvoice
 from sequences.invoices import Invoice
 from sequences.records import find_invoice, void
 from tests import engines
@@ -458,3 +458,15 @@ def test_voiding_does_not_take_anothers_work_for_its_own(account: str, proxy: Fa
         void(account, invoice.label, "ours")
 
     assert refused.value.reason == "theirs"
+
+
+def test_an_invoice_that_is_issued_just_after_it_was_to_be_voided_was_not_there(
+    account: str, proxy: FaultProxy
+) -> None:
+    label = issued(account).label.replace("000001", "000002")
+    proxy.plan("GetItem", Meanwhile(lambda: issued(account)))
+
+    with pytest.raises(UnknownInvoice):
+        void(account, label, "typo")
+
+    assert not find_invoice(account, label).is_voided
