@@ -176,6 +176,7 @@ def test_a_deleted_accounts_values_are_free_again() -> None:
         {"username": "🦆"},
         {"username": ""},
         {"username": "x" * 151},
+        {"username": "ﬃ" * 51},
         {"username": "ﷺ"},
         {"username": "8ec436a8-97e6-4e72-aec2-b47668e96a94"},
         {"email": "no address"},
