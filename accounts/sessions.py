@@ -229,7 +229,7 @@ def end_all(user: User, along: Companion | None = None) -> None:
     """
     some = size(User.sessions) > 0  # type: ignore[no-untyped-call]  # PynamoDB's
     try:
-        user.update_along([User.sessions.remove()], some & user.signed_in(), along)
+        user.update_along([User.sessions.remove()], some, along)
     except ConditionFailed as error:
         _take_over(user, error, ended=user.session_id or "")
         return

@@ -161,6 +161,7 @@ class Combiner(Generic[Key, Ask, Answer]):
                 if queue.leader is caller:
                     return True
                 if not in_time:
+                    # Still under the lock: what it is told of `tried` must stay so.
                     self._queues[key] = _without(caller, queue)
                     raise Unavailable(
                         "a combined request", "waited in vain", maybe_written=caller.tried

@@ -50,8 +50,6 @@ class Heads:
     def get(self, series: str) -> Known | None:
         """What is remembered, None where it is nothing."""
         with self._lock:
-            if series in self._heads:
-                self._heads.move_to_end(series)
             return self._heads.get(series)
 
     def put(self, series: str, known: Known) -> None:

@@ -97,3 +97,14 @@ def test_the_second_try_of_a_request_mails_the_link_that_is_stored(proxy: FaultP
     request_change(user, NEW)
 
     assert told_by_link(user) == told_by_link(again(user))
+
+
+def test_who_follows_a_link_just_after_another_tells_the_old_address_too(proxy: FaultProxy) -> None:
+    # The other may have died before telling it.
+    user = waiting_user(email=OLD)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: confirm_change(token_of(user))))
+
+    confirmed = confirm_change(token_of(user))
+
+    assert (confirmed.user.email, confirmed.former) == (NEW, OLD)
+    assert again(user).version == 3

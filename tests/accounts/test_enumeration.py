@@ -269,6 +269,14 @@ def test_a_link_is_good_for_three_days() -> None:
         assert Client().get(path)["Location"] == LOGIN
 
 
+def test_a_link_that_made_its_account_says_so_for_three_days() -> None:
+    path = sign_up_link()
+    Client().get(path)
+
+    with later(days=3, seconds=-60):
+        assert Client().get(path)["Location"] == LOGIN
+
+
 def test_what_is_held_is_gone_with_its_link() -> None:
     token = sign_up_link().split("/")[-2]
     [key] = links.read(heldsignups.PURPOSE, token, 1)

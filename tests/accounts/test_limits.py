@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from dynamo.exceptions import Unavailable
 from tests import limit_workers
 from tests.emptying import empty
 from tests.factories import make_user
-from tests.faults.kinds import CloseBefore, DropReply
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy, through
 from tests.pages import stored_counts
 from tests.requests import Requests
@@ -312,6 +313,22 @@ def test_of_fifty_two_attempts_from_four_processes_ten_reach_the_password(engine
             end(worker)
 
     assert sorted(outcomes) == ["checked"] * 10 + ["refused"] * 42
+
+
+def test_where_each_window_ends_under_the_hands_nobody_gets_through(proxy: FaultProxy) -> None:
+    LIMIT.take("ann")
+    key = f"limits.{LIMIT.name}.ann"
+    window = cache.get(key)
+
+    def is_conditional(body: dict[str, Any]) -> bool:
+        return "ConditionExpression" in body
+
+    for _attempt in range(8):
+        proxy.plan("PutItem", Meanwhile(lambda: cache.set(key, window)), when=is_conditional)
+        proxy.plan("UpdateItem", Meanwhile(lambda: cache.delete(key)))
+
+    assert not is_taken(LIMIT)
+    assert is_taken(LIMIT)
 
 
 # Lost replies -------------------------------------------------------------------------------------

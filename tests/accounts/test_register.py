@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -131,9 +132,11 @@ def test_the_same_request_makes_one_account_and_gets_one_answer() -> None:
         {"username": "bob"},
         {"email": "bob@example.org"},
         {"password": "another good password"},
+        {"password": None},
+        {"is_staff": True},
     ],
 )
-def test_the_same_request_id_with_other_contents_is_refused(other: dict[str, str]) -> None:
+def test_the_same_request_id_with_other_contents_is_refused(other: dict[str, Any]) -> None:
     values = {"username": "ann", "email": "ann@example.org", "request_id": "same"}
     make_user(**values)
     before = stored_items()
@@ -173,6 +176,7 @@ def test_a_deleted_accounts_values_are_free_again() -> None:
         {"username": "🦆"},
         {"username": ""},
         {"username": "x" * 151},
+        {"username": "ﬃ" * 51},
         {"username": "ﷺ"},
         {"username": "8ec436a8-97e6-4e72-aec2-b47668e96a94"},
         {"email": "no address"},

@@ -76,6 +76,17 @@ def test_saving_an_account_as_it_was_read_brings_no_ended_session_back(ann: User
     assert stored_ids(ann) == set()
 
 
+def test_saving_never_stores_the_sessions(ann: User) -> None:
+    mine = begun(ann)
+    form = User.get(ann.pk)
+
+    form.full_name, form.sessions = "Ann", None
+    form.save()
+
+    assert User.get(ann.pk).full_name == "Ann"
+    assert stored_ids(ann) == {mine}
+
+
 @pytest.mark.parametrize(
     "said",
     ["x" * 100_000, "Mozilla\r\nX: y\0\x1b[31m", "ü€😀\u202e" * 100, "<script>alert(1)</script>"],
@@ -143,6 +154,19 @@ def test_a_clock_that_was_ahead_keeps_nobody_from_signing_in(ann: User) -> None:
     ann.update([User.last_login.set(ahead)])
 
     begun(ann)
+
+    last_login = User.get(ann.pk).last_login
+    assert last_login is not None
+    assert last_login > ahead
+
+
+def test_the_time_of_the_last_sign_in_never_goes_back(ann: User) -> None:
+    begun(ann)
+    read = User.get(ann.pk)
+    ahead = datetime.now(UTC) + timedelta(hours=1)
+    ann.update([User.last_login.set(ahead)])
+
+    sessions.begin(read)
 
     last_login = User.get(ann.pk).last_login
     assert last_login is not None
@@ -320,6 +344,19 @@ def test_to_end_ones_own_after_the_deletion_is_a_success(ann: User) -> None:
     sessions.end(user, mine)
 
     assert stored_items() == {}
+
+
+def test_who_deletes_the_account_has_no_session_left_to_end(
+    ann: User, requests_sent: Requests
+) -> None:
+    mine = begun(ann)
+    user = read_for(ann, mine)
+    delete(user)
+    requests_sent.clear()
+
+    sessions.end(user, mine)
+
+    assert requests_sent.operations == []
 
 
 def test_ending_the_others_keeps_this_one(ann: User, requests_sent: Requests) -> None:

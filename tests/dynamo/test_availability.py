@@ -16,7 +16,7 @@ from django.urls import path
 
 from dynamo import deadline
 from dynamo.cacheitems import CacheItem
-from dynamo.deadline import operation_ends_at, page_is_over, uncounted
+from dynamo.deadline import operation_ends_at, page_is_over, uncounted, within
 from dynamo.sessions import SessionStore
 from tests.clocks import LeapingClock, stand_in
 from tests.faults.kinds import Answer, CloseBefore, TimeOut
@@ -255,6 +255,12 @@ def test_what_is_waited_for_elsewhere_uses_up_no_deadline(client: Client) -> Non
 
     assert 0 < patience_seconds <= 30
     assert left() > 30
+
+
+@pytest.mark.usefixtures("clock")
+def test_an_operation_goes_on_no_longer_than_its_own_time_within_a_longer_one() -> None:
+    with within(90):
+        assert 30 < left() <= 60
 
 
 @in_vain

@@ -487,6 +487,27 @@ def test_versions_and_prefixes_keep_values_apart() -> None:
     assert cache.get("key", version=3) is None
 
 
+def test_the_asynchronous_forms_keep_to_version_and_timeout(clock: Clock) -> None:
+    async def story() -> list[Any]:
+        return [
+            await cache.aset_many({"key": 1, "other": 1}, 10, version=2),
+            await cache.aincr("key", version=2),
+            await cache.aset_if_present("key", 3, 20, version=2),
+            await cache.aget_many(["key", "other"], version=2),
+        ]
+
+    cache.set("key", "first")
+
+    assert async_to_sync(story)() == [[], 2, True, {"key": 3, "other": 1}]
+    clock.advance(10)
+    assert cache.get_many(["key", "other"], version=2) == {"key": 3}
+    clock.advance(10)
+    assert cache.get("key", version=2) is None
+
+    async_to_sync(cache.adelete_many)(["key"], version=2)
+    assert cache.get("key") == "first"
+
+
 def test_a_value_moves_to_the_next_version_and_back() -> None:
     cache.set("key", "value", version=1)
 

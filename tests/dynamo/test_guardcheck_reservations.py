@@ -180,6 +180,18 @@ def test_a_value_whose_guard_is_only_reserved_by_its_own_user_is_missing_its_gua
     assert_guards_match_users()
 
 
+@pytest.mark.parametrize("left", [{"expires": {"N": "1"}}, {"reservation": "by hand"}])
+def test_a_guard_with_half_a_reservation_is_none_that_its_user_can_rely_on(left: Any) -> None:
+    user = make_user(email=NEW)
+    put({"pk": NEW_KEY, "owner": user.pk, **left})
+    missing = {"missing": [(user.pk, NEW_KEY)]}
+
+    found = Found(repair=True)
+
+    assert (found.findings, found.repaired) == (missing, 1)
+    assert stored_items()[NEW_KEY].keys() == {"pk", "owner"}
+
+
 def test_a_value_that_is_reserved_for_another_is_given_back_to_who_carries_it() -> None:
     user = make_user()
     other = waiting_user()

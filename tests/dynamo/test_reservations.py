@@ -317,6 +317,54 @@ def test_a_value_that_the_item_has_is_not_turned_into_a_reservation(model: Any) 
 
 
 @both_forms
+def test_an_item_that_notes_the_value_that_it_has_takes_its_guard_along(model: Any) -> None:
+    who = the_who(model)
+    change(who, **note("WHO.example"))
+
+    remove(who)
+
+    assert guards_of(model) == {}
+
+
+@both_forms
+def test_a_value_that_the_item_gives_up_can_be_reserved_for_it(model: Any) -> None:
+    who = the_who(model)
+
+    change(who, site="new.example", **note("WHO.example"))
+
+    site = {"site#new.example": ("1",), "site#who.example": ("1", "r1")}
+    assert guards_of(model) == NAMED | site
+
+
+@both_forms
+def test_a_value_that_is_taken_and_noted_at_once_has_a_guard_that_lasts(model: Any) -> None:
+    who = the_who(model)
+
+    change(who, site="new.example", **note("NEW.example"))
+
+    assert guards_of(model) == NAMED | {"site#new.example": ("1",)}
+
+
+@both_forms
+def test_a_value_that_goes_with_the_note_of_it_is_free(model: Any) -> None:
+    who = the_who(model)
+    change(who, **note("WHO.example"))
+
+    change(who, site="new.example", **note(None))
+
+    assert guards_of(model) == NAMED | {"site#new.example": ("1",)}
+
+
+@both_forms
+def test_a_value_noted_without_a_reservation_is_reserved_for_nobody(model: Any) -> None:
+    who = the_who(model)
+
+    change(who, **note("new.example", reservation=None))
+
+    assert guards_of(model).keys() == {"name#who", "site#who.example"}
+
+
+@both_forms
 def test_a_noted_value_that_can_have_no_guard_holds_nobody(model: Any) -> None:
     who = the_who(model)
     who.next_site, who.site_reservation = "x" * 3000, "r1"
@@ -351,6 +399,15 @@ def test_a_reservation_without_an_end_does_not_lapse(model: Any) -> None:
 
     with pytest.raises(Taken):
         the_who(model)
+
+
+@both_forms
+def test_a_reservation_without_an_end_finds_nobody(model: Any) -> None:
+    the_who(model)
+    put_guard(model, "site#who.example", "1", reservation={"S": "r1"})
+
+    with pytest.raises(model.DoesNotExist):
+        model.unique.get("site", "who.example")
 
 
 def test_only_what_concerns_guards_touches_them() -> None:

@@ -10,9 +10,16 @@ from pynamodb.expressions.condition import Condition
 from pynamodb_attributes import IntegerAttribute
 
 from dynamo.client import send
-from dynamo.exceptions import Hindered, Refused, Rejected, TransactionCancelled, Unavailable
+from dynamo.exceptions import (
+    ConditionFailed,
+    Hindered,
+    Refused,
+    Rejected,
+    TransactionCancelled,
+    Unavailable,
+)
 from dynamo.models import Model
-from dynamo.transaction import Refusal, Transaction, read_together
+from dynamo.transaction import Companion, Refusal, Transaction, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
 from tests.faults.kinds import Answer, DropReply, Meanwhile
@@ -377,6 +384,62 @@ def test_a_lost_reply_to_the_second_try_is_repeated_too(proxy: FaultProxy) -> No
 
     assert texts() == {"new": "new"}
     assert proxy.count("TransactWriteItems") == 3
+
+
+# An operation with what is done along -------------------------------------------------------------
+
+
+def noting(pk: str) -> Companion:
+    """Puts the page `pk`, where it is not there, along with something else."""
+
+    def along(write: Transaction) -> None:
+        write.put(Page(pk, text="noted"), ABSENT, otherwise=Torn(pk))
+
+    return along
+
+
+def changing(pk: str) -> tuple[Transaction, Page]:
+    """An update of the page `pk`, where it still has its text, and what that is about."""
+    write, about = Transaction(), Page(pk)
+    write.update(about, [Page.text.set("new")], Page.text == "old", otherwise=Torn(pk))
+    return write, about
+
+
+def test_an_operation_happens_with_what_is_done_along() -> None:
+    page("one")
+    write, about = changing("one")
+
+    write.commit_along(noting("note"), about)
+
+    assert texts() == {"one": "new", "note": "noted"}
+
+
+def test_a_refusal_of_what_is_done_along_is_said_and_nothing_is_written() -> None:
+    page("one")
+    page("note")
+    write, about = changing("one")
+
+    with pytest.raises(Torn, match="note"):
+        write.commit_along(noting("note"), about)
+
+    assert texts() == {"one": "old", "note": "old"}
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_a_refused_operation_is_told_as_its_plain_write_would_be(noted: bool) -> None:
+    page("one", text="theirs")
+    if noted:
+        page("note")
+    before = texts()
+    write, about = changing("one")
+
+    with pytest.raises(ConditionFailed) as refused:
+        write.commit_along(noting("note"), about)
+
+    assert refused.value.stored == {"pk": {"S": "one"}, "text": {"S": "theirs"}}
+    # By its token our own transaction is known again, so this is another's doing.
+    assert not refused.value.repeated
+    assert texts() == before
 
 
 # Reading together ---------------------------------------------------------------------------------

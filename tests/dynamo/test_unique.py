@@ -380,6 +380,15 @@ def test_a_stolen_guard_finds_nobody(model: Any) -> None:
 
 
 @both_forms
+def test_a_guard_that_names_nobody_finds_nobody(model: Any) -> None:
+    insert(model("1", name="The Who", site="who.example"))
+    put_guard(model, "site#who.example", "")
+
+    with pytest.raises(model.DoesNotExist):
+        model.unique.get("site", "who.example")
+
+
+@both_forms
 def test_a_guard_without_its_item_finds_nobody_and_keeps_the_value(model: Any) -> None:
     put_guard(model, "site#who.example", "gone")
 

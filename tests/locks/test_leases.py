@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -128,6 +129,16 @@ def test_a_renewal_begins_the_lease_anew_under_a_new_version() -> None:
     assert changed <= {"recordVersionNumber", "renewedAt"}
 
 
+def test_a_renewal_notes_the_time_of_day() -> None:
+    lease = taken("a")
+    put("a", **stored("a") | {"renewedAt": {"S": "2026-01-01T00:00:00.000+00:00"}})
+
+    lease.renew()
+
+    renewed_at = datetime.fromisoformat(stored("a")["renewedAt"]["S"])
+    assert datetime.now(UTC) - renewed_at < timedelta(minutes=10)
+
+
 def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() -> None:
     lease = taken("a")
     put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
@@ -189,6 +200,15 @@ def test_a_lock_can_be_removed_with_its_release() -> None:
     lease.release(remove=True)
 
     assert stored("a") == {}
+    assert lease.released
+
+
+def test_a_lock_that_is_gone_already_is_removed() -> None:
+    lease = taken("a")
+    records.delete("a", stored("a"))
+
+    lease.release(remove=True)
+
     assert lease.released
 
 

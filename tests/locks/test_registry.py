@@ -174,6 +174,29 @@ def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy) -> None:
     assert_is_held(after[0])
 
 
+def test_the_next_holder_after_a_damaged_lock_is_not_broken(proxy: FaultProxy) -> None:
+    put("a", ownerName={"S": "we"}, leaseDuration={"S": "1000"})
+    after: list[Any] = []
+
+    def change_hands() -> None:
+        break_lock("a")
+        after.append(taken("a"))
+
+    proxy.plan("UpdateItem", Meanwhile(change_hands))
+
+    assert break_lock("a") is Broken.FREED
+
+    assert_is_held(after[0])
+
+
+def test_a_claim_that_another_deleted_meanwhile_is_not_there(proxy: FaultProxy) -> None:
+    claim_once("a")
+    proxy.plan("DeleteItem", Meanwhile(lambda: break_lock("a")))
+
+    with pytest.raises(UnknownLock):
+        break_lock("a")
+
+
 def test_only_the_lease_that_was_shown_is_broken() -> None:
     first = taken("a")
     shown = look("a")
@@ -185,6 +208,19 @@ def test_only_the_lease_that_was_shown_is_broken() -> None:
     with pytest.raises(LockChanged):
         break_lock("a", as_seen=shown)
     second.renew()
+
+
+def test_only_the_owner_that_was_shown_is_broken_where_no_fence_tells() -> None:
+    # As the client for Java writes them.
+    held = {"leaseDuration": {"S": "600000"}, "recordVersionNumber": {"S": "theirs"}}
+    put("a", ownerName={"S": "first"}, **held)
+    shown = look("a")
+    put("a", ownerName={"S": "second"}, **held)
+
+    with pytest.raises(LockChanged):
+        break_lock("a", as_seen=shown)
+
+    assert look("a").state is State.HELD
 
 
 @pytest.mark.parametrize("kind", ["lease", "claim"])

@@ -363,6 +363,24 @@ def test_a_guard_seen_without_its_invoice_is_confirmed_first(account: str) -> No
     assert report.is_sound
 
 
+def test_a_guard_seen_with_another_number_than_it_has_is_confirmed_first(account: str) -> None:
+    entries = [
+        [series(account), "", "counter", "3", "2026-03-14"],
+        [series(account), seriescheck.position("2"), "request", request_key(account, "c")],
+    ]
+
+    report = SeriesCheck(series(account)).run(entries)
+
+    assert report is not None
+    assert report.is_sound
+
+
+def test_a_guard_seen_without_a_name_is_confirmed_first(account: str) -> None:
+    nowhere = [account, seriescheck.position("none"), "request", request_key(account, "c")]
+
+    assert SeriesCheck(account).run([nowhere]) is None
+
+
 def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
     accounts = [new_account() for _ in range(2)]
 

@@ -349,6 +349,7 @@ def test_a_series_is_no_counter(
         lambda **how: next_values(0, "a", **how),
         lambda **how: next_values(-1, "a", **how),
         lambda **how: next_values(2, "a", increment=5 * 10**37, **how),
+        lambda **how: next_values(2, "a", increment=-5 * 10**37, **how),
         lambda strategy: next_value("a", strategy=strategy[:3]),
     ],
 )

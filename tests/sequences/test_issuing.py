@@ -194,6 +194,18 @@ def test_the_head_is_read_once_more_only_before_a_date_is_refused(
     assert requests_sent.operations == ["TransactWriteItems", "GetItem", "GetItem"]
 
 
+def test_a_date_before_the_last_one_is_refused_by_who_remembers_nothing(account: str) -> None:
+    issued(account, day=date(2026, 3, 10))
+    issued(account, day=date(2026, 3, 12))
+    issuing._heads._begin()
+
+    with pytest.raises(DateTooEarly) as refused:
+        issued(account, day=date(2026, 3, 11))
+
+    assert refused.value.last == date(2026, 3, 12)
+    assert_whole(account, 2)
+
+
 def test_a_date_that_another_process_passed_is_refused(account: str) -> None:
     issued(account)
     issuing._heads.put(series(account), Known(Head(1, date(2026, 1, 1))))
@@ -215,6 +227,17 @@ def test_callers_who_wait_together_are_numbered_by_their_dates(account: str) -> 
     assert (earlier.result().number, later.result().number) == (2, 3)
     with pytest.raises(DateTooEarly):
         too_early.result()
+    assert_whole(account, 3)
+
+
+def test_a_date_before_the_last_one_of_a_group_is_refused(account: str) -> None:
+    with together(account, lambda: issued(account, day=date(2026, 3, 10))) as then:
+        for day in (12, 11):
+            then(lambda day=day: issued(account, day=date(2026, 3, day)))
+
+    with pytest.raises(DateTooEarly):
+        issued(account, day=date(2026, 3, 11))
+
     assert_whole(account, 3)
 
 

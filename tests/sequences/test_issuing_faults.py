@@ -13,7 +13,7 @@ import pytest
 from dynamo import tables
 from dynamo.exceptions import Rejected, Unavailable
 from sequences import issuing
-from sequences.exceptions import AlreadyVoided, RequestIdReused
+from sequences.exceptions import AlreadyVoided, RequestIdReused, UnknownInvoice
 from sequences.invoices import Invoice
 from sequences.records import find_invoice, void
 from tests import engines
@@ -366,6 +366,27 @@ def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was
     assert_whole(account, 5)
 
 
+def test_guarded_invoices_are_asked_for_again_after_a_repetition_was_rejected(
+    account: str, proxy: FaultProxy
+) -> None:
+    issued(account)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    def attempt(_number: int) -> bool:
+        try:
+            return bool(issued(account))
+        except Unavailable:
+            return False
+
+    outcomes = behind_a_first(account, attempt, 4)
+
+    # Only who sent the group is not answered: the others know their invoices by their guards.
+    assert sorted(outcomes) == [False, True, True, True]
+    assert_whole(account, 5)
+
+
 def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(
     account: str, proxy: FaultProxy
 ) -> None:
@@ -437,3 +458,15 @@ def test_voiding_does_not_take_anothers_work_for_its_own(account: str, proxy: Fa
         void(account, invoice.label, "ours")
 
     assert refused.value.reason == "theirs"
+
+
+def test_an_invoice_that_is_issued_just_after_it_was_to_be_voided_was_not_there(
+    account: str, proxy: FaultProxy
+) -> None:
+    label = issued(account).label.replace("000001", "000002")
+    proxy.plan("GetItem", Meanwhile(lambda: issued(account)))
+
+    with pytest.raises(UnknownInvoice):
+        void(account, label, "typo")
+
+    assert not find_invoice(account, label).is_voided

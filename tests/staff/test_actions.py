@@ -114,6 +114,16 @@ def test_an_action_costs_one_request(name: str, requests_sent: Requests) -> None
 
 
 @pytest.mark.usefixtures("engine")
+@each_act
+def test_who_acted_has_the_account_as_it_is_stored_then(name: str) -> None:
+    user = signed_in_user()
+
+    ACTS[name](acting(), user)
+
+    assert user.stored == again(user).stored
+
+
+@pytest.mark.usefixtures("engine")
 def test_an_account_is_activated_again() -> None:
     user, actor = make_user(), acting()
     actions.deactivate(actor, user, "Spam")

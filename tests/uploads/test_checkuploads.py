@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dynamo import findings
+from locks import heartbeats
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -24,7 +25,7 @@ from uploads import s3 as storage
 from uploads.checking import Sizes, check_uploads
 from uploads.checksums import composite_of
 from uploads.destination import Destination
-from uploads.forgetting import forget_missing
+from uploads.forgetting import forget_missing, forget_unfinished
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sizes import PART_BYTES
 
@@ -317,6 +318,27 @@ def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
     assert out.splitlines()[0] == f"forgotten   s3://{bucket}/logs/a"
     assert code == 0
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
+
+
+def test_a_row_whose_lease_is_lost_meanwhile_is_left_alone_and_the_next_is_forgotten(
+    engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy
+) -> None:
+    for key in ("logs/a", "logs/b"):
+        add_row(bucket, key, UPLOADING, size=1)
+        s3.create_multipart_upload(Bucket=bucket, Key=key)
+
+    def stand_still() -> None:
+        for lease in list(heartbeats._of_process._due):
+            lease._sent_at -= lease.lease_seconds
+
+    s3_proxy.plan("ListMultipartUploads", Meanwhile(stand_still))
+
+    forgotten = forget_unfinished(Destination(bucket, "logs"), ["logs/a", "logs/b"])
+
+    assert list(forgotten) == ["logs/b"]
+    left = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert [each["Key"] for each in left] == ["logs/a"]
+    assert claims.read(f"s3://{bucket}/logs/a") is not None
 
 
 def test_rows_of_objects_that_are_lost_are_forgotten_and_their_files_uploaded_again(
