@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from unicodedata import normalize
 
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, DamagedItem
@@ -15,7 +16,7 @@ from dynamo.models import Item
 from sequences.exceptions import AlreadyVoided, UnknownInvoice
 from sequences.invoices import Invoice, from_item, parse_label, series_of
 from sequences.models import InvoiceItem
-from sequences.rules import REASON_MAX_BYTES
+from sequences.rules import REASON_MAX_BYTES, is_blank
 
 PAGE_SIZE = 50
 
@@ -66,7 +67,7 @@ def void(account: str, label: str, reason: str) -> Invoice:
         Unavailable: no answer in time; it may be voided.
     """
     reason = reason.strip()
-    if not reason:
+    if is_blank(reason):
         raise ValueError("An invoice is voided for a reason.")
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
         raise ValueError(f"The reason has {size_bytes:,} bytes of at most {REASON_MAX_BYTES:,}.")
@@ -107,13 +108,14 @@ def list_invoices(
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, from below the number `before`.
 
-    With `customer` only those whose customer's name contains it, in any case; then a page may have
-    few or none, and others may follow all the same. Costs 1 request and 1 read unit per 4 KB of
+    With `customer` only those whose customer's name contains it, in any case and width, and however
+    its letters are composed; then a page may have few or none, and others may follow all the same.
+    Costs 1 request and 1 read unit per 4 KB of
     what is listed, a search up to `MAX_REQUESTS` of `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Invoice] = []
     damaged: list[str] = []
-    wanted = customer.casefold()
+    wanted = _folded(customer)
     searched = 0
     page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
     answers = _answers(account, year, before=before, page_size=page_size)
@@ -124,7 +126,7 @@ def list_invoices(
             except DamagedItem:
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in invoice.customer.name.casefold():
+                if wanted in _folded(invoice.customer.name):
                     if len(found) == limit:
                         return Page(found, found[-1].number, searched, damaged)
                     found.append(invoice)
@@ -190,6 +192,11 @@ def _answers(
         if not goes_on:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that people take for the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def _key_of(account: str, label: str) -> dict[str, Any]:

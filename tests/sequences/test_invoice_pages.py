@@ -727,7 +727,7 @@ def test_voiding_costs_one_write(client: Client, ann: User, requests_sent: Reque
     assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem"]
 
 
-@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "😀", "\x00"])
+@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "😀", "\x00", "\u2060"])
 def test_a_reason_that_is_none_is_refused_at_its_field(
     client: Client, ann: User, reason: str
 ) -> None:
