@@ -221,9 +221,9 @@ def test_callers_who_wait_together_are_numbered_by_their_dates(account: str) -> 
 def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    issued(account, day=date(2026, 3, 15))
     days = iter([date(2026, 3, 14), date(2026, 3, 15), date(2026, 3, 15)])
     monkeypatch.setattr("sequences.days.today", lambda: next(days))
-    issued(account, day=date(2026, 3, 15))
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
     assert_whole(account, 2)
