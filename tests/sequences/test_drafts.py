@@ -76,6 +76,16 @@ def of(**changes: Any) -> Draft:
             of(lines=(a_line("1000", "999999999999"),) * 2),
             "The lines: The invoice’s total is too large.",
         ),
+        # The net alone: what the second line takes off is taken off twice from the gross.
+        (
+            of(
+                lines=(
+                    a_line("150", "100000000000", "0"),
+                    a_line("-40", "100000000000", "100"),
+                )
+            ),
+            "The lines: The invoice’s total is too large.",
+        ),
     ],
 )
 def test_a_draft_that_no_form_takes_is_refused_before_any_request(

@@ -6,9 +6,9 @@ import pytest
 
 from dynamo.exceptions import Unavailable
 from sequences import records
-from sequences.exceptions import AlreadyVoided
+from sequences.exceptions import AlreadyVoided, UnknownInvoice
 from sequences.records import find_invoice, list_invoices, void
-from tests.faults.kinds import DropReply
+from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
@@ -36,6 +36,17 @@ def test_who_asks_again_after_a_lasting_lost_reply_learns_that_it_is_voided_and_
 
     assert refused.value.reason == "typo"
     assert find_invoice(account, invoice.label).is_voided
+
+
+def test_an_invoice_that_is_issued_while_it_is_to_be_voided_was_not_there(
+    account: str, proxy: FaultProxy
+) -> None:
+    proxy.plan("GetItem", Meanwhile(lambda: issued(account)))
+
+    with pytest.raises(UnknownInvoice):
+        void(account, f"{DAY.year}-000001", "typo")
+
+    assert not find_invoice(account, f"{DAY.year}-000001").is_voided
 
 
 @pytest.mark.parametrize("reason", ["", " ", " \u2060 ", "x" * 2_001, "𠮷" * 501])
