@@ -25,8 +25,9 @@ COLUMNS = (
 )
 
 # What spreadsheets take for a formula: these signs, in Japanese ones also the full-width forms
-# (U+FF0B and so on). https://owasp.org/www-community/attacks/CSV_Injection
-_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+# (U+FF0B and so on). Where the decimal point is a comma, Excel begins a cell at each semicolon, in
+# quotes or not. https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = re.compile(r"(^|;)(?=[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 # The first year that a ZIP can write.
 _ZIP_BEGINS = 1980
 _READABLE_BY_ALL = 0o644 << 16
@@ -36,7 +37,7 @@ def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     """A table of `invoices` with the columns of `COLUMNS`: commas, CRLF, UTF-8 with a BOM.
 
     Without the BOM, Excel takes the file for its legacy encoding. Amounts are plain decimals
-    (`-1234.50`); texts that a spreadsheet would calculate get an apostrophe in front.
+    (`-1234.50`); what a spreadsheet would calculate of a text gets an apostrophe in front.
     """
     yield "\N{BYTE ORDER MARK}".encode()
     yield _row(COLUMNS)
@@ -106,4 +107,4 @@ def _row(cells: Iterable[str]) -> bytes:
 
 
 def _as_text(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
+    return _FORMULA.sub(r"\1'", text)

@@ -93,10 +93,11 @@ class _Lines(BaseFormSet):
     }
 
     def total_form_count(self) -> int:
-        """At least one; where the browser's own count is missing, as many as were sent."""
-        if self.is_bound and not self.management_form.is_valid():
-            return _count_lines(self.data)
-        return max(1, super().total_form_count())
+        """At least one, and as many as were sent, whatever the browser says of their number."""
+        if not self.is_bound:
+            return max(1, super().total_form_count())
+        sent = _count_lines(self.data)
+        return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
 
     def initial_form_count(self) -> int:
         """None that is stored already: each line is new, and may be blank."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo.client import send
-from dynamo.exceptions import Refused, Unavailable
+from dynamo.exceptions import DamagedItem, Refused, Unavailable
 from dynamo.models import Item
 from dynamo.transaction import Transaction
 from sequences import metrics
@@ -184,7 +184,10 @@ def _issued_before(ask: Ask, guard: Item) -> Invoice | Exception:
     stored = _read(*named) if named else None
     if stored is None or stored.get("requestId") != {"S": ask.invoice.request_id}:
         return DamagedSeries(named[0] if named else ask.invoice.series)
-    invoice = from_item(stored)
+    try:
+        invoice = from_item(stored)
+    except DamagedItem as error:
+        return error
     if guard.get("digest") != {"S": ask.digest}:
         return RequestIdReused(ask.invoice.request_id, invoice.label)
     return invoice

@@ -14,11 +14,12 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
 from sequences.amounts import Line, Totals, VatShare, totals
 from sequences.days import day_of
 from sequences.exceptions import UnknownInvoice
-from sequences.models import REQUEST_PREFIX
+from sequences.models import REQUEST_PREFIX, InvoiceItem
 
 Status = Literal["issued", "voided"]
 
@@ -187,18 +188,32 @@ def to_item(invoice: Invoice) -> Item:
 
 
 def from_item(item: Item) -> Invoice:
-    """The invoice of an item as on the wire."""
+    """The invoice of an item as on the wire.
 
+    Raises:
+        DamagedItem: something of it is missing, of another type, or of another series.
+    """
+    try:
+        return _invoice_of(item)
+    except (KeyError, ValueError) as error:
+        key = f"{item['series']['S']}#{item['number']['N']}"
+        raise DamagedItem(InvoiceItem.table(), key, f"no invoice ({error!r})") from error
+
+
+def _invoice_of(item: Item) -> Invoice:
     def text(name: str) -> str:
         return str(item.get(name, {}).get("S", ""))
 
-    account, _, _year = text("series").rpartition("#")
+    account, _, year = text("series").rpartition("#")
+    issued_at = date.fromisoformat(text("issuedAt"))
+    if year != str(issued_at.year):
+        raise ValueError(f"issued at {issued_at}")
     voided_at = text("voidedAt")
     status: Status = "voided" if text("status") == "voided" else "issued"
     return Invoice(
         account=account,
         number=int(item["number"]["N"]),
-        issued_at=date.fromisoformat(text("issuedAt")),
+        issued_at=issued_at,
         seller=Party(text("sellerName"), text("sellerAddress"), text("sellerVatId")),
         customer=Party(text("customerName"), text("customerAddress"), text("customerVatId")),
         lines=tuple(_line_from_wire(each["M"]) for each in item["lines"]["L"]),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
+from unicodedata import normalize
 
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed
+from dynamo.exceptions import ConditionFailed, DamagedItem
 from dynamo.models import Item
 from sequences.exceptions import AlreadyVoided, UnknownInvoice
 from sequences.invoices import Invoice, from_item, parse_label, series_of
 from sequences.models import InvoiceItem
-from sequences.rules import REASON_MAX_BYTES
+from sequences.rules import REASON_MAX_BYTES, is_blank
 
 PAGE_SIZE = 50
 
@@ -26,12 +29,14 @@ SEARCH_PAGE_SIZE = 200
 class Page:
     """Some invoices, newest first; `before` is where the next page begins, None at the end.
 
-    `searched` counts those that were looked at.
+    `searched` counts those that were looked at; `damaged` are the numbers of those that cannot be
+    read (`2026-000042`).
     """
 
     invoices: list[Invoice]
     before: int | None
     searched: int
+    damaged: list[str]
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -39,6 +44,7 @@ def find_invoice(account: str, label: str) -> Invoice:
 
     Raises:
         UnknownInvoice: there is none, or the label is none.
+        DamagedItem: it cannot be read.
     """
     item = send("GetItem", _key_of(account, label)).get("Item")
     if not item:
@@ -57,10 +63,11 @@ def void(account: str, label: str, reason: str) -> Invoice:
         ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
         AlreadyVoided: it was voided before.
+        DamagedItem: it cannot be read, whether it is voided by now or not.
         Unavailable: no answer in time; it may be voided.
     """
     reason = reason.strip()
-    if not reason:
+    if is_blank(reason):
         raise ValueError("An invoice is voided for a reason.")
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
         raise ValueError(f"The reason has {size_bytes:,} bytes of at most {REASON_MAX_BYTES:,}.")
@@ -101,25 +108,32 @@ def list_invoices(
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, from below the number `before`.
 
-    With `customer` only those whose customer's name contains it, in any case; then a page may have
-    few or none, and others may follow all the same. Costs 1 request and 1 read unit per 4 KB of
+    With `customer` only those whose customer's name contains it, in any case and width, and however
+    its letters are composed; then a page may have few or none, and others may follow all the same.
+    Costs 1 request and 1 read unit per 4 KB of
     what is listed, a search up to `MAX_REQUESTS` of `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Invoice] = []
-    wanted = customer.casefold()
+    damaged: list[str] = []
+    wanted = _folded(customer)
     searched = 0
     page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
     answers = _answers(account, year, before=before, page_size=page_size)
-    for requests, (invoices, goes_on) in enumerate(answers, 1):
-        for invoice in invoices:
-            if wanted in invoice.customer.name.casefold():
-                if len(found) == limit:
-                    return Page(found, found[-1].number, searched)
-                found.append(invoice)
+    for requests, (items, goes_on) in enumerate(answers, 1):
+        for item in items:
+            try:
+                invoice = from_item(item)
+            except DamagedItem:
+                damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
+            else:
+                if wanted in _folded(invoice.customer.name):
+                    if len(found) == limit:
+                        return Page(found, found[-1].number, searched, damaged)
+                    found.append(invoice)
             searched += 1
         if goes_on and requests == MAX_REQUESTS:
-            return Page(found, invoices[-1].number, searched)
-    return Page(found, None, searched)
+            return Page(found, math.ceil(Decimal(items[-1]["number"]["N"])), searched, damaged)
+    return Page(found, None, searched, damaged)
 
 
 def all_invoices(
@@ -128,13 +142,26 @@ def all_invoices(
     *,
     before: int | None = None,
     oldest_first: bool = False,
+    damaged: list[DamagedItem] | None = None,
 ) -> Iterator[Invoice]:
     """Every invoice of the account's year, as they are read; memory holds one page.
 
-    Costs 1 request per MB and 1 read unit per 4 KB.
+    What cannot be read goes into `damaged`, where that is given. Costs 1 request per MB and 1 read
+    unit per 4 KB.
+
+    Raises:
+        DamagedItem: one cannot be read, and `damaged` is not given.
     """
-    for invoices, _goes_on in _answers(account, year, before=before, oldest_first=oldest_first):
-        yield from invoices
+    for items, _goes_on in _answers(account, year, before=before, oldest_first=oldest_first):
+        for item in items:
+            try:
+                invoice = from_item(item)
+            except DamagedItem as error:
+                if damaged is None:
+                    raise
+                damaged.append(error)
+            else:
+                yield invoice
 
 
 def _answers(
@@ -144,7 +171,7 @@ def _answers(
     before: int | None = None,
     oldest_first: bool = False,
     page_size: int | None = None,
-) -> Iterator[tuple[list[Invoice], bool]]:
+) -> Iterator[tuple[list[Item], bool]]:
     """The answers to the queries for a year, each with whether there may be another."""
     request: dict[str, Any] = {
         "TableName": InvoiceItem.table(),
@@ -161,10 +188,15 @@ def _answers(
     while True:
         answer = send("Query", request)
         goes_on = bool(answer.get("LastEvaluatedKey"))
-        yield [from_item(item) for item in answer["Items"]], goes_on
+        yield answer["Items"], goes_on
         if not goes_on:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that people take for the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def _key_of(account: str, label: str) -> dict[str, Any]:

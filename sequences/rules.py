@@ -53,6 +53,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+# Printable all the same: fonts have them, and draw nothing (or, U+FFFC, stand for nothing).
+_UNSEEN = dict.fromkeys(map(ord, "\u034f\u200e\u2060\u2800\ufffc"))
 # Of the characters that cannot be printed so many are named.
 _NAMED_CHARACTERS = 5
 
@@ -170,11 +172,16 @@ def check_totals(sums: Totals) -> None:
 
 
 def check_filled(text: str) -> str:
-    """The text without the spaces around it; refused where nothing is left."""
+    """The text without the spaces around it; refused where nothing is left to see."""
     filled = text.strip()
-    if not filled:
+    if is_blank(filled):
         raise ValidationError(_("This field is required."), code="required")
     return filled
+
+
+def is_blank(text: str) -> bool:
+    """Whether nobody would see anything of it on a page or a PDF."""
+    return not text.translate(_UNSEEN).strip()
 
 
 def seller_of(user: Any) -> Party:

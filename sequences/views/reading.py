@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,9 +15,12 @@ from django.views.generic import TemplateView
 
 from sequences import days
 from sequences.forms import FIRST_YEAR, ListForm
+from sequences.invoices import series_of
 from sequences.pdf import render
 from sequences.records import list_invoices
 from sequences.views.pages import OwnInvoicesMixin
+
+logger = logging.getLogger(__name__)
 
 
 class InvoiceListView(OwnInvoicesMixin, TemplateView):
@@ -33,6 +37,9 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         this_year = days.today().year
         year = asked["year"] or this_year
         page = list_invoices(self.account, year, before=asked["before"], customer=asked["customer"])
+        if page.damaged:
+            series = series_of(self.account, year)
+            logger.error("Damaged invoices of %s: %s", series, ", ".join(page.damaged))
         return super().get_context_data(
             form=form,
             page=page,

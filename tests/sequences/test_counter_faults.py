@@ -193,6 +193,29 @@ def test_those_who_wait_share_one_request(proxy: FaultProxy, strategy: Strategy)
     assert sorted(itertools.chain(*drawn)) == list(range(1, 137))
 
 
+def test_who_asks_for_more_than_there_are_is_refused_alone(proxy: FaultProxy) -> None:
+    first = 9 * 10**37
+
+    def draw(count: int) -> range:
+        return next_values(count, "a", first, strategy="optimistic")
+
+    held = threading.Event()
+    proxy.plan("UpdateItem", Meanwhile(lambda: held.wait(120)))
+    with ThreadPoolExecutor(3) as pool:
+        sending, waiting = pool.submit(draw, 1), pool.submit(draw, 2)
+        wait_until_others_wait(1)
+        too_many = pool.submit(draw, 2 * 10**37)
+        with suppress(TimeoutError):
+            too_many.exception(1)
+        held.set()
+
+        with pytest.raises(OverflowError):
+            too_many.result(120)
+        drawn = [*sending.result(120), *waiting.result(120)]
+
+    assert sorted(drawn) == [first, first + 1, first + 2]
+
+
 @pytest.mark.fault_of("moto", "loses updates that meet")
 def test_a_storm_of_faults_gives_no_number_twice(
     proxy: FaultProxy, at_once: Callable[..., list[Any]]

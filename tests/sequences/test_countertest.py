@@ -167,6 +167,14 @@ def test_other_tasks_rounds_and_keys(strategy: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
+def test_a_key_of_two_lines_is_shown_on_one() -> None:
+    assert run("countertest", "--tasks", "1", "--rounds", "1", "--keys", "a\nb\x1b") == [
+        "Task:A,sequence_key:a\\nb\\x1b,sequence:1",
+        "a\\nb\\x1b: 1 number, no duplicate, no gap.",
+    ]
+
+
+@pytest.mark.usefixtures("engine")
 def test_one_number_is_called_one() -> None:
     assert run("countertest", "--tasks", "1", "--rounds", "1") == [
         "Task:A,sequence_key:Key1,sequence:1",

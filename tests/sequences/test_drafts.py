@@ -41,6 +41,7 @@ def of(**changes: Any) -> Draft:
         (of(lines=(a_line(),) * 201), "The lines: An invoice has at most 200 lines."),
         (of(lines=None), "The lines: must be a Sequence, not None."),
         (of(customer=Party(" ")), "The customer's name: This field is required."),
+        (of(customer=Party("\u2800 \u200e")), "The customer's name: This field is required."),
         (of(customer=None), "The customer: must be a Party, not None."),
         (of(customer=Party("Bob", 5)), "The customer's address: must be a str, not 5."),  # type: ignore[arg-type]
         (of(customer=Party("Bob", vat_id=b"x")), "The customer's VAT id: must be a str, not b'x'."),  # type: ignore[arg-type]
@@ -73,6 +74,16 @@ def of(**changes: Any) -> Draft:
         ),
         (
             of(lines=(a_line("1000", "999999999999"),) * 2),
+            "The lines: The invoice’s total is too large.",
+        ),
+        # The net alone: what the second line takes off is taken off twice from the gross.
+        (
+            of(
+                lines=(
+                    a_line("150", "100000000000", "0"),
+                    a_line("-40", "100000000000", "100"),
+                )
+            ),
             "The lines: The invoice’s total is too large.",
         ),
     ],

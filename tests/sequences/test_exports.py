@@ -84,6 +84,12 @@ def test_no_text_is_a_formula(text: str) -> None:
     assert row["void reason"] == f"'{text}"
 
 
+def test_no_text_is_a_formula_where_semicolons_end_a_cell() -> None:
+    [row] = rows_of(an_invoice(customer=Party("Bob; =cmd|'/C calc'!A0;-1;b")))
+
+    assert row["customer"] == "Bob;' =cmd|'/C calc'!A0;'-1;b"
+
+
 def test_commas_quotes_and_lines_stay_in_their_cell() -> None:
     name = 'Ann "A", Bob\nand Co'
 

@@ -141,6 +141,7 @@ def test_without_json_it_is_one_line(ann: User) -> None:
         (["--note", "x" * 1_001], "Note: Use at most 1000 characters."),
         (["--request-id", "x" * 101], "Request id: Use at most 100 characters."),
         (["--request-id", ""], "Request id: This field is required."),
+        (["--request-id", "a\u202eb"], "Request id: Use printable characters only."),
         (["--user", "nobody"], "No account goes by 'nobody'."),
     ],
 )

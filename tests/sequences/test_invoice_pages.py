@@ -361,6 +361,13 @@ def test_other_numbers_of_lines_than_were_sent_break_nothing(
     assert client.post(NEW, typed(LINE) | {name: count}).status_code in {200, 302}
 
 
+@pytest.mark.parametrize("count", ["-1", "0", "1", "2"])
+def test_no_line_that_was_sent_is_left_out(client: Client, ann: User, count: str) -> None:
+    client.post(NEW, typed(LINE, LINE) | {"lines-TOTAL_FORMS": count})
+
+    assert len(the_invoice(ann).lines) == 2
+
+
 def test_two_hundred_lines_of_a_thousand_characters_are_issued_and_shown(
     client: Client, ann: User
 ) -> None:
@@ -720,7 +727,7 @@ def test_voiding_costs_one_write(client: Client, ann: User, requests_sent: Reque
     assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem"]
 
 
-@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "😀", "\x00"])
+@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "😀", "\x00", "\u2060"])
 def test_a_reason_that_is_none_is_refused_at_its_field(
     client: Client, ann: User, reason: str
 ) -> None:

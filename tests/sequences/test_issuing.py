@@ -35,6 +35,7 @@ from sequences.models import InvoiceItem
 from sequences.records import find_invoice, void
 from sequences.sizes import ITEM_MAX_BYTES
 from tests.factories import make_user
+from tests.forks import in_a_child
 from tests.invoice_factories import (
     DAY,
     SELLER,
@@ -244,9 +245,9 @@ def test_a_date_before_the_last_one_of_a_group_is_refused(account: str) -> None:
 def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    issued(account, day=date(2026, 3, 15))
     days = iter([date(2026, 3, 14), date(2026, 3, 15), date(2026, 3, 15)])
     monkeypatch.setattr("sequences.days.today", lambda: next(days))
-    issued(account, day=date(2026, 3, 15))
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
     assert_whole(account, 2)
@@ -485,6 +486,14 @@ def test_series_that_were_not_used_for_long_are_forgotten(
     assert issuing._heads.get(series(account)) is None
     assert len(issuing._heads._heads) == 2
     assert issued(account).number == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_a_thread_looks_at_what_is_remembered_does_not_block_the_child() -> None:
+    remembered = heads.Heads()
+
+    with remembered._lock:
+        assert in_a_child(lambda: remembered.get("series")) == 0
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")

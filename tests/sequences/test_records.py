@@ -6,9 +6,9 @@ import pytest
 
 from dynamo.exceptions import Unavailable
 from sequences import records
-from sequences.exceptions import AlreadyVoided
+from sequences.exceptions import AlreadyVoided, UnknownInvoice
 from sequences.records import find_invoice, list_invoices, void
-from tests.faults.kinds import DropReply
+from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
@@ -38,7 +38,18 @@ def test_who_asks_again_after_a_lasting_lost_reply_learns_that_it_is_voided_and_
     assert find_invoice(account, invoice.label).is_voided
 
 
-@pytest.mark.parametrize("reason", ["", " ", "x" * 2_001, "𠮷" * 501])
+def test_an_invoice_that_is_issued_while_it_is_to_be_voided_was_not_there(
+    account: str, proxy: FaultProxy
+) -> None:
+    proxy.plan("GetItem", Meanwhile(lambda: issued(account)))
+
+    with pytest.raises(UnknownInvoice):
+        void(account, f"{DAY.year}-000001", "typo")
+
+    assert not find_invoice(account, f"{DAY.year}-000001").is_voided
+
+
+@pytest.mark.parametrize("reason", ["", " ", " \u2060 ", "x" * 2_001, "𠮷" * 501])
 def test_a_reason_that_says_nothing_or_has_no_room_is_refused_before_any_request(
     account: str, requests_sent: Requests, reason: str
 ) -> None:
@@ -73,6 +84,28 @@ def test_a_search_reads_so_many_and_says_where_it_stopped(
     rest = list_invoices(account, DAY.year, customer="zoe", before=page.before)
     assert [invoice.number for invoice in rest.invoices] == [1]
     assert (rest.before, rest.searched) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("Große Straße 1", "STRASSE"),
+        ("Zoe\u0308 & Söhne", "zoë"),
+        ("Zoë", "ZOE\u0308"),
+        ("ΟΔΥΣΣΕΥΣ", "Οδυσσεύς".replace("ύ", "υ")),
+        ("ﾔﾏﾀﾞ商店", "ヤマダ"),
+        ("ＡＢＣ", "abc"),
+    ],
+)
+def test_a_search_finds_a_name_however_its_letters_are_written(
+    account: str, name: str, typed: str
+) -> None:
+    issued(account, customer=name)
+    issued(account, customer="Bob")
+
+    page = list_invoices(account, DAY.year, customer=typed)
+
+    assert [invoice.customer.name for invoice in page.invoices] == [name]
 
 
 @pytest.mark.usefixtures("short_of_breath")

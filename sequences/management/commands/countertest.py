@@ -15,6 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
 from dynamo.management.arguments import positive
+from dynamo.terminal import printable
 from sequences.counters import checked_name, delete
 from sequences.draws import Strategy
 from sequences.management.base import SequenceCommand, counter_name
@@ -81,18 +82,19 @@ class Command(SequenceCommand):
         self._judge(drawn)
 
     def _show(self, draw: Draw) -> None:
-        self.stdout.write(f"Task:{draw.task},sequence_key:{draw.key},sequence:{draw.value}")
+        key = printable(draw.key)
+        self.stdout.write(f"Task:{draw.task},sequence_key:{key},sequence:{draw.value}")
         # At once, also into a pipe.
         self.stdout.flush()
 
     def _judge(self, drawn: dict[str, list[int]]) -> None:
         faults = []
         for key, values in drawn.items():
-            fault = _fault_of(values)
+            fault, name = _fault_of(values), printable(key)
             if fault:
-                faults.append(f"{key}: {fault}.")
+                faults.append(f"{name}: {fault}.")
             else:
-                self.stdout.write(f"{key}: {_numbers(len(values))}, no duplicate, no gap.")
+                self.stdout.write(f"{name}: {_numbers(len(values))}, no duplicate, no gap.")
         if faults:
             raise CommandError(" ".join(faults))
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from dynamo.exceptions import DamagedItem
 from dynamo.management.arguments import positive
+from dynamo.terminal import printable
 from sequences.jsonform import as_json
 from sequences.management.invoicing import InvoiceCommand, find_account
 from sequences.management.output import as_row
 from sequences.records import all_invoices
 from sequences.years import years_of
+
+#: How many of the invoices that cannot be read are named.
+NAMED = 10
 
 
 class Command(InvoiceCommand):
@@ -28,10 +33,18 @@ class Command(InvoiceCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each as it comes."""
+        """Print each as it comes; at the end, complain of those that cannot be read."""
         account = find_account(options["user"])
         years = [options["year"]] if options["year"] else years_of(account)
         shape = as_json if options["json"] else as_row
-        invoices = (invoice for year in years for invoice in all_invoices(account, year))
+        damaged: list[DamagedItem] = []
+        invoices = (
+            invoice for year in years for invoice in all_invoices(account, year, damaged=damaged)
+        )
         for invoice in islice(invoices, options["limit"]):
             self.stdout.write(shape(invoice))
+        if damaged:
+            named = ", ".join(printable(error.key) for error in damaged[:NAMED])
+            more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+            noun = "invoice" if len(damaged) == 1 else "invoices"
+            raise CommandError(f"{len(damaged)} damaged {noun} could not be read: {named}{more}.")
