@@ -101,13 +101,12 @@ AWS_REGION = (
 )
 if PRODUCTION and not AWS_REGION:
     env.complain("AWS_REGION", "is not set")
-_endpoints = [
-    env.text(name, check=is_url) for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")
-]
+_endpoint_of_dynamodb = env.text("AWS_ENDPOINT_URL_DYNAMODB", check=is_url)
+_endpoint_of_all = env.text("AWS_ENDPOINT_URL", check=is_url)
 # Read by AWS's library; here so that a malformed one is said at the start, as the others are.
 env.text("AWS_ENDPOINT_URL_S3", check=is_url)
 # The embedded engine serves a checkout under development that names no other.
-DYNAMODB_LOCAL = DEBUG and not any(_endpoints)
+DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 
 # Django ----------------------------------------------------------------------------------------
