@@ -11,11 +11,7 @@ import re
 from typing import Any
 
 from django.contrib.auth import hashers
-from django.contrib.auth.hashers import (
-    Argon2PasswordHasher,
-    BasePasswordHasher,
-    identify_hasher,
-)
+from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher, identify_hasher
 from django.core.exceptions import ValidationError
 
 MAX_LENGTH = 256

@@ -15,11 +15,7 @@ from typing import Any
 import boto3
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    InvalidEndpointConfigurationError,
-)
+from botocore.exceptions import BotoCoreError, ClientError, InvalidEndpointConfigurationError
 from django.conf import settings
 
 from dynamo import addressing, attempts

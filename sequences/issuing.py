@@ -75,8 +75,8 @@ def issue(
     with which those of guards begin. `sequences.drafts` says what else is asked of a draft; forms
     and commands ask `sequences.rules` for more before.
 
-    `language` is the one of its PDF. Like the seller it is no part of the contents: a request that
-    is repeated in another language gets the invoice that was issued.
+    `language` is the one of its PDF, a tag such as `pt-BR`. Like the seller it is no part of the
+    contents: a request that is repeated in another language gets the invoice that was issued.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB, when nobody else issues on the
     series and the process has seen its counter before (else 1 read more); less in a group.

@@ -110,8 +110,9 @@ def list_invoices(
 
     With `customer` only those whose customer's name contains it, in any case and width, and however
     its letters are composed; then a page may have few or none, and others may follow all the same.
-    Costs 1 request and 1 read unit per 4 KB of
-    what is listed, a search up to `MAX_REQUESTS` of `SEARCH_PAGE_SIZE` invoices or 1 MB each.
+
+    Costs 1 request and 1 read unit per 4 KB of what is listed, a search up to `MAX_REQUESTS` of
+    `SEARCH_PAGE_SIZE` invoices or 1 MB each.
     """
     found: list[Invoice] = []
     damaged: list[str] = []

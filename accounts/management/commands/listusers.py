@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from accounts.management.output import as_json, as_row
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from dynamo.management.arguments import positive
 from dynamo.management.base import DynamoCommand
-from dynamo.terminal import printable
-
-#: How many of the accounts that cannot be read are named.
-NAMED = 10
+from dynamo.management.damage import unreadable
 
 
 class Command(DynamoCommand):
@@ -36,10 +33,7 @@ class Command(DynamoCommand):
         for user in islice(_readable(damaged, page_size=options["limit"]), options["limit"]):
             self.stdout.write(shape(user))
         if damaged:
-            named = ", ".join(printable(pk) for pk in damaged[:NAMED])
-            more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
-            noun = "account" if len(damaged) == 1 else "accounts"
-            raise CommandError(f"{len(damaged)} damaged {noun} could not be read: {named}{more}.")
+            raise unreadable("account", damaged)
 
 
 def _readable(damaged: list[str], *, page_size: int | None) -> Iterator[User]:

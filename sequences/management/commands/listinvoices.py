@@ -5,19 +5,16 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from dynamo.exceptions import DamagedItem
 from dynamo.management.arguments import positive
-from dynamo.terminal import printable
+from dynamo.management.damage import unreadable
 from sequences.jsonform import as_json
 from sequences.management.invoicing import InvoiceCommand, find_account
 from sequences.management.output import as_row
 from sequences.records import all_invoices
 from sequences.years import years_of
-
-#: How many of the invoices that cannot be read are named.
-NAMED = 10
 
 
 class Command(InvoiceCommand):
@@ -44,7 +41,4 @@ class Command(InvoiceCommand):
         for invoice in islice(invoices, options["limit"]):
             self.stdout.write(shape(invoice))
         if damaged:
-            named = ", ".join(printable(error.key) for error in damaged[:NAMED])
-            more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
-            noun = "invoice" if len(damaged) == 1 else "invoices"
-            raise CommandError(f"{len(damaged)} damaged {noun} could not be read: {named}{more}.")
+            raise unreadable("invoice", [error.key for error in damaged])
