@@ -193,7 +193,7 @@ def _issue_group(size: int) -> None:
     asks = []
     for _ in range(size):
         invoice = draw_up(DRAFT, "scale", SELLER, today(), str(uuid.uuid4()))
-        asks.append(Ask(invoice, to_item(invoice), DRAFT.digest(), 1000, guarded=True))
+        asks.append(Ask(invoice, to_item(invoice), DRAFT.digest(), 1000))
     issuing._serve(series_of("scale", today().year), asks)
 
 
