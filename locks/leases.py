@@ -78,8 +78,8 @@ class Lease:
         #: The lock as it was stored when we took it, on the wire.
         self.taken = item
         self.lease_seconds = lease_seconds
-        #: Set when it is noticed that the lease is lost; released is not lost. While renewals go
-        #: unanswered nobody may notice for some seconds: `check` knows at once.
+        #: Set when it is noticed that the lease is lost; released is not lost. A lease that ends
+        #: without a renewal is noticed within about a second; `check` knows at once.
         self.lost = threading.Event()
         self._state = _State.HELD
         self._why_lost = ""
