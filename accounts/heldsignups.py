@@ -64,12 +64,22 @@ def release(token: str) -> User:
     if held is None:
         raise BadLink(PURPOSE)
     if "made" in held:
-        return links.account_of(PURPOSE, held["made"])
+        return _made_before(held)
     user = services.register(**held, email_confirmed=True)
     if user.password != held["password_hash"]:
         raise RequestIdUsed(held["request_id"])
     # Only now: whoever follows the link again after a crash finds the account made.
-    cache.set(_cache_key(key), {"made": user.pk}, links.VALID_SECONDS)
+    made = {"made": user.pk, "joined_at": str(user.date_joined)}
+    cache.set(_cache_key(key), made, links.VALID_SECONDS)
+    return user
+
+
+def _made_before(held: dict[str, Any]) -> User:
+    user = links.account_of(PURPOSE, held["made"])
+    # Another link of the same form makes an account with the same key when this one is deleted.
+    # Version 0.1 did not note the time.
+    if held.get("joined_at") not in {str(user.date_joined), None}:
+        raise BadLink(PURPOSE)
     return user
 
 

@@ -21,6 +21,7 @@ from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownU
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo.exceptions import Refused
 from dynamo.transaction import Companion, Transaction
+from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -73,7 +74,7 @@ def register(
         date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
-        version=1,
+        version=new_version(),
         **cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
     )
     write = Transaction()

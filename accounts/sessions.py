@@ -160,14 +160,14 @@ def _dropped(user: User, instead_of: str) -> list[str]:
 def _same_rights(user: User) -> Condition:
     """The condition that who could sign in when `user` was read still can."""
     active = (User.is_active == user.is_active) | User.is_active.does_not_exist()
-    same: Condition = (User.password == user.password) & active
+    same: Condition = (User.password == user.password) & active & user.same_account()
     return same
 
 
 def _read_again(user: User, session_id: str, error: ConditionFailed) -> bool:
     """Take over the account as it is now; whether the session began (our reply was lost)."""
     stored = user.stored_now()
-    if stored is None:
+    if stored is None or not user.is_same_account(stored):
         raise StaleUser(user.pk, deleted=True) from error
     now = User.from_raw_data(stored)
     if not user.has({"password": now.password, "is_active": now.is_active}):
@@ -229,7 +229,7 @@ def end_all(user: User, along: Companion | None = None) -> None:
     """
     some = size(User.sessions) > 0  # type: ignore[no-untyped-call]  # PynamoDB's
     try:
-        user.update_along([User.sessions.remove()], some, along)
+        user.update_along([User.sessions.remove()], some & user.same_account(), along)
     except ConditionFailed as error:
         _take_over(user, error, ended=user.session_id or "")
         return
@@ -256,6 +256,8 @@ def end_others(user: User) -> None:
 def _take_over(user: User, error: ConditionFailed, *, ended: str) -> None:
     """After a refusal: what is stored now, unless the session of `user` was ended by another."""
     stored = user.stored_now()
+    if stored is not None and not user.is_same_account(stored):
+        stored = None
     if stored is None:
         user.sessions = None
         left = set()
