@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from dynamo.client import send
@@ -87,6 +88,10 @@ class Group:
             ":date": {"S": self.head_after.issued_at.isoformat()},
         }
         unchanged = "currentValue = :before"
+        if self._head.issued_at != date.min:
+            # A counter that was restored or made again can have the same number and another date.
+            values[":last"] = {"S": self._head.issued_at.isoformat()}
+            unchanged += " AND lastDate = :last"
         if not self._head.number:
             unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
         return {

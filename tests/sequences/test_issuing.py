@@ -221,6 +221,20 @@ def test_a_date_that_another_process_passed_is_refused(account: str) -> None:
     assert_whole(account, 2)
 
 
+def test_a_date_before_the_last_one_of_a_series_that_was_made_again_is_refused(
+    account: str,
+) -> None:
+    # As long as before, so the number that the process remembers is right and its date is not.
+    issued(account, day=date(2026, 3, 10))
+    put_invoice(stored_invoices(account)[0], issuedAt={"S": "2026-03-15"})
+    put_counter(account, 1, "2026-03-15")
+
+    with pytest.raises(DateTooEarly):
+        issued(account, day=date(2026, 3, 12))
+
+    assert_whole(account, 1)
+
+
 def test_callers_who_wait_together_are_numbered_by_their_dates(account: str) -> None:
     with together(account, lambda: issued(account, day=date(2026, 3, 10))) as then:
         later = then(lambda: issued(account, day=date(2026, 3, 12)))
