@@ -109,7 +109,9 @@ def test_a_stale_copy_leaves_the_new_account_alone(
 
 @pytest.mark.slow
 @each_act
-def test_so_it_does_where_another_copy_deletes_the_first_account(explore: Explore, act: Act, name: str) -> None:
+def test_so_it_does_where_another_copy_deletes_the_first_account(
+    explore: Explore, act: Act, name: str
+) -> None:
     def make() -> AccountWorld:
         world = AccountWorld()
         ann = signed_up("ann", request_id=FORM)
