@@ -21,7 +21,7 @@ import secrets
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
 _LEAST = 1 << 61
 #: More writes than an item ever sees.
-_MOST_WRITES = 1 << 40
+_MOST_WRITES = 1 << 32
 
 
 def new_version() -> int:
