@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth.hashers import check_password, is_password_usable, make_password
+from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
+from accounts.passwords import check_password, make_password
 from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH, as_uuid
 
 if TYPE_CHECKING:
@@ -164,6 +165,9 @@ class DjangoUser(Permissions):
         """Whether this is the password; an outdated hash is made anew on the way.
 
         Costs no request, or 1 and 1 write unit where the hash was outdated.
+
+        Raises:
+            Busy: too many hashes at once in this process; the password was not checked.
         """
         return check_password(raw_password, self.password, self.upgrade_hash)
 

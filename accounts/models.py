@@ -24,7 +24,6 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth.hashers import check_password, make_password
 from pynamodb.attributes import (
     BooleanAttribute,
     MapAttribute,
@@ -37,6 +36,7 @@ from pynamodb_attributes import IntegerAttribute
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
+from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
 from dynamo.exceptions import ConditionFailed, Unavailable

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import metrics
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.passwords import make_password
 from dynamo.exceptions import Refused
 from dynamo.transaction import Companion, Transaction
 
