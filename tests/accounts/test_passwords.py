@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher, MD5PasswordHasher, make_password
@@ -29,9 +29,10 @@ NEW = "quite another one"
 
 
 class Counting(Argon2idHasher):
-    """Notes how many hashes are made at once."""
+    """Notes how many hashes are made at once, and by which threads."""
 
     now = most = 0
+    threads: ClassVar[set[int]] = set()
     lock = threading.Lock()
 
     def encode(self, password: str, salt: str) -> str:
@@ -53,6 +54,7 @@ class Counting(Argon2idHasher):
         with cls.lock:
             Counting.now += change
             Counting.most = max(Counting.most, Counting.now)
+            Counting.threads.add(threading.get_ident())
 
 
 class Blocking(MD5PasswordHasher):
@@ -128,11 +130,14 @@ def test_a_process_hashes_few_passwords_at_once(
     settings.PASSWORD_HASHERS = [f"{__name__}.Counting"]
     make_user(username="ann")
     Counting.most = 0
+    Counting.threads.clear()
 
     found = at_once(lambda n: attempt(["ann", f"nobody{n}"][n % 2]).status_code, 24)
 
     assert sorted(set(found)) == [200, 429]  # the account's own limit is ten
     assert 1 <= Counting.most <= AT_ONCE
+    # Each thread that ever made a hash keeps its memory.
+    assert len(Counting.threads) <= AT_ONCE
 
 
 def reset_link(user: User) -> tuple[Client, str]:
