@@ -251,7 +251,7 @@ class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
 
 
 class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
-    """Django's, whose check of the old password counts with the account's failed sign-ins."""
+    """Django's, whose check of the old password is limited."""
 
     @sensitive_variables("old_password")
     def clean_old_password(self) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.core.cache import cache
 from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
@@ -21,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts import links, services
 from accounts.exceptions import BadLink, RequestIdUsed, UsernameTaken
 from accounts.models import User
+from accounts.passwords import make_password
 
 PURPOSE = "signup"
 

@@ -27,9 +27,13 @@ from dynamo.exceptions import Unavailable
 
 #: What is limited, unless the environment says otherwise: `ACCOUNTS_LIMIT_<NAME>`, or "off".
 DEFAULTS = {
-    # Failed checks of a password: of one account, and from one client's address.
+    # Failed sign-ins: to one account, and from one client's address.
     "sign_in": "10/15m",
     "sign_in_client": "100/15m",
+    # Successful sign-ins from one client's address.
+    "sign_in_success_client": "1000/15m",
+    # Wrong passwords typed again by someone who is signed in, for each session.
+    "reauthentication": "10/15m",
     # Sign-ups from one client's address.
     "sign_up_client": "100/1h",
     # Mails of one kind to one address, and mails of all kinds asked for from one client's address.

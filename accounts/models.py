@@ -2,10 +2,11 @@
 
     pk (S)                     what it is
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
-                               isActive, isStaff, joinedAt, lastLoginAt, emailConfirmedAt,
-                               confirmationId, businessName, businessAddress, vatId, language,
-                               sessions, version; while a change of address waits for its link:
-                               pendingEmail, pendingReservation, pendingUntil (epoch seconds)
+                               isActive, isStaff, isSuperuser, joinedAt, lastLoginAt,
+                               emailConfirmedAt, confirmationId, businessName, businessAddress,
+                               vatId, language, sessions, version; while a change of address
+                               waits for its link: pendingEmail, pendingReservation,
+                               pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
                                reserved for its change: reservation, expires (`dynamo.guards`)
@@ -25,7 +26,6 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth.hashers import check_password, make_password
 from pynamodb.attributes import (
     BooleanAttribute,
     MapAttribute,
@@ -39,6 +39,7 @@ from pynamodb_attributes import IntegerAttribute
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
+from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
 from dynamo.exceptions import ConditionFailed, Unavailable
@@ -75,6 +76,7 @@ class User(DjangoUser, Model):
     password = UnicodeAttribute()
     is_active = BooleanAttribute(attr_name="isActive", default=True)
     is_staff = BooleanAttribute(attr_name="isStaff", default=False)
+    is_superuser = BooleanAttribute(attr_name="isSuperuser", default=False)
     date_joined = UTCDateTimeAttribute(attr_name="joinedAt", null=True)
     last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
@@ -210,10 +212,12 @@ class User(DjangoUser, Model):
 
     def _set_since_read(self) -> list[str]:
         now = self.to_dynamodb_dict()
+        # Parsed, so that an attribute which an older version did not store has its default.
+        read = User.from_raw_data(self.stored).to_dynamodb_dict()
         return [
             name
             for name, attribute in self.get_attributes().items()
-            if now.get(attribute.attr_name) != self.stored.get(attribute.attr_name)
+            if now.get(attribute.attr_name) != read.get(attribute.attr_name)
         ]
 
     def store(self, values: Mapping[str, Any], along: Companion | None = None) -> None:

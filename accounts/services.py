@@ -12,13 +12,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import metrics
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.passwords import make_password
 from dynamo.exceptions import Refused
 from dynamo.transaction import Companion, Transaction
 from dynamo.versions import new_version
@@ -48,6 +48,7 @@ def register(
     full_name: str = "",
     phone_number: str = "",
     is_staff: bool = False,
+    is_superuser: bool = False,
     email_confirmed: bool = False,
     request_id: str | None = None,
 ) -> User:
@@ -71,6 +72,7 @@ def register(
         pk=account_key(request_id),
         password=make_password(password) if password_hash is None else password_hash,
         is_staff=is_staff,
+        is_superuser=is_superuser,
         date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
@@ -114,7 +116,8 @@ def _made_before(
         if password is not None
         else user.has_usable_password() == asked.has_usable_password()
     )
-    if not (same_values and same_password and user.is_staff == asked.is_staff):
+    same_rights = user.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
+    if not (same_values and same_password and same_rights):
         raise used from error
     return user
 
@@ -197,6 +200,28 @@ def _activity(user: User, along: Companion | None, *, is_active: bool) -> None:
     values = {"is_active": is_active}
     if not user.has(values):
         user.store(values, along)
+
+
+def grant_staff(user: User, *, superuser: bool = False) -> None:
+    """Let `user` use the staff pages; as a superuser, also act there on other staff.
+
+    Without `superuser`, an account that is a superuser stays one. Costs 1 request and 1 write unit,
+    nothing if already so.
+
+    Raises:
+        StaleUser: the account changed or was deleted since `user` was read.
+    """
+    change(user, {"is_staff": True} | ({"is_superuser": True} if superuser else {}))
+
+
+def revoke_staff(user: User) -> None:
+    """Take all rights of staff and superuser from `user`.
+
+    This takes effect at once: every page reads the rights from the stored account, and every staff
+    action states them as a condition of its transaction. The account stays signed in, with its own
+    pages. Costs and raises as `grant_staff`.
+    """
+    change(user, {"is_staff": False, "is_superuser": False})
 
 
 def delete(user: User) -> None:

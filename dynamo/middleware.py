@@ -16,7 +16,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
 from dynamo.deadline import page
-from dynamo.exceptions import TableMissing, Unavailable
+from dynamo.exceptions import Busy, TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
 
@@ -85,7 +85,7 @@ def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> Http
     context processor asks DynamoDB for the user.
     """
     try:
-        html: str = render_to_string(TEMPLATE)
+        html: str = render_to_string(TEMPLATE, {"is_busy": isinstance(error, Busy)})
     except TemplateDoesNotExist as missing:
         if missing.args[:1] != (TEMPLATE,):
             raise

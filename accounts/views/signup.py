@@ -21,7 +21,7 @@ from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
 from accounts.forms import SignUpForm
 from accounts.views import letters
 from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Busy, Refused
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -56,6 +56,9 @@ class SignUpView(FormPageMixin, FormView):
             if isinstance(error, StaleUser):
                 logout(self.request)
             return self.form_invalid(form)
+        except Busy:
+            attempt.was_refused()
+            raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
         """Sign in; the same form sent again finds its account and signs in as before."""

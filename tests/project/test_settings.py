@@ -251,6 +251,8 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     assert read["ACCOUNTS_LIMITS"] == {
         "sign_in": (3, 172_800),
         "sign_in_client": (7, 90),
+        "sign_in_success_client": (1000, 900),
+        "reauthentication": (10, 900),
         "sign_up_client": (100, 3600),
         "mail": None,
         "mail_client": (100, 3600),
@@ -312,7 +314,7 @@ def test_production_is_strict(checkout: Path) -> None:
 
     ended = start(checkout, "-c", f"from project import settings as s; print({shown})")
 
-    assert ended.stdout == "False True True True False Argon2PasswordHasher\n"
+    assert ended.stdout == "False True True True False Argon2idHasher\n"
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")

@@ -37,7 +37,10 @@ class Command(DynamoCommand):
         source.add_argument(
             "--unusable-password", action="store_true", help="let no password sign in"
         )
-        parser.add_argument("--staff", action="store_true", help="give the rights of an operator")
+        parser.add_argument("--staff", action="store_true", help="allow the use of the staff pages")
+        parser.add_argument(
+            "--superuser", action="store_true", help="also allow actions on other staff"
+        )
         parser.add_argument(
             "--request-id", help="names this registration: repeated with it, it happens once"
         )
@@ -54,7 +57,8 @@ class Command(DynamoCommand):
             user = register(
                 **values,
                 password=password,
-                is_staff=options["staff"],
+                is_staff=options["staff"] or options["superuser"],
+                is_superuser=options["superuser"],
                 request_id=options["request_id"],
             )
         if options["json"]:
