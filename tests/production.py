@@ -19,6 +19,7 @@ PRODUCTION = {
     "DJANGO_SECRET_KEY": "k3y-of-a-test_" + "0123456789abcdefghijklmnopqrstuvwxyz" * 2,
     "DJANGO_ALLOWED_HOSTS": "www.example.org,.example.net",
     "DJANGO_CSRF_TRUSTED_ORIGINS": "https://www.example.org",
+    "ACCOUNTS_SITE_ORIGIN": "https://www.example.org",
     "AWS_REGION": "eu-west-1",
     "AWS_ACCESS_KEY_ID": "tests",
     "AWS_SECRET_ACCESS_KEY": "tests",

@@ -71,7 +71,7 @@ class SignUpView(FormPageMixin, FormView):
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
             # Also of a form that is sent again: the process may have ended before the first mail.
-            letters.send_confirmation(user, self.request)
+            letters.send_confirmation(user)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
@@ -81,7 +81,7 @@ class SignUpView(FormPageMixin, FormView):
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
-        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token, self.request)
+        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token)
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:
