@@ -19,7 +19,7 @@ from django.core.cache import cache
 from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import links, services
+from accounts import links, services, usernames
 from accounts.exceptions import BadLink, RequestIdUsed, taken
 from accounts.models import User
 from dynamo.exceptions import Refused
@@ -41,6 +41,7 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
             all of them if there are several. Never EmailTaken.
     """
     cleaned = services.cleaned(**values)
+    usernames.check_new(cleaned["username"])
     refusals = [
         taken(name, cleaned[name])
         for name in User.unique.normalise

@@ -219,6 +219,12 @@ LOGOUT_REDIRECT_URL = "home"
 # The region whose numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region)
 
+# Usernames that only an operator's `createuser` and `changeusername` may give.
+ACCOUNTS_RESERVED_USERNAMES = env.names(
+    "ACCOUNTS_RESERVED_USERNAMES",
+    default="abuse,admin,administrator,billing,help,helpdesk,hostmaster,moderator,noreply,no-reply,"
+    "postmaster,root,security,staff,superuser,support,sysadmin,system,webmaster",
+)
 # Keeps accounts whose address is not confirmed from issuing invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
 # Tells nobody who signs up whether an address is known: see accounts.heldsignups.
