@@ -20,12 +20,12 @@ from accounts.clientaddress import counted_client
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
 from accounts.forms import SignUpForm
 from accounts.views import letters
-from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
+from accounts.views.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
 from dynamo.exceptions import Refused
 
 
 @method_decorator(never_cache, name="dispatch")
-class SignUpView(FormPageMixin, FormView):
+class SignUpView(KeepFormMixin, FormPageMixin, FormView):
     """Makes an account and signs in."""
 
     template_name = "accounts/signup.html"
