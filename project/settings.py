@@ -272,6 +272,8 @@ vars().update(
     env.email("EMAIL_URL", default="smtp://localhost:25" if PRODUCTION else "consolemail://")
 )
 
+# Not by the default: a mail server on this machine is to be named as well.
+EMAIL_IS_CONFIGURED = bool(env.text("EMAIL_URL"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DJANGO_FROM_EMAIL", check=is_address) or "webmaster@localhost"
 
