@@ -53,7 +53,8 @@ def _is_site_origin(value: str) -> str:
 def _usual_origin() -> str:
     """The address of `make run`; in production the first host name that is allowed, if any."""
     if DEBUG:
-        return f"http://127.0.0.1:{env.text('PORT') or 8000}"
+        port = env.text("PORT") or "8000"
+        return f"http://127.0.0.1:{port}"
     names = [host for host in ALLOWED_HOSTS if not host.startswith(("*", "."))]
     return f"https://{names[0]}" if names else ""
 
