@@ -14,7 +14,7 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import metrics
+from accounts import metrics, usernames
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
@@ -62,11 +62,13 @@ def register(
     Costs 1 request and 6 write units.
 
     Raises:
-        ValidationError: a value breaks its rule (`accounts.values`).
+        ValidationError: a value breaks its rule (`accounts.values`, `accounts.usernames`).
         UsernameTaken, EmailTaken, ValueTaken: another account holds the value; where several are
             taken, `dynamo.exceptions.Refused` with all of them.
         RequestIdUsed: the request id made an account with other contents.
     """
+    values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
+    usernames.check_new(values["username"])
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),
@@ -77,7 +79,7 @@ def register(
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
         version=new_version(),
-        **cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
+        **values,
     )
     write = Transaction()
     write.put(user, User.pk.does_not_exist(), otherwise=RequestIdUsed(request_id))
@@ -133,7 +135,9 @@ def change_username(user: User, username: str) -> None:
         UsernameTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    change(user, cleaned(username=username))
+    values = cleaned(username=username)
+    usernames.check_change(user.username, values["username"])
+    change(user, values)
 
 
 def change_email(user: User, email: str) -> None:

@@ -50,6 +50,33 @@ def lock(who: str = "ann") -> None:
 # Signing in ---------------------------------------------------------------------------------------
 
 
+def test_guesses_from_ever_new_ipv6_networks_end_with_the_count_of_their_site(
+    ann: User, limits: dict[str, Any], settings: Any
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    limits["sign_in_client"] = (1, 900)
+    guesses = [
+        attempt(f"user{number}", **{"x-forwarded-for": f"2001:db8:0:{number:x}::1"}).status_code
+        for number in range(12)
+    ]
+
+    assert guesses == [200] * 10 + [429] * 2
+    assert attempt("ann", PASSWORD, **{"x-forwarded-for": "2001:db8:1::1"}).status_code == 302
+
+
+def test_a_sign_in_over_ipv6_costs_two_requests_more(
+    ann: User, settings: Any, requests_sent: Requests
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    costs = []
+    for address in ("203.0.113.7", "2001:db8::1"):
+        requests_sent.clear()
+        assert attempt("ann", PASSWORD, **{"x-forwarded-for": address}).status_code == 302
+        costs.append(len(requests_sent.operations))
+
+    assert costs[1] - costs[0] == 2
+
+
 def test_after_ten_failures_the_page_says_when_to_try_again(ann: User) -> None:
     lock()
 

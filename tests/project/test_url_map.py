@@ -70,7 +70,7 @@ def own(post: Answer = 405, *arguments: str | int, get: Answer = 200, **more: An
 
 def link() -> Row:
     """A link from a mail, here one that is not whole; its own tests follow true ones."""
-    return page((410, 410), "not-whole")
+    return page((410, 410), "not-whole", post=(410, 410))
 
 
 def password(user: User) -> dict[str, Any]:
