@@ -138,6 +138,10 @@ def _load() -> _Held:
     if found is None:
         raise NoCredentialsError
     frozen = found.get_frozen_credentials()
+    if not all(_can_be_sent(each) for each in (frozen.access_key, frozen.secret_key)):
+        raise CredentialRetrievalError(provider=found.method, error_msg="they are not text")
+    if frozen.token and not _can_be_sent(frozen.token):
+        raise CredentialRetrievalError(provider=found.method, error_msg="their token is not text")
     if not isinstance(found, RefreshableCredentials):
         return _Held(frozen)
     # Their expiry is private; what is public is the question whether less than so long is left.
@@ -146,6 +150,10 @@ def _load() -> _Held:
         raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
     now = time.time()
     return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)
+
+
+def _can_be_sent(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()
 
 
 def _pause(loading: Background[_Held]) -> float | None:
