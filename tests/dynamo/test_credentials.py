@@ -456,7 +456,7 @@ def test_a_file_is_not_uploaded_while_a_provider_hangs(
     try:
         with (
             Stopwatch() as watch,
-            pytest.raises(StorageFailed, match="retrieving credentials.*no answer in time"),
+            pytest.raises(StorageFailed, match=r"retrieving credentials.*no answer in time"),
         ):
             s3.head("bucket", "key")
     finally:

@@ -41,7 +41,7 @@ from django.conf import settings as django_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamo import addressing
+from dynamo import addressing, names
 from dynamo import client as dynamo_client
 from dynamo.credentials import ProcessCredentials
 from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
@@ -168,7 +168,7 @@ def botocores(
     url: str | None, credentials: Any = KEYS, region: str = "eu-central-1", **config: Any
 ) -> Any:
     session: Any = addressing.session(credentials, region)
-    return session.client(
+    made = session.client(
         "dynamodb",
         region,
         endpoint_url=url,
@@ -179,6 +179,8 @@ def botocores(
             **config,
         ),
     )
+    names.bound(made)
+    return made
 
 
 def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanWay:
