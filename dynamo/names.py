@@ -1,8 +1,8 @@
 """Name resolution that does not block a request: `getaddrinfo` obeys no time-out.
 
 A connection of a client's pool finds its host's addresses here. A daemon thread looks up the name,
-and the connection waits for it no longer than for a host to accept it. While the name server does
-not answer, the last addresses are used. TLS checks the host's name, as before.
+and the time that the connection waits for it counts against its connection time-out. While the name
+server does not answer, the last addresses are used. TLS checks the host's name, as before.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ def _looked_up(host: str, seconds: float) -> list[str]:
     ended = lookup.ended
     lookup.start()
     if lookup.value:
-        # There are addresses to fall back on, so only the first callers wait for a hanging lookup.
-        seconds -= lookup.seconds_under_way
+        # There are addresses to fall back on: time must be left to connect to them, and only the
+        # first callers wait for a lookup that hangs.
+        seconds = seconds / 2 - lookup.seconds_under_way
     lookup.wait(ended, seconds)
     if lookup.value and time.monotonic() - lookup.value_at < STALE_SECONDS:
         return lookup.value
@@ -80,26 +81,26 @@ def _ask(host: str) -> list[str]:
 
 
 class _Bounded(HTTPConnection):
-    """Connects within twice the connection time-out, whatever the name server and hosts do."""
+    """Looks up its host and connects within the connection time-out, all addresses together."""
 
     def _new_conn(self) -> socket.socket:
         seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS
-        ends_at = time.monotonic() + 2 * seconds
-        # With the dot that may end a name, which `host` leaves out.
-        name = self._dns_host
+        ends_at = time.monotonic() + seconds
         try:
-            found = addresses(name, seconds)
+            # With the dot that may end a name, which `host` leaves out.
+            found = addresses(self._dns_host, seconds)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
-        failure: OSError = TimeoutError("no address was tried")
-        for address in found:
+        failure: OSError = TimeoutError()
+        for number, address in enumerate(found, start=1):
             left = ends_at - time.monotonic()
             if left <= 0:
                 break
             try:
                 return connection.create_connection(
                     (address, self.port),
-                    min(seconds, left),
+                    # Half of the time, so that some is left for the others.
+                    left if number == len(found) else left / 2,
                     source_address=self.source_address,
                     socket_options=self.socket_options,
                 )
@@ -108,9 +109,8 @@ class _Bounded(HTTPConnection):
         if isinstance(failure, TimeoutError):
             text = f"Connection to {self.host} timed out. (connect timeout={seconds})"
             raise ConnectTimeoutError(self, text) from failure
-        raise NewConnectionError(
-            self, f"Failed to establish a new connection: {failure}"
-        ) from failure
+        text = f"Failed to establish a new connection: {failure}"
+        raise NewConnectionError(self, text) from failure
 
 
 def bound(client: Any) -> None:
