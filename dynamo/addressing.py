@@ -18,6 +18,8 @@ from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
 
+from dynamo.answers import AnswerParserFactory
+
 #: An engine on this machine checks no credentials, but botocore signs with some.
 LOCAL_CREDENTIALS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
 
@@ -55,4 +57,5 @@ def session() -> boto3.Session:
         core.register_component(
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
+    core.register_component("response_parser_factory", AnswerParserFactory())
     return boto3.Session(botocore_session=core)
