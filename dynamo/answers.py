@@ -9,6 +9,7 @@ that is not an object, members of other types. botocore's parser lets a `Unicode
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import HTTPClientError
@@ -21,7 +22,7 @@ UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError
 class AnswerParser(JSONParser):
     """Raises `HTTPClientError`, and nothing else, for what it cannot read."""
 
-    def parse(self, response: dict[str, Any], shape: Any) -> dict[str, Any]:
+    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
         """As botocore's, but `Error.Code` and `Error.Message` and those of reasons are strings."""
         try:
             parsed = super().parse(response, shape)
@@ -36,7 +37,7 @@ class AnswerParser(JSONParser):
 
     def _handle_json_body(self, raw_body: bytes, shape: Any) -> Any:
         # botocore's reads text that is not JSON as an object without members of ours.
-        return self._parse_shape(shape, json.loads(raw_body))
+        return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
 
 
 class AnswerParserFactory(ResponseParserFactory):

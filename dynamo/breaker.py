@@ -37,6 +37,9 @@ OPENING_SECONDS = 1.0
 #: How long it stays open before a request probes.
 OPEN_SECONDS = 1.0
 
+#: When another request probes, should the thread of a probe have ended without a word.
+LONGEST_PROBE_SECONDS = 10.0
+
 log = logging.getLogger(__name__)
 
 _fails_fast: ContextVar[bool] = ContextVar("dynamo_fails_fast", default=False)
@@ -58,7 +61,7 @@ def fails_fast() -> bool:
 
 
 class Breaker:
-    """Safe in threads. A request that `admits` let through is always followed by its `note`."""
+    """Safe in threads. Each request is noted after it was sent, in the thread that sent it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,14 +80,17 @@ class Breaker:
 
     def admits(self) -> bool:
         """Whether a request that fails fast may be sent now, possibly as the probe."""
-        if not self._is_open:
-            return True
+        return not self._is_open or self._admits_a_probe()
+
+    def _admits_a_probe(self) -> bool:
         with self._lock:
             if not self._is_open:
                 return True
-            if self._prober is not None or time.monotonic() < self._probes_at:
+            now = time.monotonic()
+            if now < self._probes_at:
                 return False
             self._prober = threading.get_ident()
+            self._probes_at = now + LONGEST_PROBE_SECONDS
             return True
 
     def note(self, began: float, error: BaseException | None) -> None:

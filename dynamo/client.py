@@ -180,15 +180,21 @@ def send(
             if afresh and not maybe_done and cancellation_codes(error):
                 throttled = outcome_of(error) == "throttled"
                 raise Hindered(operation, throttled=throttled) from error
-            pause: float | None = pause_seconds(attempt)
-            if time.monotonic() + pause > ends_at:
-                pause = _pause_until_recovery(began, attempt_began) if stalled else None
+            pause = _pause(attempt, ends_at)
+            if pause is None and stalled:
+                pause = _pause_until_recovery(began, attempt_began)
             in_vain = fails_fast() and is_unreachable()
             if pause is None or in_vain or (maybe_done and not repeatable):
                 written = maybe_done and not is_read(operation)
                 raise Unavailable(operation, _reason(error), maybe_written=written) from error
         time.sleep(pause)
     raise AssertionError("unreachable: the loop ends by return or raise")
+
+
+def _pause(attempt: int, ends_at: float) -> float | None:
+    """How long to wait after this attempt; None if the next one would begin too late."""
+    pause = pause_seconds(attempt)
+    return None if time.monotonic() + pause > ends_at else pause
 
 
 def _pause_until_recovery(began: float, last_began: float) -> float | None:

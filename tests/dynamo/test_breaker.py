@@ -21,7 +21,14 @@ from django.test import Client
 
 from dynamo import breaker as breakers
 from dynamo import client
-from dynamo.breaker import OPEN_SECONDS, OPENING_FAILURES, OPENING_SECONDS, Breaker, failing_fast
+from dynamo.breaker import (
+    LONGEST_PROBE_SECONDS,
+    OPEN_SECONDS,
+    OPENING_FAILURES,
+    OPENING_SECONDS,
+    Breaker,
+    failing_fast,
+)
 from dynamo.cacheitems import CacheItem
 from dynamo.client import is_unreachable, send
 from dynamo.deadline import page
@@ -163,6 +170,17 @@ def test_it_admits_one_probe_at_a_time(clock: SleeplessClock) -> None:
     clock.leap(OPEN_SECONDS)
 
     assert [breaker.admits() for _request in range(3)] == [True, False, False]
+
+
+def test_a_probe_of_which_nothing_is_heard_does_not_keep_it_open(clock: SleeplessClock) -> None:
+    breaker = Breaker()
+    fail(breaker, clock)
+    clock.leap(OPEN_SECONDS)
+    assert breaker.admits()
+
+    clock.leap(LONGEST_PROBE_SECONDS)
+
+    assert breaker.admits()
 
 
 @pytest.mark.parametrize("error", [*COUNTED, *NOT_COUNTED], ids=lambda error: type(error).__name__)

@@ -66,10 +66,9 @@ def test_visitors_are_told_soon_that_dynamodb_is_away(checkout: Path) -> None:
         health = server.get("/healthz")
 
     assert {status for status, _seconds in first + second} == {503}
-    # Of one page's deadline, though they share 16 turns, and on a machine under load.
-    assert max(seconds for _status, seconds in first) < 6
-    assert max(seconds for _status, seconds in second) < 3
-    assert max(livez) < 2
+    # A tenth of that on a machine that has nothing else to do; without the breaker it is over 30.
+    assert max(seconds for _status, seconds in first + second) < 15
+    assert max(livez) < 5
     assert health.status == 503
 
 
@@ -92,6 +91,5 @@ def test_livez_and_static_files_are_answered_while_pages_wait_for_dynamodb(
             visits = [page.result() for page in pages]
 
     assert {status for status, _seconds in visits} == {503}
-    assert max(seconds for _status, seconds in visits) > 4
-    assert max(seconds for _status, seconds in visits) < 10
-    assert max(livez) < 2
+    assert 4 < max(seconds for _status, seconds in visits) < 30
+    assert max(livez) < 5
