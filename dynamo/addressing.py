@@ -22,6 +22,7 @@ from botocore.loaders import Loader
 from botocore.session import Session
 
 from dynamo import credentials
+from dynamo.answers import AnswerParserFactory
 
 _RULES = "endpoint-rule-set-1"
 
@@ -57,6 +58,7 @@ def session(signing: Credentials, region: str | None) -> boto3.Session:
         core.register_component(
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
+    core.register_component("response_parser_factory", AnswerParserFactory())
     return boto3.Session(botocore_session=core)
 
 

@@ -42,9 +42,10 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
-from botocore.parsers import create_parser
 from botocore.utils import get_environ_proxies, normalize_url_path
 from urllib3 import exceptions as broken
+
+from dynamo.answers import UNREADABLE, AnswerParser
 
 OPERATIONS = {
     "BatchGetItem",
@@ -95,7 +96,7 @@ class LeanWay:
         region: str = client._request_signer.region_name
         self._signer = _Signer(_host(self._url), self._path, region)
         self._pool = _pool(client)
-        self._parser = create_parser("json")
+        self._parser = AnswerParser()
 
     def send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Send one request once; the answer as botocore's client gives it, but for metadata.
@@ -151,15 +152,11 @@ class LeanWay:
             "body": answer.data,
         }
         model = self._client.meta.service_model
-        try:
-            parsed = self._parser.parse(raw, model.operation_model(operation).output_shape)
-            code = parsed.get("Error", {}).get("Code")
-            shape = model.shape_for_error_code(code)
-            if shape is not None:
-                parsed.update(self._parser.parse(raw, shape))
-        except (ValueError, AttributeError) as error:
-            # botocore's parser, where the answer is another's than DynamoDB's: no text, no object.
-            return HTTPClientError(error=error)
+        parsed = self._parser.parse(raw, model.operation_model(operation).output_shape)
+        code = parsed.get("Error", {}).get("Code")
+        shape = model.shape_for_error_code(code)
+        if shape is not None:
+            parsed.update(self._parser.parse(raw, shape))
         made: Exception = self._client.exceptions.from_code(code)(parsed, operation)
         return made
 
@@ -245,7 +242,7 @@ def _read(data: bytes) -> dict[str, Any]:
         read = json.loads(data, object_hook=_decoded)
         if not isinstance(read, dict):
             raise ValueError("not an object")
-    except ValueError as error:
+    except UNREADABLE as error:
         raise HTTPClientError(error=error) from error
     # botocore leaves them out, and callers ask what is there.
     return {name: value for name, value in read.items() if value is not None}

@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
+from dynamo.breaker import failing_fast
 from dynamo.deadline import page
 from dynamo.exceptions import Busy, TableMissing, Unavailable
 
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 class AvailabilityMiddleware(MiddlewareMixin):
     """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`; a view that gets no answer gives a 503.
 
+    While DynamoDB cannot be reached, the 503 comes at once (`dynamo.breaker`).
+
     It stands before every middleware that talks to DynamoDB.
     """
 
@@ -48,12 +51,12 @@ class AvailabilityMiddleware(MiddlewareMixin):
         """Answer `request` within the page's deadline."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
-        with page(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return self.get_response(request)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer `request` within the page's deadline, asynchronously."""
-        with page(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return await cast(Awaitable[HttpResponseBase], self.get_response(request))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -82,7 +85,7 @@ class SessionMiddleware(sessions.SessionMiddleware):
             return page
 
 
-def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> HttpResponse:
+def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page that asks to try again in a moment; logs `error` in one line.
 
     A view that set `request.unavailable_page`, a function without arguments, decides what the page
@@ -101,9 +104,7 @@ def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> Http
     return as_unavailable(request, HttpResponse(html), error)
 
 
-def as_unavailable(
-    request: HttpRequest, response: HttpResponse, error: Unavailable | TableMissing
-) -> HttpResponse:
+def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exception) -> HttpResponse:
     """Let a view's own `response` be a 503 that says when to try again; logs `error` in one line.
 
     For a page that has more to say than the one of this site, such as a form to be sent again.

@@ -86,13 +86,15 @@ CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
 # DynamoDB --------------------------------------------------------------------------------------
 
 DYNAMODB_TABLE_PREFIX = env.text("DYNAMODB_TABLE_PREFIX", check=_is_prefix)
-# Connections that the process keeps open: at least as many as the server has threads.
+# Connections that the process keeps open: at least as many as it has pages at once.
 DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
 # A shorter way for operations on items than botocore's (`dynamo.lean`); off: all by botocore.
 DYNAMODB_LEAN = env.flag("DYNAMODB_LEAN", default=True)
 # A page gives up this long after it began; the last attempt then has its time-out on top. The time
 # that its mails take does not count.
 DYNAMODB_PAGE_SECONDS = 5.5
+# How many pages of a process are under way at once; the server has more threads.
+PAGES_AT_ONCE = env.number("DJANGO_PAGES_AT_ONCE", default=8)
 
 
 def _region_of_profile() -> str:
@@ -157,6 +159,7 @@ MIDDLEWARE = [
     "accounts.toomany.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "project.middleware.PagesAtOnceMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -40,7 +40,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-_CONNECT_SECONDS, _READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
+#: The client's own time-outs, for which the suite stands in longer ones.
+CONNECT_SECONDS, READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -177,6 +178,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     client.client()  # made now, as that takes its time
     stand_in(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
+    monkeypatch.setattr(deadline, "RECOVERY_SECONDS", 1.0)
     return deadline.OPERATION_SECONDS
 
 
@@ -214,8 +216,8 @@ def _patient_pages(settings: Any) -> None:
 def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The times of the site, which a test is about."""
     settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
-    monkeypatch.setattr(client, "CONNECT_SECONDS", _CONNECT_SECONDS)
-    monkeypatch.setattr(client, "READ_SECONDS", _READ_SECONDS)
+    monkeypatch.setattr(client, "CONNECT_SECONDS", CONNECT_SECONDS)
+    monkeypatch.setattr(client, "READ_SECONDS", READ_SECONDS)
 
 
 @pytest.fixture(autouse=True)
