@@ -11,11 +11,14 @@ from django.conf import settings
 from django.contrib.sessions.backends.base import UpdateError
 from django.core.cache import cache
 
+from accounts import sessions
+from accounts.models import User
 from dynamo.cacheitems import CacheItem, now_ms
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable
 from dynamo.sessions import SessionStore
 from tests.emptying import empty
+from tests.worlds.accounts import AccountWorld, signed_up
 from tests.worlds.conftest import Explore
 from tests.worlds.operations import wait_for
 from tests.worlds.seams import Clock
@@ -108,3 +111,88 @@ def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
     schedules = explore(lambda: SessionWorld(clock, *others), losses=losses, clock=clock)
 
     assert schedules > 1
+
+
+class EpochWorld(AccountWorld):
+    """Ann, signed in twice; what the operations do is done to copies that were read before."""
+
+    def __init__(self, *acts: Callable[[EpochWorld], object]) -> None:
+        super().__init__()
+        ann = signed_up("ann")
+        self.mine, _other = (sessions.begin(ann) for _ in range(2))
+        #: The hash of every session that had begun when all, or all others, were last ended.
+        self.before = {ann.get_session_auth_hash()}
+        self.epochs = [ann.session_epoch]
+        self.copies = [User.get(ann.pk) for _ in acts]
+        self.operations = [lambda act=act: act(self) for act in acts]  # type: ignore[misc]
+
+    def always(self, wrote: bool) -> None:
+        """A session epoch that was replaced does not come back."""
+        super().always(wrote)
+        [epoch] = [item["sessionEpoch"]["S"] for item in self.items.values() if "userName" in item]
+        if epoch != self.epochs[-1]:
+            assert epoch not in self.epochs
+            self.epochs.append(epoch)
+
+    def now(self) -> User:
+        """Ann as she is stored after the last step."""
+        [item] = [item for item in self.items.values() if "userName" in item]
+        return User.from_raw_data(item)
+
+
+ENDED = "ended"
+
+
+def end_all(world: EpochWorld) -> str:
+    """End all sessions."""
+    sessions.end_all(world.copies[0])
+    return ENDED
+
+
+def end_others(world: EpochWorld) -> str:
+    """End all sessions but one."""
+    mine = world.copies[1]
+    mine.session_id = world.mine
+    sessions.end_others(mine)
+    return ENDED
+
+
+def sign_in(world: EpochWorld) -> tuple[str, str]:
+    """The id of a session that begins, and the hash that it carries."""
+    ann = world.copies[-1]
+    return sessions.begin(ann), ann.get_session_auth_hash()
+
+
+@pytest.mark.parametrize(
+    ("acts", "losses"),
+    [
+        pytest.param([end_all, end_others], 1, id="all-others"),
+        pytest.param([end_all, sign_in], 1, id="all-sign-in"),
+        pytest.param([end_all, end_others, sign_in], 0, id="all-others-sign-in"),
+        pytest.param(
+            [end_all, end_others, sign_in],
+            1,
+            marks=pytest.mark.slow,
+            id="all-others-sign-in-1-loss",
+        ),
+    ],
+)
+def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
+    explore: Explore, acts: list[Callable[[EpochWorld], object]], losses: int
+) -> None:
+    def make() -> EpochWorld:
+        world = EpochWorld(*acts)
+
+        def expects(outcomes: list[Any]) -> None:
+            ann = world.now()
+            if ENDED in outcomes:
+                assert ann.get_session_auth_hash() not in world.before
+            living = dict(ann.sessions_read())
+            for begun in (each for each in outcomes if isinstance(each, tuple)):
+                # The map and the hash agree on whether it has ended since.
+                assert (begun[0] in living) == (begun[1] == ann.get_session_auth_hash())
+
+        world.expects = expects
+        return world
+
+    assert explore(make, losses=losses) > 1
