@@ -22,6 +22,5 @@ class AccountExportView(FreshSignInMixin, View):
             content_type="application/json",
             headers={
                 "Content-Disposition": 'attachment; filename="account.json"',
-                "Cache-Control": "private, no-store",
             },
         )

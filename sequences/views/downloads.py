@@ -37,7 +37,6 @@ class YearDownloadView(OwnInvoicesMixin, View, ABC):
             content_type=self.content_type,
             headers={
                 "Content-Disposition": f'attachment; filename="invoices-{year}.{self.ending}"',
-                "Cache-Control": "private, no-store",
             },
         )
 
