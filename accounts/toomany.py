@@ -30,8 +30,8 @@ def too_many(request: HttpRequest, error: TooManyAttempts) -> HttpResponse:
     """
     context = {
         "wait": in_words(error.retry_after_seconds),
-        "is_sign_in": error.limit == "sign_in",
-        "is_password": error.limit in {"sign_in", "sign_in_client"},
+        "is_sign_in": error.limit in {"sign_in", "reauthentication"},
+        "is_password": error.limit in {"sign_in", "sign_in_client", "reauthentication"},
     }
     response = HttpResponse(render_to_string("429.html", context), status=429)
     response["Retry-After"] = str(error.retry_after_seconds)

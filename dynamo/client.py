@@ -8,6 +8,7 @@ first use, again in a forked child (sockets must not be shared), and safe in thr
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,16 @@ from typing import Any
 import boto3
 from botocore import xform_name
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, InvalidEndpointConfigurationError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    InvalidEndpointConfigurationError,
+)
 from django.conf import settings
 
-from dynamo import addressing, attempts
+from dynamo import addressing, attempts, credentials, names
+from dynamo.credentials import ProcessCredentials
 from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
@@ -42,6 +49,8 @@ from dynamo.retries import (
     pause_seconds,
 )
 from dynamo.signals import request_sent
+
+log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 3.0
@@ -68,6 +77,7 @@ def client() -> Any:
 def reset() -> None:
     """Forget the client; the next request makes a new one (by other settings)."""
     _ways.reset()
+    credentials.reset()
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,14 @@ class _Ways:
 
     botocore: Any
     lean: LeanWay | None
+    credentials: ProcessCredentials
+
+
+@dataclass(frozen=True)
+class _Whereabouts:
+    region: str | None
+    signing: ProcessCredentials
+    endpoint: str | None = None  # None: as botocore finds it
 
 
 def _make_ways() -> _Ways:
@@ -89,28 +107,44 @@ def _make_ways() -> _Ways:
         # One attempt; of botocore's modes only the old one refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
-    session: Any = addressing.session()  # its stubs have an overload for each service
+    to = _whereabouts()
+    # Its stubs have an overload for each service.
+    session: Any = addressing.session(to.signing, to.region)
     try:
-        made = session.client("dynamodb", config=config, **_whereabouts(session))
+        made = session.client("dynamodb", to.region, endpoint_url=to.endpoint, config=config)
     except ValueError as error:
         # An endpoint that is none, as `~/.aws/config` may have it.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
-    lean = LeanWay(made) if settings.DYNAMODB_LEAN and may_go_lean(made) else None
-    return _Ways(made, lean)
+    return _Ways(made, _lean_way(made, to.signing), to.signing)
 
 
-def _whereabouts(session: boto3.Session) -> dict[str, Any]:
+def _lean_way(made: Any, signing: ProcessCredentials) -> LeanWay | None:
+    """The short way, where it may be taken. In either case names are looked up with a bound."""
+    try:
+        names.bound(made)
+        if settings.DYNAMODB_LEAN and may_go_lean(made):
+            return LeanWay(made, signing)
+    except (AttributeError, TypeError) as error:
+        log.warning(
+            "This version of botocore lacks a name that the short way relies on, so all requests "
+            "to DynamoDB go through botocore: %s",
+            error,
+        )
+    return None
+
+
+def _whereabouts() -> _Whereabouts:
     if settings.DYNAMODB_LOCAL:
         from dynamo import engine  # here, as production never needs it
 
-        return {"endpoint_url": engine.endpoint(), **_LOCAL}
-    is_local = addressing.is_loopback(addressing.configured_endpoint("dynamodb"))
-    if is_local and not session.get_credentials():
-        return _LOCAL
-    return {"region_name": settings.AWS_REGION}
+        return _Whereabouts("us-east-1", ProcessCredentials(credentials.LOCAL), engine.endpoint())
+    if not addressing.is_loopback(addressing.configured_endpoint("dynamodb")):
+        return _Whereabouts(settings.AWS_REGION, credentials.of_process())
+    signing = credentials.of_engine()
+    if signing is None:
+        return _Whereabouts("us-east-1", ProcessCredentials(credentials.LOCAL))
+    return _Whereabouts(settings.AWS_REGION, signing)
 
-
-_LOCAL: dict[str, Any] = {"region_name": "us-east-1", **addressing.LOCAL_CREDENTIALS}
 
 _ways: PerProcess[_Ways] = PerProcess(_make_ways)
 
@@ -152,7 +186,7 @@ def send(
     maybe_done = False
     for attempt in itertools.count():
         try:
-            return _attempt(operation, request, attempt)
+            return _attempt(operation, request, attempt, ends_at)
         except (BotoCoreError, ClientError) as error:
             fault = fault_of(error)
             if fault is Fault.FINAL:
@@ -184,12 +218,15 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def _attempt(operation: str, request: dict[str, Any], number: int) -> dict[str, Any]:
+def _attempt(
+    operation: str, request: dict[str, Any], number: int, ends_at: float
+) -> dict[str, Any]:
     ways = _ways()
     response: dict[str, Any] = {}
     failure: BotoCoreError | ClientError | None = None
     began = time.perf_counter()
     try:
+        ways.credentials.wait(ends_at)
         if ways.lean is not None and operation in OPERATIONS:
             response = ways.lean.send(operation, request)
         else:
@@ -242,4 +279,6 @@ def _reasons(error: ClientError) -> list[CancellationReason]:
 def _reason(error: BotoCoreError | ClientError) -> str:
     if isinstance(error, ClientError):
         return error.response.get("Error", {}).get("Code", "") or type(error).__name__
+    if isinstance(error, CredentialRetrievalError):
+        return str(error)
     return type(error).__name__

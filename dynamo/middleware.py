@@ -16,7 +16,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
 from dynamo.deadline import page
-from dynamo.exceptions import TableMissing, Unavailable
+from dynamo.exceptions import Busy, TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
 
@@ -75,17 +75,25 @@ class SessionMiddleware(sessions.SessionMiddleware):
         try:
             return super().process_response(request, response)
         except (Unavailable, TableMissing) as error:
-            return unavailable(request, error)
+            page = unavailable(request, error)
+            # A form on that page has the token that signing in has just drawn.
+            if renewed := response.cookies.get(settings.CSRF_COOKIE_NAME):
+                page.cookies[settings.CSRF_COOKIE_NAME] = renewed
+            return page
 
 
 def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> HttpResponse:
     """The page that asks to try again in a moment; logs `error` in one line.
 
-    It is the project's `503.html`, or a plain one. It is rendered without the request, so that no
+    A view that set `request.unavailable_page`, a function without arguments, decides what the page
+    shows: the form that was sent, for example. It must not ask DynamoDB for anything. Otherwise it
+    is the project's `503.html`, or a plain one. It is rendered without the request, so that no
     context processor asks DynamoDB for the user.
     """
+    if page := getattr(request, "unavailable_page", None):
+        return as_unavailable(request, page(), error)
     try:
-        html: str = render_to_string(TEMPLATE)
+        html: str = render_to_string(TEMPLATE, {"is_busy": isinstance(error, Busy)})
     except TemplateDoesNotExist as missing:
         if missing.args[:1] != (TEMPLATE,):
             raise

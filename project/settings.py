@@ -44,6 +44,21 @@ def _is_email_change(value: str) -> str:
     return "" if known else f"is neither immediate nor confirm: {value!r}"
 
 
+def _is_site_origin(value: str) -> str:
+    if not value.startswith("https://") and not DEBUG:
+        return f"must begin with https:// and name one host: {value!r}"
+    return is_origin(value) if "*" not in value else f"names no single host: {value!r}"
+
+
+def _usual_origin() -> str:
+    """The address of `make run`; in production the first host name that is allowed, if any."""
+    if DEBUG:
+        port = env.text("PORT") or "8000"
+        return f"http://127.0.0.1:{port}"
+    names = [host for host in ALLOWED_HOSTS if not host.startswith(("*", "."))]
+    return f"https://{names[0]}" if names else ""
+
+
 def _is_log_format(value: str) -> str:
     return "" if value in {"json", "plain"} else f"is neither json nor plain: {value!r}"
 
@@ -184,7 +199,7 @@ SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "accounts.passwords.Argon2idHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
     "django.contrib.auth.hashers.ScryptPasswordHasher",
@@ -206,6 +221,12 @@ LOGOUT_REDIRECT_URL = "home"
 # The region whose numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region)
 
+# Usernames that only an operator's `createuser` and `changeusername` may give.
+ACCOUNTS_RESERVED_USERNAMES = env.names(
+    "ACCOUNTS_RESERVED_USERNAMES",
+    default="abuse,admin,administrator,billing,help,helpdesk,hostmaster,moderator,noreply,no-reply,"
+    "postmaster,root,security,staff,superuser,support,sysadmin,system,webmaster",
+)
 # Keeps accounts whose address is not confirmed from issuing invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
 # Tells nobody who signs up whether an address is known: see accounts.heldsignups.
@@ -217,6 +238,8 @@ ACCOUNTS_LIMITS = {
     name: env.limit(f"ACCOUNTS_LIMIT_{name.upper()}", default=default)
     for name, default in LIMITS.items()
 }
+# Mailed links begin with it (`accounts.mails`), whatever host and port a request names.
+ACCOUNTS_SITE_ORIGIN = env.text("ACCOUNTS_SITE_ORIGIN", check=_is_site_origin) or _usual_origin()
 # How many proxies of ours stand before the site and write X-Forwarded-For; 0: none is believed.
 ACCOUNTS_TRUSTED_HOPS = env.number("ACCOUNTS_TRUSTED_HOPS", default=0, least=0)
 # How long the links that Django itself signs are good, as are our own.
@@ -251,6 +274,8 @@ vars().update(
     env.email("EMAIL_URL", default="smtp://localhost:25" if PRODUCTION else "consolemail://")
 )
 
+# Not by the default: a mail server on this machine is to be named as well.
+EMAIL_IS_CONFIGURED = bool(env.text("EMAIL_URL"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DJANGO_FROM_EMAIL", check=is_address) or "webmaster@localhost"
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from dynamo.client import send
-from dynamo.exceptions import DamagedItem, Refused, Unavailable
+from dynamo.exceptions import DamagedItem, Refused
 from dynamo.models import Item
-from dynamo.transaction import Transaction
+from dynamo.transaction import Transaction, read_together
 from sequences import metrics
 from sequences.exceptions import DamagedSeries, DateTooEarly, InvoiceError, RequestIdReused
 from sequences.heads import Head, counter_key, head_beside, head_of
@@ -36,7 +37,6 @@ class Ask:
     item: Item
     digest: str
     size_bytes: int
-    guarded: bool
     outcome: Invoice | Exception | None = None
 
     def is_before(self, head: Head) -> bool:
@@ -70,27 +70,16 @@ class Group:
         for ask, invoice in zip(self._asks, self.invoices, strict=True):
             item = ask.item | {"number": {"N": str(invoice.number)}}
             write.add(_put_if_absent(table, item), about=invoice, otherwise=refused)
-            if ask.guarded:
-                guard = request_guard(invoice, ask.digest)
-                write.add(_put_if_absent(table, guard), about=ask, otherwise=refused)
+            guard = request_guard(invoice, ask.digest)
+            write.add(_put_if_absent(table, guard), about=ask, otherwise=refused)
         try:
             write.commit()
         except (_Refused, Refused):
             return False
-        except Unavailable as error:
-            if error.maybe_written:
-                self._give_up_unguarded(error)
-            raise
         for ask, invoice in zip(self._asks, self.invoices, strict=True):
             ask.outcome = invoice
         metrics.note("invoice", callers=len(self._asks), numbers=len(self._asks))
         return True
-
-    def _give_up_unguarded(self, error: Unavailable) -> None:
-        """Let none be served again who could not be recognised: that might be a second invoice."""
-        for ask in self._asks:
-            if not ask.guarded:
-                ask.outcome = error
 
     def _counter_update(self) -> dict[str, Any]:
         values = {
@@ -99,6 +88,10 @@ class Group:
             ":date": {"S": self.head_after.issued_at.isoformat()},
         }
         unchanged = "currentValue = :before"
+        if self._head.issued_at != date.min:
+            # A counter that was restored or made again can have the same number and another date.
+            values[":last"] = {"S": self._head.issued_at.isoformat()}
+            unchanged += " AND lastDate = :last"
         if not self._head.number:
             unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
         return {
@@ -167,23 +160,35 @@ def next_group(asks: list[Ask], head: Head) -> list[Ask]:
 
 
 def _outcome_of_early(ask: Ask, head: Head) -> Invoice | Exception:
-    if ask.guarded:
-        guard = _read_guard(ask)
-        if guard:
-            return _issued_before(ask, guard)
+    guard = _read_guard(ask)
+    if guard:
+        return _issued_before(ask, guard)
     return DateTooEarly(ask.invoice.issued_at, head.issued_at)
 
 
 def _read_guard(ask: Ask) -> Item | None:
-    return _read(request_guard_key(ask.invoice.account, ask.invoice.request_id), 0)
+    key = {
+        "series": {"S": request_guard_key(ask.invoice.account, ask.invoice.request_id)},
+        "number": {"N": "0"},
+    }
+    request = {"TableName": InvoiceItem.table(), "Key": key}
+    item: Item | None = send("GetItem", request).get("Item")
+    return item or None
 
 
-def _issued_before(ask: Ask, guard: Item) -> Invoice | Exception:
-    """The invoice that the same request issued, if it asked for the same."""
-    named = invoice_of_guard(guard)
-    stored = _read(*named) if named else None
-    if stored is None or stored.get("requestId") != {"S": ask.invoice.request_id}:
-        return DamagedSeries(named[0] if named else ask.invoice.series)
+def _issued_before(ask: Ask, seen: Item) -> Invoice | Exception:
+    """The invoice that the guard names, if the same request with the same contents issued it.
+
+    Guard and invoice are read at one instant: DynamoDB may show the guard of a transaction
+    before it shows the invoice. Costs 1 request, 2 read units per 4 KB of each item.
+    """
+    named = invoice_of_guard(seen)
+    if named is None or not named[1]:
+        return DamagedSeries(ask.invoice.series)
+    key = request_guard_key(ask.invoice.account, ask.invoice.request_id)
+    guard, stored = read_together([InvoiceItem(key, 0), InvoiceItem(*named)])
+    if guard is None or stored is None or stored.get("requestId") != {"S": ask.invoice.request_id}:
+        return DamagedSeries(named[0])
     try:
         invoice = from_item(stored)
     except DamagedItem as error:
@@ -191,9 +196,3 @@ def _issued_before(ask: Ask, guard: Item) -> Invoice | Exception:
     if guard.get("digest") != {"S": ask.digest}:
         return RequestIdReused(ask.invoice.request_id, invoice.label)
     return invoice
-
-
-def _read(series: str, number: int) -> Item | None:
-    key = {"series": {"S": series}, "number": {"N": str(number)}}
-    item: Item | None = send("GetItem", {"TableName": InvoiceItem.table(), "Key": key}).get("Item")
-    return item or None

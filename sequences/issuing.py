@@ -62,14 +62,14 @@ def issue(
     account: str,
     seller: Party,
     request_id: str | uuid.UUID | None = None,
-    guarded: bool = True,
     language: str = DEFAULT_LANGUAGE,
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
-    `request_id` names this invoice among the account's (drawn when none is given): asked for again
-    with the same id and contents, whenever, the answer is the invoice that was issued. With
-    `guarded=False` no id is kept (2 units less, and no such promise), so none can be given.
+    `request_id` identifies this invoice within the account; if it is omitted, a random one is
+    drawn. A later call with the same id and the same contents returns the invoice that was issued.
+    Every invoice has a guard item for its request id, so one call never issues two invoices, even
+    if a reply is lost and the request is sent again.
 
     `account` is any text without `#`, which stands between the parts of keys, but not `requestId`,
     with which those of guards begin. `sequences.drafts` says what else is asked of a draft; forms
@@ -89,8 +89,6 @@ def issue(
         Unavailable: no answer in time. Ask again with the same request id.
         ValueError: something is asked for that no invoice may be; nothing was sent.
     """
-    if request_id is not None and not guarded:
-        raise ValueError("An invoice without a guard keeps no request id: leave it out.")
     request_id = str(uuid.uuid4()) if request_id is None else checked_request_id(request_id)
     check_account(account)
     check_seller(seller)
@@ -104,7 +102,7 @@ def issue(
         size_bytes = item_bytes(item) + NUMBER_BYTES
         if size_bytes > ITEM_MAX_BYTES - VOIDING_BYTES:
             raise InvoiceTooLarge(size_bytes, ITEM_MAX_BYTES - VOIDING_BYTES)
-        ask = Ask(invoice, item, draft.digest(), size_bytes, guarded)
+        ask = Ask(invoice, item, draft.digest(), size_bytes)
         try:
             return _combiner(invoice.series, ask)
         except (DynamoError, SequenceError) as error:
@@ -123,7 +121,7 @@ def _fits(asks: list[Ask]) -> int:
     units = 2
     for count, ask in enumerate(asks):
         size_bytes += ask.size_bytes + 1024
-        units += write_units(ask.size_bytes) + (2 if ask.guarded else 0)
+        units += write_units(ask.size_bytes) + 2
         if count == GROUP_MAX_INVOICES or size_bytes > GROUP_MAX_BYTES or units > GROUP_MAX_UNITS:
             return count
     return len(asks)

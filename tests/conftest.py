@@ -17,6 +17,7 @@ from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
 from locks import heartbeats
 from project import settings as site_settings
+from sequences.views import downloads
 from tests import engines
 from tests.clocks import StallProofClock, stand_in
 from tests.emptying import empty_all
@@ -194,6 +195,13 @@ def _no_lease_is_left_behind() -> Iterator[None]:
     yield
     for lease in list(heartbeats._of_process._due):
         heartbeats.drop(lease)
+
+
+@pytest.fixture(autouse=True)
+def _no_download_is_left_open() -> Iterator[None]:
+    """Else one that a test did not read to its end counts in the next test."""
+    yield
+    downloads._running.reset()
 
 
 @pytest.fixture(autouse=True)

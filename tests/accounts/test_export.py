@@ -66,6 +66,7 @@ def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None
         "language": None,
         "isActive": True,
         "isStaff": False,
+        "isSuperuser": False,
         "joinedAt": account["joinedAt"],
         "lastLoginAt": account["lastLoginAt"],
     }

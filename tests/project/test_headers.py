@@ -253,7 +253,7 @@ def test_the_cookie_of_a_message_is_as_safe(browser: Client) -> None:
     relaxed = Client(headers={"host": HOST})
     token = links.make("confirm", user.pk, str(User.get(user.pk).confirmation_id))
 
-    response = relaxed.get(f"/accounts/confirm/{token}/", secure=True)
+    response = relaxed.post(f"/accounts/confirm/{token}/", secure=True)
 
     assert "messages" in response.cookies
     assert_whole(response)

@@ -110,6 +110,10 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DJANGO_FROM_EMAIL", "Ledger\nBcc: x@example.org <ledger@example.org>"),
         ("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", "maybe"),
         ("ACCOUNTS_PREVENT_ENUMERATION", "sometimes"),
+        ("ACCOUNTS_SITE_ORIGIN", "www.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "http://www.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "https://*.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "https://www.example.org/"),
         ("ACCOUNTS_EMAIL_CHANGE", "later"),
         ("ACCOUNTS_EMAIL_CHANGE", "on"),
         ("ACCOUNTS_TRUSTED_HOPS", "-1"),
@@ -196,6 +200,8 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
         {"DJANGO_FROM_EMAIL": '"Büro, Ledger" <ledger@bücher.example>'},
         {"ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": "on", "ACCOUNTS_PREVENT_ENUMERATION": "yes"},
         {"ACCOUNTS_EMAIL_CHANGE": "confirm"},
+        {"ACCOUNTS_SITE_ORIGIN": "https://www.example.org:8443"},
+        {"ACCOUNTS_RESERVED_USERNAMES": ""},
         {"ACCOUNTS_TRUSTED_HOPS": "0", "ACCOUNTS_LIMIT_SIGN_IN": "off"},
         {"ACCOUNTS_TRUSTED_HOPS": "2", "ACCOUNTS_LIMIT_MAIL": "3/10s"},
         {"DJANGO_TIME_ZONE": ""},
@@ -282,6 +288,8 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     assert read["ACCOUNTS_LIMITS"] == {
         "sign_in": (3, 172_800),
         "sign_in_client": (7, 90),
+        "sign_in_success_client": (1000, 900),
+        "reauthentication": (10, 900),
         "sign_up_client": (100, 3600),
         "mail": None,
         "mail_client": (100, 3600),
@@ -330,6 +338,32 @@ def test_a_file_beside_manage_py_gives_what_the_environment_does_not(checkout: P
     assert ended.stdout == "['from.file'] eu-west-1\n"
 
 
+@pytest.mark.parametrize(
+    ("changes", "origin"),
+    [
+        ({"ACCOUNTS_SITE_ORIGIN": "https://x.example:8443"}, "https://x.example:8443"),
+        ({}, "https://www.example.org"),
+        ({"DJANGO_ALLOWED_HOSTS": ".example.net,a.example,b.example"}, "https://a.example"),
+        ({"DJANGO_ALLOWED_HOSTS": "*"}, ""),
+        ({"DJANGO_DEBUG": "on"}, "http://127.0.0.1:8000"),
+        ({"DJANGO_DEBUG": "on", "PORT": ""}, "http://127.0.0.1:8000"),
+        ({"DJANGO_DEBUG": "on", "PORT": "9001"}, "http://127.0.0.1:9001"),
+    ],
+)
+def test_mailed_links_begin_with_a_configured_origin(
+    checkout: Path, changes: dict[str, str], origin: str
+) -> None:
+    found = settings_under(checkout, **({"ACCOUNTS_SITE_ORIGIN": None} | changes))
+
+    assert found["ACCOUNTS_SITE_ORIGIN"] == origin
+
+
+def test_reserved_usernames_can_be_replaced(checkout: Path) -> None:
+    assert "admin" in settings_under(checkout)["ACCOUNTS_RESERVED_USERNAMES"]
+    mine = settings_under(checkout, ACCOUNTS_RESERVED_USERNAMES="Büro, boss")
+    assert mine["ACCOUNTS_RESERVED_USERNAMES"] == ["Büro", "boss"]
+
+
 def test_production_is_strict(checkout: Path) -> None:
     names = [
         "DEBUG",
@@ -343,7 +377,7 @@ def test_production_is_strict(checkout: Path) -> None:
 
     ended = start(checkout, "-c", f"from project import settings as s; print({shown})")
 
-    assert ended.stdout == "False True True True False Argon2PasswordHasher\n"
+    assert ended.stdout == "False True True True False Argon2idHasher\n"
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
@@ -356,3 +390,28 @@ def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> No
     assert ended.stderr == ""
     assert ended.stdout == "System check identified no issues (2 silenced).\n"
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"DJANGO_ALLOWED_HOSTS": "*"}, "project.W002"),
+        ({"DJANGO_ALLOWED_HOSTS": "*", "ACCOUNTS_SITE_ORIGIN": None}, "accounts.E001"),
+        ({"DJANGO_SECRET_KEY": "weak"}, "security.W009"),
+        ({"EMAIL_URL": None}, "accounts.W002"),
+        ({"EMAIL_URL": "consolemail://"}, "accounts.W002"),
+        ({"DJANGO_FROM_EMAIL": None}, "accounts.W002"),
+        ({"ACCOUNTS_PREVENT_ENUMERATION": None}, "accounts.W003"),
+        ({"ACCOUNTS_EMAIL_CHANGE": None}, "accounts.W004"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else value,
+)
+def test_a_check_for_deployment_names_what_is_weak(
+    checkout: Path, changes: dict[str, str | None], finding: str
+) -> None:
+    weak = start(checkout, "manage.py", "check", "--deploy", "--tag", "security", **changes)
+
+    assert f"({finding})" in weak.stderr
+    assert "0 silenced" in weak.stdout + weak.stderr
+    if "DJANGO_ALLOWED_HOSTS" not in changes:
+        assert "identified 1 issue " in weak.stdout + weak.stderr
