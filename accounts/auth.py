@@ -130,6 +130,7 @@ class DjangoUser(Permissions):
     pk: Any
     username: Any
     password: Any
+    session_epoch: Any
 
     def __str__(self) -> str:
         return self.get_username()
@@ -181,7 +182,7 @@ class DjangoUser(Permissions):
         raise TypeError("The user class says how its hash is stored.")
 
     def get_session_auth_hash(self) -> str:
-        """What a session carries of the password: it ends when the password changes."""
+        """What a session carries of the account: it ends with the password or the session epoch."""
         return self._session_auth_hash(settings.SECRET_KEY)
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -191,4 +192,6 @@ class DjangoUser(Permissions):
 
     def _session_auth_hash(self, secret: str | bytes) -> str:
         salt = "accounts.User.get_session_auth_hash"
-        return salted_hmac(salt, self.password, secret=secret, algorithm="sha256").hexdigest()
+        # An account without an epoch, of a version that had none, keeps the hash that it had.
+        value = f"{self.password} {self.session_epoch}" if self.session_epoch else self.password
+        return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()

@@ -4,8 +4,8 @@
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
                                isActive, isStaff, isSuperuser, joinedAt, lastLoginAt,
                                emailConfirmedAt, confirmationId, businessName, businessAddress,
-                               vatId, language, sessions, version; while a change of address
-                               waits for its link: pendingEmail, pendingReservation,
+                               vatId, language, sessions, sessionEpoch, version; while a change of
+                               address waits for its link: pendingEmail, pendingReservation,
                                pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
@@ -17,11 +17,13 @@ copy. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone, because 
 them; these writes are made under the condition that the account is the same one (`joinedAt`).
 
 `sessions` is a map: by its random id, for each sign-in that has not ended, browser, address,
-signedInAt, seenAt and expiresAt (`accounts.sessions`).
+signedInAt, seenAt and expiresAt (`accounts.sessions`). `sessionEpoch` is random and part of the
+session auth hash: another one ends every session, also for code that reads only Django's session.
 """
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -58,6 +60,11 @@ def new_confirmation_id() -> str:
     return uuid.uuid4().hex
 
 
+def new_session_epoch() -> str:
+    """A session epoch that no account has had."""
+    return secrets.token_urlsafe(16)
+
+
 #: What an account notes where no change of address waits for its link.
 NO_PENDING_CHANGE = {"pending_email": None, "pending_reservation": None, "pending_until": None}
 
@@ -86,6 +93,7 @@ class User(DjangoUser, Model):
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
     language = UnicodeAttribute(null=True)
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
     pending_reservation = UnicodeAttribute(attr_name="pendingReservation", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
@@ -283,7 +291,9 @@ class User(DjangoUser, Model):
         here = None if deactivates else self.session_id
         kept = {id_: each for id_, each in self.sessions_read() if id_ == here}
         lapsed = {"pending_until": guards.now()} if self.awaited_email else {}
-        return {"sessions": kept or None, **lapsed}
+        # Another password changes the session auth hash by itself.
+        epoch = {"session_epoch": new_session_epoch()} if deactivates else {}
+        return {"sessions": kept or None, **epoch, **lapsed}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
         """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts import metrics, usernames
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
-from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import make_password
 from dynamo.exceptions import Refused
 from dynamo.transaction import Companion, Transaction
@@ -78,6 +78,8 @@ def register(
         date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
+        # So no session of a deleted account fits one that is made under the same key.
+        session_epoch=new_session_epoch(),
         version=new_version(),
         **values,
     )

@@ -9,6 +9,11 @@ Every write is one UpdateItem of single entries under a condition that they them
 so a write that comes late, or twice, brings nothing back. None raises `version`: no form depends
 on them. A session ends two weeks (`SESSION_COOKIE_AGE`) after its sign-in at the latest.
 
+Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
+session auth hash, which contains the account's `sessionEpoch`. Ending all sessions, or all others,
+draws another epoch and so holds there as well. Ending one session does not: there it stays valid
+until it expires, or until all are ended.
+
 The map has at most `MOST` entries, and the account's item, usually below 1 KB, is below 16 KB with
 them. What a sign-in and every change of an account cost goes by that size: 1 write unit per KB, so
 2 for a person with three devices, and 8 where there are 20 of the longest names.
@@ -28,7 +33,7 @@ from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
 from accounts.exceptions import StaleUser
-from accounts.models import User
+from accounts.models import User, new_session_epoch
 from dynamo.exceptions import ConditionFailed
 from dynamo.retries import pause_seconds
 from dynamo.transaction import Companion
@@ -246,33 +251,74 @@ def end(user: User, session_id: str, along: Companion | None = None) -> None:
 def end_all(user: User, along: Companion | None = None) -> None:
     """End every session of `user`, also those that began since it was read.
 
-    An account without any, or none at all, is a success. Costs and raises as `end`, but that it
-    looks whether there are any in any case.
+    The account gets another session epoch. So the sessions have ended as well for code that does
+    not read the map, such as `django.contrib.auth.get_user`.
+
+    Where nobody signed in since all sessions were ended, or the account is gone, it is a success.
+    Costs 1 request and 1 write unit per KB, 1 read and 1 write more for each other call that ended
+    sessions since `user` was read. What `along` adds happens with it or not at all: not where there
+    is nothing to end; twice the units then, and those of `along`.
+
+    Raises:
+        StaleUser: others ended sessions, and somebody signed in again, each time.
+        what `along` says of its own writes.
     """
-    some = size(User.sessions) > 0  # type: ignore[no-untyped-call]  # PynamoDB's
-    try:
-        user.update_along([User.sessions.remove()], some & user.same_account(), along)
-    except ConditionFailed as error:
-        _take_over(user, error, ended=user.session_id or "")
-        return
-    user.assign({"sessions": None})
+    written = {"sessions": None, "session_epoch": new_session_epoch()}
+    for attempt in range(ATTEMPTS):
+        # Ending sessions one by one leaves an empty map: others may still see those.
+        condition = User.sessions.exists() & _same_epoch(user) & user.same_account()
+        try:
+            user.update_along(user.set_or_remove(written), condition, along)
+        except ConditionFailed as error:
+            _take_over(user, error, ended=user.session_id or "")
+            if user.sessions is None or user.session_epoch == written["session_epoch"]:
+                return
+            time.sleep(pause_seconds(attempt))
+        else:
+            if along is not None:
+                user.assign(written)
+            return
+    raise StaleUser(user.pk)
 
 
 def end_others(user: User) -> None:
-    """End all sessions of `user`, as it was read, but the one that it was read for.
+    """End all sessions of `user` but the one that it was read for, also where the map is not read.
 
-    Costs 1 request and 1 write unit per KB; nothing where there are no others.
+    The account gets another session epoch, so that one has to be given the new hash
+    (`accounts.visits.keep`). Costs as `end_all`; nothing where there were no others when `user`
+    was read.
 
     Raises:
-        StaleUser: that one was itself ended meanwhile; the others are as they were.
+        StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended
+            sessions, and somebody signed in again, each time.
     """
-    others = [each for each, _entry in user.sessions_read() if each != user.session_id]
-    if not others:
-        return
-    try:
-        user.update([User.sessions[each].remove() for each in others], user.signed_in())
-    except ConditionFailed as error:
-        _take_over(user, error, ended="")
+    epoch = new_session_epoch()
+    for attempt in range(ATTEMPTS):
+        read = dict(user.sessions_read())
+        kept = {each: read[each] for each in read if each == user.session_id}
+        if read == kept or user.session_epoch == epoch:
+            return
+        actions = [User.sessions.set(kept), User.session_epoch.set(epoch)]
+        try:
+            user.update(actions, user.signed_in() & _same_epoch(user))
+        except ConditionFailed as error:
+            _take_over(user, error, ended="")
+            time.sleep(pause_seconds(attempt))
+        else:
+            return
+    raise StaleUser(user.pk)
+
+
+def _same_epoch(user: User) -> Condition:
+    """The condition that nobody has ended the sessions since `user` was read.
+
+    Each epoch is another, so a write that arrives late is refused, and brings no old one back.
+    """
+    if not user.session_epoch:
+        absent: Condition = User.session_epoch.does_not_exist()
+        return absent
+    same: Condition = User.session_epoch == user.session_epoch
+    return same
 
 
 def _take_over(user: User, error: ConditionFailed, *, ended: str) -> None:

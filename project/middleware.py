@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -9,14 +10,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.log import log_response
 from django.views.defaults import bad_request
 
 from dynamo.deadline import page_seconds_left
 from dynamo.middleware import unavailable
+
+log = logging.getLogger(__name__)
 
 #: How many pages of a process wait for their turn; more get a 503 at once. With the pages under way
 #: they must be fewer than the threads of the server (`--blocking-threads`), so that one is left for
@@ -54,6 +58,9 @@ class HeadersMiddleware(MiddlewareMixin):
 
     Django's own middlewares miss some of them: probes, and requests for a host that is not ours,
     which are answered before they are reached.
+
+    An answer for which the session was read depends on who asked, whether or not somebody is signed
+    in. No cache keeps it: not a proxy, and not the browser, which would show it after the sign-out.
     """
 
     def process_response(
@@ -62,7 +69,38 @@ class HeadersMiddleware(MiddlewareMixin):
         """`response` with them."""
         for name, value in settings.ANSWER_HEADERS.items():
             response.headers.setdefault(name, value)
+        session = getattr(request, "session", None)
+        if session is not None and session.accessed and not _is_kept_nowhere(response):
+            response.headers["Cache-Control"] = "private, no-store"
         return response
+
+
+def _is_kept_nowhere(response: HttpResponseBase) -> bool:
+    return "no-store" in response.headers.get("Cache-Control", "")
+
+
+class HostMiddleware(MiddlewareMixin):
+    """Answers 400 to a request for a host that is not ours (`ALLOWED_HOSTS`), and logs one line.
+
+    Django does so itself, but logs a traceback for each, and anybody can send such requests.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        """Let `request` pass, or answer it."""
+        try:
+            request.get_host()
+        except DisallowedHost as error:
+            response = bad_request(request, error)
+            log_response(
+                "%.300s",
+                str(error),
+                response=response,
+                request=request,
+                logger=log,
+                level="warning",
+            )
+            return response
+        return None
 
 
 class FormEncodingMiddleware(MiddlewareMixin):

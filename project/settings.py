@@ -155,6 +155,7 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
     "project.exposition.MetricsMiddleware",
+    "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "accounts.toomany.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -300,8 +301,12 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = ANSWER_HEADERS["Cross-Origin-Opener-Policy"]
 if PRODUCTION:
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 31_536_000
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-    SECURE_HSTS_PRELOAD = True
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("DJANGO_HSTS_INCLUDE_SUBDOMAINS")
+    SECURE_HSTS_PRELOAD = env.flag("DJANGO_HSTS_PRELOAD")
+    if SECURE_HSTS_PRELOAD and not SECURE_HSTS_INCLUDE_SUBDOMAINS:
+        env.complain("DJANGO_HSTS_PRELOAD", "is on without DJANGO_HSTS_INCLUDE_SUBDOMAINS")
+    # Both bind other hosts of the domain for a year, which is the operator's decision.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
     # Browsers take these names only over TLS, for all paths, and from this very host.
     SESSION_COOKIE_NAME = "__Host-sessionid"
@@ -334,12 +339,13 @@ if DEBUG_TOOLBAR:
     # Around all that may ask DynamoDB.
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
+    # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose
+    # forms then carry tokens that do not match their cookies.
     DEBUG_TOOLBAR_PANELS = [
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
         "debug_toolbar.panels.headers.HeadersPanel",
         "project.toolbar.RequestPanel",
-        "debug_toolbar.panels.templates.TemplatesPanel",
         "debug_toolbar.panels.staticfiles.StaticFilesPanel",
         "debug_toolbar.panels.signals.SignalsPanel",
     ]

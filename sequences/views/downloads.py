@@ -58,7 +58,6 @@ def stream(
         content_type=content_type,
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',
-            "Cache-Control": "private, no-store",
         },
     )
 

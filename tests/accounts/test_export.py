@@ -24,7 +24,14 @@ from tests.pages import sign_in
 from tests.requests import Requests
 
 URL = "/accounts/export/"
-HIDDEN = {"password", "confirmation_id", "pending_reservation", "sessions", "version"}
+HIDDEN = {
+    "password",
+    "session_epoch",
+    "confirmation_id",
+    "pending_reservation",
+    "sessions",
+    "version",
+}
 
 
 @pytest.fixture

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
+from django.middleware.security import SecurityMiddleware
+from django.test import RequestFactory
 
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
@@ -130,6 +133,9 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DJANGO_METRICS_TOKEN", "with a blank, and long enough otherwise"),
         ("DJANGO_DEBUG_TOOLBAR", "on"),
         ("PROMETHEUS_MULTIPROC_DIR", "/nowhere/to/be/found"),
+        ("DJANGO_HSTS_INCLUDE_SUBDOMAINS", "maybe"),
+        ("DJANGO_HSTS_PRELOAD", "maybe"),
+        ("DJANGO_HSTS_PRELOAD", "on"),
         ("DJANGO_TIME_ZONE", "Europe"),
         ("DJANGO_TIME_ZONE", "../UTC"),
         ("DJANGO_TIME_ZONE", "zone.tab"),
@@ -206,6 +212,31 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
 )
 def test_a_value_that_may_be_starts(checkout: Path, changes: dict[str, str | None]) -> None:
     assert settings_under(checkout, **changes)["ROOT_URLCONF"] == "project.urls"
+
+
+@pytest.mark.parametrize(
+    ("changes", "header"),
+    [
+        ({}, "max-age=31536000"),
+        ({"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, "max-age=31536000; includeSubDomains"),
+        (
+            {"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on", "DJANGO_HSTS_PRELOAD": "on"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+        ({"DJANGO_DEBUG": "on", "DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, None),
+    ],
+)
+def test_hsts_covers_other_hosts_of_the_domain_only_where_that_is_asked_for(
+    checkout: Path, settings: Any, changes: dict[str, str], header: str | None
+) -> None:
+    for name, value in settings_under(checkout, **changes).items():
+        if name.startswith("SECURE_HSTS"):
+            setattr(settings, name, value)
+    secure = SecurityMiddleware(lambda _request: HttpResponse())
+
+    response = secure(RequestFactory().get("/", secure=True))
+
+    assert response.headers.get("Strict-Transport-Security") == header
 
 
 def test_lines_are_json_in_production_and_plain_under_debug(checkout: Path) -> None:
@@ -357,7 +388,7 @@ def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> No
     ended = start(checkout, "manage.py", "check", "--deploy", "--fail-level=WARNING", **endpoint)
 
     assert ended.stderr == ""
-    assert ended.stdout == "System check identified no issues (0 silenced).\n"
+    assert ended.stdout == "System check identified no issues (2 silenced).\n"
     assert ended.returncode == 0
 
 

@@ -686,7 +686,7 @@ def test_the_pdf_is_shown_in_the_browser_under_its_number(client: Client, ann: U
     assert response.content.startswith(b"%PDF-")
     assert response["Content-Type"] == "application/pdf"
     assert response["Content-Disposition"] == f'inline; filename="{label(1)}.pdf"'
-    assert response["Cache-Control"] == "private, no-cache"
+    assert response["Cache-Control"] == "private, no-store"
 
 
 def test_the_pdf_is_sent_again_only_when_it_changed(client: Client, ann: User) -> None:
