@@ -125,14 +125,17 @@ def _make_ways() -> _Ways:
     except ValueError as error:
         # An endpoint that is none, as `~/.aws/config` may have it.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
-    connections.close_when_idle(made)
     return _Ways(made, _lean_way(made, to.signing), to.signing)
 
 
 def _lean_way(made: Any, signing: ProcessCredentials) -> LeanWay | None:
-    """The short way, where it may be taken. In either case names are looked up with a bound."""
+    """The short way, where it may be taken.
+
+    In either case names are looked up with a bound, and idle connections are closed.
+    """
     try:
         names.bound(made)
+        connections.close_when_idle(made)
         if settings.DYNAMODB_LEAN and may_go_lean(made):
             return LeanWay(made, signing)
     except (AttributeError, TypeError) as error:

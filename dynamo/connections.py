@@ -8,10 +8,8 @@ devices wait for minutes before they drop a connection, a frozen process for any
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from botocore.awsrequest import AWSHTTPConnectionPool, AWSHTTPSConnectionPool
 from urllib3 import HTTPConnectionPool
 
 from dynamo.clock import now
@@ -19,8 +17,6 @@ from dynamo.clock import now
 #: A connection that was not used for longer is closed. Opening one costs two or three round trips
 #: and is rare where requests are frequent: the pool hands out the connection that was used last.
 IDLE_SECONDS = 5.0
-
-log = logging.getLogger(__name__)
 
 
 class _IdleBound(HTTPConnectionPool):
@@ -37,20 +33,13 @@ class _IdleBound(HTTPConnectionPool):
         super()._put_conn(conn)
 
 
-class _HTTPPool(_IdleBound, AWSHTTPConnectionPool):
-    """botocore's, with the bound."""
-
-
-class _HTTPSPool(_IdleBound, AWSHTTPSConnectionPool):
-    """botocore's, with the bound."""
-
-
 def close_when_idle(client: Any) -> None:
-    """Bound the idle time of the `client`'s connections, before it makes the first."""
-    try:
-        # One dictionary, which its managers of direct and of proxied connections share.
-        classes = client._endpoint.http_session._pool_classes_by_scheme
-    except AttributeError as error:
-        log.warning("Idle connections are not closed: this botocore is unknown (%s).", error)
-        return
-    classes.update({"http": _HTTPPool, "https": _HTTPSPool})
+    """Bound the idle time of the botocore `client`'s connections. Before its first request.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
+    """
+    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        classes[scheme] = type("IdleBoundPool", (_IdleBound, pool), {})

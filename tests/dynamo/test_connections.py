@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from dynamo import clock
-from dynamo.connections import IDLE_SECONDS, close_when_idle
+from dynamo.connections import IDLE_SECONDS
 from sequences.counters import next_value
 from tests.clocks import LeapingClock
 from tests.faults.proxy import FaultProxy, through
@@ -65,9 +65,3 @@ def test_idle_times_are_counted_on_a_clock_that_runs_during_suspend() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
 
     assert before <= clock.now() <= time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def test_an_unknown_botocore_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    close_when_idle(object())
-
-    assert "this botocore is unknown" in caplog.text
