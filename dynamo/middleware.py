@@ -88,13 +88,13 @@ class SessionMiddleware(sessions.SessionMiddleware):
 def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page that asks to try again in a moment; logs `error` in one line.
 
-    A view that set `request.unavailable_page`, a function without arguments, decides what the page
-    shows: the form that was sent, for example. It must not ask DynamoDB for anything. Otherwise it
-    is the project's `503.html`, or a plain one. It is rendered without the request, so that no
-    context processor asks DynamoDB for the user.
+    A view that set `request.unavailable_page`, a function of `error`, decides what the page shows:
+    the form that was sent, for example. It must not ask DynamoDB for anything. Otherwise it is the
+    project's `503.html`, or a plain one. It is rendered without the request, so that no context
+    processor asks DynamoDB for the user.
     """
     if page := getattr(request, "unavailable_page", None):
-        return as_unavailable(request, page(), error)
+        return as_unavailable(request, page(error), error)
     try:
         html: str = render_to_string(TEMPLATE, {"is_busy": isinstance(error, Busy)})
     except TemplateDoesNotExist as missing:

@@ -13,6 +13,7 @@ import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
+from accounts import passwords
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
 from locks import heartbeats
@@ -207,9 +208,10 @@ def _no_download_is_left_open() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _patient_pages(settings: Any) -> None:
+def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a page late then; tests about deadlines set their own."""
     settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture

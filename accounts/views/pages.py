@@ -28,7 +28,7 @@ from accounts.exceptions import (
 )
 from accounts.forms import PasswordConfirmedForm
 from accounts.models import User
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Busy, Refused
 from dynamo.focus import FocusFirstErrorMixin
 
 
@@ -104,7 +104,7 @@ class KeepFormMixin:
         response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
         return response
 
-    def _form_again(self) -> HttpResponse:
+    def _form_again(self, error: Exception) -> HttpResponse:
         """The page with what was typed, unchecked and without passwords.
 
         It extends a skeleton that does not ask who is signed in.
@@ -113,7 +113,12 @@ class KeepFormMixin:
         options = view.get_form_kwargs() | {"data": None, "files": None}
         typed = view.request.POST.dict()
         form = view.get_form_class()(**options | {"initial": options["initial"] | typed})
-        context = view.get_context_data(form=form, unanswered=True, skeleton="base_plain.html")
+        context = view.get_context_data(
+            form=form,
+            unanswered=True,
+            is_busy=isinstance(error, Busy),
+            skeleton="base_plain.html",
+        )
         return HttpResponse(render_to_string(view.get_template_names(), context, view.request))
 
 
