@@ -35,7 +35,7 @@ def too_many(request: HttpRequest, error: TooManyAttempts) -> HttpResponse:
     }
     response = HttpResponse(render_to_string("429.html", context), status=429)
     response["Retry-After"] = str(error.retry_after_seconds)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "private, no-store"
     # Marked as logged, or Django logs a line of its own, with the path and what it carries.
     log_response(
         "Too many attempts (%s).",

@@ -160,7 +160,8 @@ def _pause(loading: Background[_Held]) -> float | None:
     """When the thread asks again: before the credentials expire, or soon after a failure."""
     held, error = loading.value, loading.error
     if error is not None:
-        if loading.failures == 1:
+        # If there are none at all, the requests say so; a command in its one line.
+        if loading.failures == 1 and not isinstance(error, NoCredentialsError):
             log.warning("AWS credentials cannot be loaded: %s", _told(error))
         return random.uniform(RETRY_SECONDS / 2, RETRY_SECONDS)  # noqa: S311 - spreads load
     if held is None or held.due_at == math.inf:

@@ -111,7 +111,7 @@ def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exceptio
     """
     response.status_code = 503
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "private, no-store"
     # A missing table does not pass by itself. Marked as logged, or Django logs a second line.
     log_response(
         "%s %s: %s",

@@ -113,7 +113,7 @@ def _refused(request: HttpRequest, status: int) -> HttpResponse:
     page = render_to_string("sequences/download_refused.html", {"is_own": status == 429})
     response = HttpResponse(page, status=status)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "private, no-store"
     # Marked as logged, or Django logs a line of its own.
     log_response(
         "Too many downloads at once.",
