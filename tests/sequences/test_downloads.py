@@ -52,7 +52,7 @@ def taken(response: Any) -> bytes:
 def assert_refused(response: Any, status: int, told: str) -> None:
     assert response.status_code == status
     assert int(response["Retry-After"]) > 0
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     assert told in Page(response).text
 
 

@@ -495,7 +495,7 @@ def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_inv
 
     proxy.forget()
     assert response.status_code == 503
-    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "no-store")
+    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "private, no-store")
     page = Page(response)
     (advice,) = page.errors[""]
     assert "may be issued all the same" in advice
