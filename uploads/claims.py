@@ -1,51 +1,42 @@
-"""Who works on an object: its row in the table, claimed before anything is written to S3.
+"""Which process works on an object: it claims the object's row before it writes to S3.
 
-Every write to a row is made by the process that the row names, under the lease and the fence that
-it names. Each of these requests may be repeated where its reply was lost.
+Each process holds one lock, and the rows that it works on name that lock and its fencing token. So
+one heartbeat keeps all its claims, and a process that died is noticed once, not once per row. Every
+write to a row requires that the row names the writer. After a lost reply, each request here can
+safely be repeated.
 
-They are written out as on the wire: thousands of files a day cost two each, and building them from
-expressions takes as long as signing them.
+The requests are built by hand: a run sends thousands, and building them from expressions takes as
+long as signing them.
 """
 
 from __future__ import annotations
 
+import logging
+import re
+import threading
+import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed
+from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.models import Item
+from locks.exceptions import LeaseLost
 from locks.leases import Lease
+from locks.lock import Lock
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem
 
+log = logging.getLogger(__name__)
 
-class Holder(NamedTuple):
-    """The process that a row names: its lock, and that lock's fencing token."""
+LOCK_PREFIX = "uploads#"
 
-    lease: str
-    fence: int
+#: After a process dies, others wait this long before they take over its files.
+LEASE_SECONDS = 20.0
 
-
-@dataclass(frozen=True)
-class Claim:
-    """A row that names us.
-
-    `is_tidy`: S3 can have no multipart upload of the key that the row does not name. It may have
-    one where the row was there before us, or where we began one and do not know its id.
-    """
-
-    url: str
-    lease: Lease
-    upload_id: str | None
-    is_tidy: bool
-
-    @property
-    def holder(self) -> Holder:
-        """Us, as the row names us."""
-        return Holder(self.lease.name, self.lease.fence)
-
+#: The mean time between two looks at a process that holds a row.
+POLL_SECONDS = 1.0
 
 # A row without a lease was left by an upload that was interrupted or failed.
 _ABSENT_OR_FREE = (
@@ -54,35 +45,106 @@ _ABSENT_OR_FREE = (
 _HELD = "#state = :uploading AND #lease = :holder AND #fence = :its_fence"
 
 _Values = dict[str, str | int | None]
-"""Attributes to set, by their stored names; None removes one."""
+"""Attributes by their stored names; None removes one, or means that it is absent."""
+
+
+class Holder(NamedTuple):
+    """The process that a row names, by its lock and that lock's fencing token."""
+
+    lease: str
+    fence: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A row that names this process.
+
+    `is_only_upload`: S3 has no multipart upload of the key except `upload_id`. Unknown, so False,
+    if the row existed before the claim, or while a created upload is not yet recorded.
+    """
+
+    url: str
+    lease: Lease
+    upload_id: str | None
+    is_only_upload: bool
+
+    @property
+    def holder(self) -> Holder:
+        return Holder(self.lease.name, self.lease.fence)
+
+
+class ProcessLease:
+    """The lease of this process. When it is lost, the next one is on a new lock."""
+
+    def __init__(self, lease_seconds: float = LEASE_SECONDS) -> None:
+        self._lease_seconds = lease_seconds
+        self._lease: Lease | None = None
+        self._changing = threading.Lock()
+
+    def current(self) -> Lease:
+        """The lease, which is acquired if there is none or it was lost.
+
+        The new lock has a new name, so the rows claimed under a lost lease belong to a process that
+        is gone. Costs nothing, or 1 request and 1 write unit, twice that to replace a lost lease.
+
+        Raises:
+            Unavailable: DynamoDB did not answer.
+        """
+        with self._changing:
+            if self._lease is not None:
+                try:
+                    self._lease.check()
+                except LeaseLost:
+                    self._remove(self._lease)
+                    self._lease = None
+            if self._lease is None:
+                name = f"{LOCK_PREFIX}{uuid.uuid4()}"
+                self._lease = Lock(
+                    name, lease_seconds=self._lease_seconds, wait_seconds=0
+                ).acquire()
+            return self._lease
+
+    def release(self) -> None:
+        """Remove the lock, so that rows that still name it are free at once."""
+        with self._changing:
+            if self._lease is not None:
+                self._remove(self._lease)
+                self._lease = None
+
+    def _remove(self, lease: Lease) -> None:
+        try:
+            lease.release(remove=True)
+        except LeaseLost:
+            return  # another process has removed it
+        except DynamoError as error:
+            log.warning("The lock %r was not removed: %s", lease.name, error)
 
 
 def holder_of(row: UploadItem) -> Holder:
-    """Who works on the row."""
     return Holder(row.lease or "", row.fence or 0)
 
 
 def read(url: str) -> Item | None:
-    """The row on the wire, however damaged; None where there is none. Costs 1 read unit."""
+    """The row as stored, even if it is damaged. Costs 1 read unit."""
     answer = send("GetItem", {"TableName": UploadItem.table(), "Key": {"key": _typed(url)}})
     return answer.get("Item") or None
 
 
 def take(url: str, size: int, lease: Lease) -> Claim | UploadItem | None:
-    """Claim the row that is absent or free; else the row that stands in the way.
+    """Claim the row if it is absent or free. Otherwise returns the row that is not.
 
-    None where that was there and is not any more. Costs 1 request, 1 write unit.
+    None: that row is gone by now. Costs 1 request, 1 write unit.
     """
     return _claim(url, size, lease, None)
 
 
 def take_over(row: UploadItem, size: int, lease: Lease) -> Claim | UploadItem | None:
-    """Claim the row of a holder that is gone, if it is still that one's. Else as `take`."""
+    """Claim the row of a holder that is gone, if the row still names it. Otherwise as `take`."""
     return _claim(row.url, size, lease, holder_of(row))
 
 
 def _claim(url: str, size: int, lease: Lease, held_by: Holder | None) -> Claim | UploadItem | None:
-    # The checksum is written with `done`: until then nobody compares it.
+    # The checksum is written with `done`: before that nothing compares it.
     values: _Values = {
         "state": UPLOADING,
         "size": size,
@@ -96,19 +158,19 @@ def _claim(url: str, size: int, lease: Lease, held_by: Holder | None) -> Claim |
         us = Holder(lease.name, lease.fence)
         if row is None or row.state != UPLOADING or holder_of(row) != us:
             return row
-        # Our own lost reply, or a row that we could not give up.
-        return Claim(url, lease, row.upload_id, is_tidy=False)
-    # Of a row that was not there dynoxide returns the key.
+        # An earlier attempt succeeded, or this process could not release the row.
+        return Claim(url, lease, row.upload_id, is_only_upload=False)
+    # For a row that did not exist dynoxide returns the key.
     before: Item = answer.get("Attributes", {})
     upload_id = before.get("uploadId", {}).get("S")
-    return Claim(url, lease, upload_id, is_tidy="state" not in before)
+    return Claim(url, lease, upload_id, is_only_upload="state" not in before)
 
 
-def note(claim: Claim, upload_id: str | None) -> Claim:
-    """Write down our multipart upload, or that there is none. Costs 1 request, 1 write unit.
+def record_upload(claim: Claim, upload_id: str) -> Claim:
+    """Write the id of the multipart upload to the row. Costs 1 request, 1 write unit.
 
     Raises:
-        ClaimLost: the row is another's now.
+        ClaimLost: the row names another process.
     """
     try:
         _update(claim.url, {"uploadId": upload_id}, claim.holder)
@@ -118,10 +180,10 @@ def note(claim: Claim, upload_id: str | None) -> Claim:
 
 
 def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
-    """Write down that the object is stored. Costs 1 request, 1 write unit.
+    """Write that the object is stored. Costs 1 request, 1 write unit.
 
     Raises:
-        ClaimLost: the row is another's now.
+        ClaimLost: the row names another process.
     """
     values: _Values = {
         "state": DONE,
@@ -136,63 +198,51 @@ def finish(claim: Claim, size: int, sha256: str, etag: str) -> None:
         _update(claim.url, values, claim.holder)
     except ConditionFailed as refused:
         row = _stored(refused, claim.url)
-        # Our own lost reply, or another who stored the same.
+        # Otherwise an earlier attempt succeeded, or another process stored the same.
         if row is None or (row.state, row.size, row.sha256) != (DONE, size, sha256):
             raise ClaimLost(claim.url) from refused
 
 
-def let_go(claim: Claim) -> None:
-    """Leave the row free, for whoever goes on from its parts. Costs 1 request, 1 write unit."""
+def release(claim: Claim) -> None:
+    """Free the row, for a run that continues from its parts. Costs 1 request, 1 write unit."""
     try:
         _update(claim.url, {"lease": None, "fence": None}, claim.holder)
     except ConditionFailed:
-        return  # it is free, or another's
+        return  # it is free, or names another process
 
 
-def give_up(claim: Claim) -> None:
-    """Delete the row: nothing of the object is in S3 by us. Costs 1 request, 1 write unit."""
+def delete(claim: Claim) -> None:
+    """Delete the row: this process stored nothing. Costs 1 request, 1 write unit."""
     try:
-        send("DeleteItem", _request(claim.url, {}, claim.holder))
+        send("DeleteItem", _request(claim.url, _HELD, {}, claim.holder))
     except ConditionFailed:
-        return  # it is deleted, or another's
+        return  # it is deleted, or names another process
 
 
-def forget(row: UploadItem) -> bool:
-    """Delete a row that is done, if it still is as it was read; whether it is gone.
+def delete_done(row: UploadItem) -> bool:
+    """Delete a row that is done, unless it changed since it was read. Returns whether it is gone.
 
     Costs 1 request, 1 write unit.
     """
-    # The time tells it from one of the same contents that was uploaded again since.
-    seen: dict[str, str | None] = {
-        "sha256": row.sha256,
-        "etag": row.etag,
-        "updatedAt": row.updated_at,
-    }
+    # The time tells it from a row of the same contents that was uploaded again meanwhile.
+    seen: _Values = {"sha256": row.sha256, "etag": row.etag, "updatedAt": row.updated_at}
     conditions = [
         f"#{name} = :{name}" if value is not None else f"attribute_not_exists(#{name})"
         for name, value in seen.items()
     ]
-    stored = {f":{name}": _typed(value) for name, value in seen.items() if value is not None}
-    request = {
-        "TableName": UploadItem.table(),
-        "Key": {"key": _typed(row.url)},
-        "ConditionExpression": " AND ".join(["#state = :done", *conditions]),
-        "ExpressionAttributeNames": {f"#{name}": name for name in ("state", *seen)},
-        "ExpressionAttributeValues": {":done": _typed(DONE), **stored},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    condition = " AND ".join(["#state = :state", *conditions])
     try:
-        send("DeleteItem", request)
+        send("DeleteItem", _request(row.url, condition, {"state": DONE, **seen}))
     except ConditionFailed as refused:
-        # Our own lost reply, or another who forgot it.
+        # An earlier attempt succeeded, or another process deleted it.
         return _stored(refused, row.url) is None
     return True
 
 
 def _update(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]:
-    """Set the `values` where the row is that holder's, or with None absent or free."""
+    """Set `values` if the row names that holder, or, with None, if it is absent or free."""
     values = values | {"updatedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}
-    request = _request(url, values, held_by)
+    request = _request(url, _ABSENT_OR_FREE if held_by is None else _HELD, values, held_by)
     sets = ", ".join(f"#{name} = :{name}" for name, value in values.items() if value is not None)
     removes = ", ".join(f"#{name}" for name, value in values.items() if value is None)
     request["UpdateExpression"] = f"SET {sets}" + (f" REMOVE {removes}" if removes else "")
@@ -200,20 +250,21 @@ def _update(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]
     return send("UpdateItem", request)
 
 
-def _request(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]:
-    names = {*values, "state", "lease", "key" if held_by is None else "fence"}
-    stored: Item = {
-        f":{name}": _typed(value) for name, value in values.items() if value is not None
-    }
-    stored[":uploading"] = _typed(UPLOADING)
+def _request(
+    url: str, condition: str, values: _Values, held_by: Holder | None = None
+) -> dict[str, Any]:
+    used = {name: value for name, value in values.items() if value is not None}
     if held_by is not None:
-        stored |= {":holder": _typed(held_by.lease), ":its_fence": _typed(held_by.fence)}
+        used |= {"holder": held_by.lease, "its_fence": held_by.fence}
+    if ":uploading" in condition:
+        used["uploading"] = UPLOADING
+    names = {*values, *re.findall(r"#(\w+)", condition)}
     return {
         "TableName": UploadItem.table(),
         "Key": {"key": _typed(url)},
-        "ConditionExpression": _ABSENT_OR_FREE if held_by is None else _HELD,
+        "ConditionExpression": condition,
         "ExpressionAttributeNames": {f"#{name}": name for name in names},
-        "ExpressionAttributeValues": stored,
+        "ExpressionAttributeValues": {f":{name}": _typed(value) for name, value in used.items()},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
 
@@ -223,6 +274,6 @@ def _typed(value: str | int) -> dict[str, str]:
 
 
 def _stored(refused: ConditionFailed, url: str) -> UploadItem | None:
-    """What stood in the way; read where the engine did not say it."""
+    """The row that failed the condition; read if the engine did not return it."""
     item = refused.stored or read(url)
     return UploadItem.from_raw_data(item) if item else None

@@ -1,110 +1,223 @@
-"""What is to be stored, read from disk: whole in memory where it is small, else bit by bit.
+"""The contents of a file: read from disk, cut into parts, and their checksums in S3's form.
 
-Both know their size and their checksum as the table keeps it, and give their bytes again, to be
-compared with an object that somebody else may have stored in another way.
+The size of a file alone decides how it is cut, so equal files have equal checksums.
+
+Sources: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html (sizes),
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html (checksums)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+import os
+import stat
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from itertools import accumulate
-from typing import Protocol
 
-from uploads import checksums, s3
-from uploads.reading import OpenFile
-from uploads.s3 import Found
+from uploads.exceptions import FileChanged, Unreadable
 
+MIB = 1024 * 1024
 
-class Contents(Protocol):
-    """The bytes of one file."""
+#: A file up to this size is uploaded whole, a larger one in parts of at least this size.
+PART_BYTES = 8 * MIB
 
-    @property
-    def size(self) -> int:
-        """How many."""
+MOST_PARTS = 10_000
 
-    @property
-    def sha256(self) -> str:
-        """Their checksum as the table keeps it; may read the file."""
-
-    def span(self, offset: int, length: int) -> Iterator[bytes]:
-        """Some of them."""
+#: How much is read and sent at a time.
+CHUNK_BYTES = MIB // 4
 
 
-@dataclass(frozen=True)
-class Small:
-    """A file in memory."""
+def is_small(size: int) -> bool:
+    """Whether a file of `size` bytes is uploaded whole."""
+    return size <= PART_BYTES
 
-    data: bytes
 
-    @property
-    def size(self) -> int:
-        return len(self.data)
+def part_bytes(size: int) -> int:
+    """The size of each part, except the last, of a file of `size` bytes: whole MiB."""
+    smallest = -(-size // MOST_PARTS)
+    return max(PART_BYTES, -(-smallest // MIB) * MIB)
+
+
+def parts_of(size: int) -> Iterator[tuple[int, int]]:
+    """The offset and the length of each part of a file of `size` bytes."""
+    length = part_bytes(size)
+    for offset in range(0, size, length):
+        yield offset, min(length, size - offset)
+
+
+def sha256_of(chunks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return _base64(digest.digest())
+
+
+def sha1_of(chunks: Iterable[bytes]) -> str:
+    digest = hashlib.sha1(usedforsecurity=False)
+    for chunk in chunks:
+        digest.update(chunk)
+    return _base64(digest.digest())
+
+
+def crc32_of(chunks: Iterable[bytes]) -> str:
+    crc = 0
+    for chunk in chunks:
+        crc = zlib.crc32(chunk, crc)
+    return _base64(crc.to_bytes(4, "big"))
+
+
+def composite_of(sha256s: Sequence[str]) -> str:
+    """The SHA-256 over the parts' digests, as S3 shows it for an object uploaded in parts."""
+    digest = hashlib.sha256(b"".join(map(b64decode, sha256s))).digest()
+    return f"{_base64(digest)}-{len(sha256s)}"
+
+
+def is_composite(checksum: str) -> bool:
+    """Whether a checksum is one over parts: base64 does not contain `-`."""
+    return "-" in checksum
+
+
+def _base64(digest: bytes) -> str:
+    return b64encode(digest).decode()
+
+
+class OpenFile:
+    """A regular file, open for reading. Threads may share it: each read names its offset.
+
+    Every method that reads raises `FileChanged` if the file was written to meanwhile, and
+    `Unreadable` if it cannot be read.
+    """
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self._descriptor = descriptor
+        self._opened_as = os.fstat(descriptor)
+        self._data: bytes | None = None
+        self.path = path
+        self.size = self._opened_as.st_size
+
+    def read_whole(self) -> bytes:
+        """All bytes. Later reads use this copy, so later changes of the file do not matter."""
+        # One read for all: joining pieces would hold the file in memory twice.
+        data = self.read_at(0, self.size) if self.size else b""
+        if len(data) < self.size:
+            data += b"".join(self.chunks(len(data), self.size - len(data)))
+        self.assert_unchanged()
+        self._data = data
+        return data
+
+    def chunks(self, offset: int, length: int) -> Iterator[bytes]:
+        """The `length` bytes from `offset` on, piece by piece."""
+        end = offset + length
+        while offset < end:
+            chunk = self.read_at(offset, min(CHUNK_BYTES, end - offset))
+            offset += len(chunk)
+            yield chunk
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Between 1 and `length` bytes from `offset` on."""
+        chunk = self._read(offset, length)
+        if not chunk:
+            raise FileChanged(self.path)
+        return chunk
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if self._data is not None:
+            return self._data[offset : offset + length]
+        try:
+            return os.pread(self._descriptor, length, offset)
+        except OSError as error:
+            raise Unreadable(self.path, error.strerror or str(error)) from error
+
+    def assert_unchanged(self) -> None:
+        """Check that the file is as it was when it was opened, and ends at its size.
+
+        Raises:
+            FileChanged: it was written to, or renamed, linked or given other permissions: these
+                cannot be told from a write whose modification time was set back.
+            Unreadable: it has bytes beyond its size, as files in /proc have.
+        """
+        if self._data is not None:
+            return
+        beyond = self._read(self.size, 1)
+        if _identity(os.fstat(self._descriptor)) != _identity(self._opened_as):
+            raise FileChanged(self.path)
+        if beyond:
+            raise Unreadable(self.path, f"it has more than the {self.size:,} bytes of its size")
+
+    def sha256_over(self, parts: Iterable[tuple[int, int]]) -> str:
+        """The checksum over parts, each given by offset and length. Reads the file."""
+        return composite_of([sha256_of(self.chunks(*part)) for part in parts])
 
     @cached_property
     def sha256(self) -> str:
-        return checksums.sha256_of([self.data])
-
-    def span(self, offset: int, length: int) -> Iterator[bytes]:
-        yield self.data[offset : offset + length]
-
-
-class Large:
-    """A file on disk, which may yet be written to: see `OpenFile.assert_unchanged`."""
-
-    def __init__(self, file: OpenFile) -> None:
-        self.file = file
-        self.size = file.size
-
-    @cached_property
-    def sha256(self) -> str:
-        checksum = self.file.sha256
-        self.file.assert_unchanged()
+        """The checksum as the table keeps it: over parts if the file is large. Reads the file."""
+        if is_small(self.size):
+            checksum = sha256_of(self.chunks(0, self.size))
+        else:
+            checksum = self.sha256_over(parts_of(self.size))
+        self.assert_unchanged()
         return checksum
 
-    def span(self, offset: int, length: int) -> Iterator[bytes]:
-        return self.file.chunks(offset, length)
+
+class Span:
+    """A part of a file as a request body for botocore, which may rewind it to send it again."""
+
+    def __init__(self, file: OpenFile, offset: int, length: int) -> None:
+        self._file = file
+        self._offset = offset
+        self._length = length
+        self._at = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of these bytes. Reads them."""
+        return sha256_of(self._file.chunks(self._offset, self._length))
+
+    def read(self, _size: int = -1) -> bytes:
+        """The next bytes, b"" at the end. Returns more at a time than http.client asks for."""
+        left = self._length - self._at
+        if not left:
+            return b""
+        chunk = self._file.read_at(self._offset + self._at, min(left, CHUNK_BYTES))
+        self._at += len(chunk)
+        return chunk
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._length}[whence]
+        self._at = start + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
 
 
-def are_equal(contents: Contents, found: Found, bucket: str, key: str) -> bool:
-    """Whether the object has these bytes, by the strongest that S3 knows of it.
-
-    Its SHA-256; that over its parts, cut as it was; a CRC-32 or SHA-1 of the whole; else it is
-    downloaded. Never by the ETag, which is no checksum of every object. Costs no request, 1 for
-    the sizes of parts, or the download.
+@contextmanager
+def opened(path: str) -> Iterator[OpenFile]:
+    """Open a file for the block.
 
     Raises:
-        StorageFailed: S3 did not say enough.
-        FileChanged, Unreadable: the file could not be read again.
+        Unreadable: it does not exist, may not be read, or is not a regular file.
     """
-    if found.size != contents.size:
-        return False
-    if found.sha256 is not None:
-        if found.sha256 == contents.sha256:
-            return True
-        if not checksums.is_composite(found.sha256):
-            return found.sha256 == _whole(contents)
-        sizes = s3.part_sizes(bucket, key)
-        if sizes and sum(sizes) == contents.size:
-            return found.sha256 == _over_parts(contents, sizes)
-    everything = contents.span(0, contents.size)
-    if found.sha1 is not None:
-        return found.sha1 == checksums.sha1_of(everything)
-    if found.crc32 is not None:
-        return found.crc32 == checksums.crc32_of(everything)
-    return checksums.sha256_of(s3.download(bucket, key)) == _whole(contents)
+    try:
+        # O_NONBLOCK: opening a pipe that replaced the file would wait for a writer.
+        descriptor = os.open(os.fsencode(path), os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise Unreadable(path, reason or str(error)) from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unreadable(path, "it is not a regular file")
+        yield OpenFile(descriptor, path)
+    finally:
+        os.close(descriptor)
 
 
-def _whole(contents: Contents) -> str:
-    return checksums.sha256_of(contents.span(0, contents.size))
-
-
-def _over_parts(contents: Contents, sizes: list[int]) -> str:
-    offsets = accumulate(sizes, initial=0)
-    return checksums.composite_of(
-        [
-            checksums.sha256_of(contents.span(offset, size))
-            for offset, size in zip(offsets, sizes, strict=False)
-        ]
-    )
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    # A writer can set the modification time back, but not the change time.
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -1,19 +1,19 @@
-"""What can go wrong with uploads.
+"""Errors of uploads.
 
 UploadError
-├── BadDestination         the text names no bucket and prefix
-├── BadKey                 no object can have this key
+├── BadDestination         the text does not name a bucket and a prefix
+├── BadKey                 an object cannot have this key
 ├── Unreadable             a file cannot be read
-├── FileChanged            a file was written to while we read it
+├── FileChanged            a file changed while it was read
 ├── Conflict               another object has the key; it is left alone
-├── ClaimLost              another process has taken the row over
-├── Interrupted            we were told to stop
-└── StorageFailed          S3 refused, or gave no answer
-    ├── BucketMissing      there is no such bucket
+├── ClaimLost              another process has taken over the row
+├── Interrupted            the run was told to stop; the next run continues the upload
+└── StorageFailed          S3 refused, or did not answer
+    ├── BucketMissing      the bucket does not exist
     ├── ObjectExists       If-None-Match: an object has the key (412)
-    ├── StorageBusy        another request for the key was under way (409)
-    ├── PartChanged        a part is not the one that we mean to put together
-    └── UploadGone         the multipart upload is completed or aborted
+    ├── StorageBusy        another request for the key was in progress (409); try again
+    ├── PartChanged        a stored part is not the one that was sent
+    └── UploadGone         the multipart upload was completed or aborted
 """
 
 from __future__ import annotations
@@ -22,36 +22,30 @@ from dynamo.terminal import printable
 
 
 class UploadError(Exception):
-    """Base of every error of uploads."""
+    pass
 
 
 class BadDestination(UploadError):
-    """The text names no bucket and prefix."""
-
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text, reason)
         self.text = text
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"{printable(self.text)} is no s3://BUCKET/PREFIX: {self.reason}."
+        return f"{printable(self.text)} is not an s3://BUCKET/PREFIX URL: {self.reason}."
 
 
 class BadKey(UploadError):
-    """No object can have this key."""
-
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(key, reason)
         self.key = key
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"S3 has no key like this one: {self.reason}."
+        return f"Not a valid S3 key: {self.reason}."
 
 
 class Unreadable(UploadError):
-    """A file cannot be read, or is none."""
-
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
         self.path = path
@@ -62,8 +56,6 @@ class Unreadable(UploadError):
 
 
 class FileChanged(UploadError):
-    """A file was written to while we read it, so what we read may be neither old nor new."""
-
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
@@ -73,8 +65,6 @@ class FileChanged(UploadError):
 
 
 class Conflict(UploadError):
-    """Another object has the key, in the bucket or in the table; it is left alone."""
-
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(key, reason)
         self.key = key
@@ -85,8 +75,6 @@ class Conflict(UploadError):
 
 
 class ClaimLost(UploadError):
-    """Another process has taken the row over, as we seemed to be gone."""
-
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self.url = url
@@ -96,16 +84,14 @@ class ClaimLost(UploadError):
 
 
 class Interrupted(UploadError):
-    """We were told to stop; the next run goes on from here."""
-
     def __str__(self) -> str:
         return "The upload was interrupted."
 
 
 class StorageFailed(UploadError):
-    """S3 refused, or gave no answer; `code` is S3's, or the name of botocore's error.
+    """`code` is S3's error code, or the name of botocore's exception.
 
-    `retries` is how often botocore had repeated the request: it may have been carried out before.
+    `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
     """
 
     def __init__(self, operation: str, code: str, message: str, *, retries: int = 0) -> None:
@@ -116,24 +102,24 @@ class StorageFailed(UploadError):
         self.retries = retries
 
     def __str__(self) -> str:
-        return f"S3 did not do {self.operation}: {self.code}: {self.message}".rstrip(". ") + "."
+        return f"S3 {self.operation} failed: {self.code}: {self.message}".rstrip(". ") + "."
 
 
 class BucketMissing(StorageFailed):
-    """There is no such bucket; no file of the run can be stored."""
+    pass
 
 
 class ObjectExists(StorageFailed):
-    """An object has the key already (412 on If-None-Match)."""
+    pass
 
 
 class StorageBusy(StorageFailed):
-    """Another request for the key was under way (409): the same may succeed now."""
+    pass
 
 
 class PartChanged(StorageFailed):
-    """A part that S3 has is not the one that we mean to put together."""
+    pass
 
 
 class UploadGone(StorageFailed):
-    """There is no such multipart upload (any more): it was completed or aborted."""
+    pass

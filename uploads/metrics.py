@@ -1,8 +1,8 @@
-"""What is measured of uploads, for Prometheus. See `docs/operators.md`."""
+"""Prometheus metrics of uploads, described in `docs/operators.md`."""
 
 from __future__ import annotations
 
 from prometheus_client import Counter
 
-FILES = Counter("uploads_files", "Files by what became of them.", ["outcome"])
-BYTES = Counter("uploads_bytes", "Bytes of the files that were uploaded.")
+FILES = Counter("uploads_files", "Files by outcome.", ["outcome"])
+BYTES = Counter("uploads_bytes", "Bytes of uploaded files.")

@@ -1,22 +1,22 @@
-"""The table `uploads`: what we know of each object that we stored, or are storing.
+"""The table `uploads`: what is known of each object that was stored or is being stored.
 
 uploads
     key (S)          s3://bucket/key
     state (S)        uploading | done
     size (N)         of the file, in bytes
-    sha256 (S)       what was read from disk, as S3 shows it (`ChecksumSHA256`): base64 of the
-                     SHA-256, or, for a file that goes up in parts, of the SHA-256 over those of
-                     its parts, and `-` and their count; absent while such a file is `uploading`
-    etag (S)         of the object, once it is done: it changes when somebody replaces the object
-    uploadId (S)     of our multipart upload, from when it is begun until it is done
-    lease (S)        the lock of the process that works on it (`uploads#<uuid>`), only while it does
-    fence (N)        that lock's fencing token, likewise
-    updatedAt (S)    the time of day of the last write, for people to read, and for whoever forgets
-                     a row to see that nobody wrote since
+    sha256 (S)       of the bytes read from disk, in the form of S3's `ChecksumSHA256`: base64 of
+                     the SHA-256, or, for a file uploaded in parts, of the SHA-256 over the digests
+                     of the parts, followed by `-` and their number; absent until `done`
+    etag (S)         of the object, once `done`: it changes when the object is replaced
+    uploadId (S)     of the multipart upload, from its creation until `done`
+    lease (S)        the lock of the process that works on the row (`uploads#<uuid>`); absent if
+                     none does
+    fence (N)        the fencing token of that lock, likewise
+    updatedAt (S)    the time of the last write; lets a later delete notice a newer write
 
-A row that is `uploading` and names no lease is free: its upload was interrupted or failed, and the
-next run that has the file goes on from the parts that are there. Size and rule of the parts are
-those of `uploads.sizes`, so equal files have equal checksums here.
+A row that is `uploading` and names no lease is free: its upload was interrupted or failed. The next
+run that has the file continues from the stored parts. Files are cut by the rule in
+`uploads.contents`, so equal files have equal checksums here.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ DONE = "done"
 
 
 class UploadItem(Model):
-    """One object that is, or is to be, in S3."""
-
     class Meta:
         table_name = "uploads"
 

@@ -1,93 +1,336 @@
-"""What the files of one run share, and how one of them ends."""
+"""A run: uploads files to S3, each exactly once, with several threads.
+
+    summary = upload_files(sources, Destination.parse("s3://bucket/prefix"), on_result=print)
+
+Any number of processes may be given the same files. Each file is claimed by one of them, and each
+process ends when every file is uploaded, skipped, conflicting or failed.
+
+Source: "DynamoDBをロックマネージャーとして使う" (claims in DynamoDB before an upload to S3).
+"""
 
 from __future__ import annotations
 
+import math
+import random
 import threading
-from collections.abc import Callable, Set
-from concurrent.futures import Executor
-from dataclasses import dataclass
-from typing import Literal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any, Self
 
-from uploads import listing
-from uploads.claims import Holder
-from uploads.destination import Destination
-from uploads.exceptions import Interrupted
-from uploads.holding import ProcessLease
+from dynamo.exceptions import DynamoError, TableMissing, Unavailable
+from dynamo.tally import CountingPool
+from locks.clock import now
+from locks.holders import HolderWatch
+from uploads import claims, metrics
+from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
+from uploads.exceptions import BadKey, Interrupted
+from uploads.multipart import PartSenders
+from uploads.sources import Destination, Source, Unusable
+from uploads.transfer import Job, Result, Results, Run, Summary, store
 
-Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
+#: How many files may wait for other processes or files before no more are drawn: bounds memory.
+MOST_WAITING = 10_000
 
-# Why a file was skipped, or is a conflict: by what the table knows, and by what the bucket has.
-STORED_BEFORE = "it was stored before"
-ANOTHER_STORED = "another file was stored under this key"
-ADOPTED = "the bucket had it already"
-ANOTHER_THERE = "another object has this key"
+#: How soon a request to stop is noticed when nothing else happens.
+TICK_SECONDS = 0.2
 
 
-@dataclass(frozen=True)
-class Result:
-    """What became of one source. `name` is fit to print; `key` is "" where there is none.
+def _ignore(_value: Any) -> None:
+    return
 
-    `reason` says why it was not uploaded, without its full stop; "" where it was.
+
+def upload_files(
+    sources: Iterable[Source | Unusable],
+    destination: Destination,
+    *,
+    workers: int = 8,
+    lease_seconds: float = LEASE_SECONDS,
+    on_result: Callable[[Result], None] = _ignore,
+    on_bytes: Callable[[int], None] = _ignore,
+    stop: threading.Event | None = None,
+) -> Summary:
+    """Upload every source.
+
+    `sources` are drawn as threads get free, so any number needs the same memory. `on_result` is
+    called for each source; `on_bytes` with the number of bytes that reached S3 (or were found
+    there), part by part, for files that are being uploaded. Both are called in the calling thread.
+
+    Once `stop` is set no file is started. Small files that are being uploaded are finished; large
+    ones stop between two parts, and the next run continues them. The rest has no result.
+
+    A new small file costs 2 requests, 2 write units and 1 PutObject (see `uploads.transfer`). A run
+    costs 1 request and 1 write unit at its start, at its end and per quarter of its lease, and 2
+    requests a second for each other process that it waits for.
+
+    Raises:
+        BucketMissing: the bucket does not exist.
+        StorageFailed: S3 did nothing for the run, and does not show the bucket.
+        TableMissing: a table does not exist.
+        Unavailable, Rejected: DynamoDB did not let the run begin.
+    """
+    if workers < 1:
+        raise ValueError("workers must be at least 1.")
+    results = Results()
+    with _Dispatcher(sources, destination, workers, lease_seconds, on_bytes, stop) as dispatcher:
+        for result in dispatcher.results():
+            results.add(result)
+            metrics.FILES.labels(result.outcome).inc()
+            if result.outcome == "uploaded":
+                metrics.BYTES.inc(result.size)
+            on_result(result)
+    return results.summary
+
+
+class _Dispatcher:
+    """Gives the files of a run to its threads. The end of the block ends the threads and the lease.
+
+    Only the caller's thread decides: it draws sources while threads are free, never has two files
+    of one key in progress, and keeps the files whose rows other processes hold.
     """
 
-    name: str
-    key: str
-    outcome: Outcome
-    size: int
-    reason: str
+    def __init__(
+        self,
+        sources: Iterable[Source | Unusable],
+        destination: Destination,
+        workers: int,
+        lease_seconds: float,
+        on_bytes: Callable[[int], None],
+        stop: threading.Event | None,
+    ) -> None:
+        self._sources = iter(sources)
+        self._is_drained = False
+        self._destination = destination
+        self._stop = stop or threading.Event()
+        self._on_bytes = on_bytes
+        self._files = CountingPool(workers, "uploads")
+        self._parts = CountingPool(workers, "uploads parts")
+        # Twice as many as there are threads, so that no thread waits for this one.
+        self._most_running = 2 * workers
+        self._running = 0
+        #: Bytes that reached S3, and jobs that ended, with the holder that they were tried for.
+        self._events: SimpleQueue[int | tuple[Job, Holder | None, Future[Result | Holder]]] = (
+            SimpleQueue()
+        )
+        self._held = _HeldFiles()
+        #: The keys that are worked on or held, with the jobs that wait for the same key.
+        self._keys: dict[str, deque[Job]] = {}
+        self._waiting_for_keys = 0
+        self._lease = ProcessLease(lease_seconds)
+        self._halt = threading.Event()
+        senders = PartSenders(self._parts, workers, self._halt, self._events.put)
+        self._run = Run(destination, self._lease, self._held.gone, senders, threading.Event())
+
+    def __enter__(self) -> Self:
+        # Acquired here, so that the run fails as a whole if there is no table.
+        self._lease.current()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._halt.set()
+        self._files.shutdown(cancel_futures=True)
+        self._parts.shutdown()
+        self._lease.release()
+
+    def results(self) -> Iterator[Result]:
+        """The result of each source, as it ends."""
+        while True:
+            if self._stop.is_set():
+                self._halt.set()
+            else:
+                yield from self._draw()
+                yield from self._retry_held()
+            is_done = self._is_drained and not self._keys
+            if not self._running and (self._stop.is_set() or is_done):
+                return
+            try:
+                event = self._events.get(timeout=self._timeout())
+            except Empty:
+                continue
+            if isinstance(event, int):
+                self._on_bytes(event)
+            else:
+                yield from self._end(*event)
+
+    def _timeout(self) -> float:
+        if self._stop.is_set():
+            return TICK_SECONDS
+        return max(0.0, min(TICK_SECONDS, self._held.next_look_at - now()))
+
+    def _draw(self) -> Iterator[Result]:
+        """Start as many sources as there is room for. Yields those that cannot be started."""
+        while (
+            not self._is_drained
+            and not self._stop.is_set()
+            and self._running < self._most_running
+            and len(self._held) + self._waiting_for_keys < MOST_WAITING
+        ):
+            source = next(self._sources, None)
+            if source is None:
+                self._is_drained = True
+            elif isinstance(source, Unusable):
+                yield Result(source.name, "", "failed", 0, source.reason)
+            else:
+                try:
+                    job = Job(source, self._destination.key_for(source.relative))
+                except BadKey as error:
+                    yield Job(source, "").result("failed", source.size, error)
+                else:
+                    self._start(job)
+
+    def _start(self, job: Job) -> None:
+        waiting = self._keys.get(job.key)
+        if waiting is None:
+            self._keys[job.key] = deque()
+            self._submit(job, None)
+        else:
+            waiting.append(job)
+            self._waiting_for_keys += 1
+
+    def _submit(self, job: Job, tried_for: Holder | None) -> None:
+        self._running += 1
+        future = self._files.submit(store, job, self._run)
+        future.add_done_callback(lambda done: self._events.put((job, tried_for, done)))
+
+    def _retry_held(self) -> Iterator[Result]:
+        """Try files that other processes held. Yields those that cannot be waited for."""
+        looks = self._held.look()
+        for holder, job in looks.to_try:
+            self._submit(job, holder)
+        for job, error in looks.failed:
+            self._free(job.key)
+            yield job.result("failed", job.source.size, error)
+
+    def _end(
+        self, job: Job, tried_for: Holder | None, future: Future[Result | Holder]
+    ) -> Iterator[Result]:
+        self._running -= 1
+        try:
+            ended = future.result()
+        except Interrupted:
+            return
+        if isinstance(ended, Holder) and ended == tried_for:
+            self._held.add_again(job, ended)
+            return
+        if tried_for is not None and (following := self._held.following(tried_for)) is not None:
+            self._submit(following, tried_for)
+        if isinstance(ended, Holder):
+            self._held.add(job, ended)
+            return
+        self._free(job.key)
+        yield ended
+
+    def _free(self, key: str) -> None:
+        """Let the next job that waits for the key start."""
+        waiting = self._keys.pop(key)
+        if waiting:
+            self._waiting_for_keys -= 1
+            following = waiting.popleft()
+            self._keys[key] = waiting
+            self._submit(following, None)
 
 
-@dataclass(frozen=True)
-class Ending:
-    """What became of a file; `reason` says why it was not uploaded, without its full stop."""
+@dataclass
+class _HolderQueue:
+    """The files that one process holds; `is_tried`: one of them is being tried."""
 
-    outcome: Outcome
-    size: int
-    reason: str = ""
+    watch: HolderWatch
+    waiting: deque[Job] = field(default_factory=deque)
+    look_at: float = -math.inf
+    is_tried: bool = False
 
 
-@dataclass(frozen=True)
-class Run:
-    """What all files of a run share.
+@dataclass
+class _Looks:
+    """Jobs to try again, with their holders; and jobs whose holder's lock cannot be read."""
 
-    `gone`: the processes whose rows may be taken over. `parts`: the threads that send parts;
-    `ahead`: how many parts of one file may wait for them. `halt`: set when all is to end.
-    `sent`: is told of bytes that reached S3, from any thread. `reached`: set when S3 has done
-    something for the run, so that a failure is one file's.
+    to_try: list[tuple[Holder, Job]] = field(default_factory=list)
+    failed: list[tuple[Job, DynamoError]] = field(default_factory=list)
+
+
+class _HeldFiles:
+    """Files whose rows other processes hold.
+
+    About once a second each process is looked at, however many files it holds: its lock, and, by
+    trying one file, one of its rows. All files of a process that is gone are tried at once.
     """
 
-    destination: Destination
-    lease: ProcessLease
-    gone: Set[Holder]
-    parts: Executor
-    ahead: int
-    halt: threading.Event
-    sent: Callable[[int], None]
-    reached: threading.Event
+    def __init__(self) -> None:
+        self._queues: dict[Holder, _HolderQueue] = {}
+        #: Processes whose rows may be taken over: their lease has ended. Read by all threads.
+        self.gone: set[Holder] = set()
+
+    def __len__(self) -> int:
+        return sum(len(queue.waiting) for queue in self._queues.values())
+
+    def add(self, job: Job, holder: Holder) -> None:
+        if holder not in self._queues:
+            self._queues[holder] = _HolderQueue(HolderWatch(holder.lease, holder.fence))
+        self._queues[holder].waiting.append(job)
+
+    def add_again(self, job: Job, holder: Holder) -> None:
+        """The job was tried and is still held."""
+        if holder in self._queues:
+            self._queues[holder].is_tried = False
+        self.add(job, holder)
+
+    def following(self, holder: Holder) -> Job | None:
+        """The job that was tried is no longer held; the next one may not be either."""
+        queue = self._queues.get(holder)
+        if queue is None:
+            return None
+        if queue.waiting:
+            return queue.waiting.popleft()
+        del self._queues[holder]
+        return None
 
     @property
-    def bucket(self) -> str:
-        """Where to."""
-        return self.destination.bucket
+    def next_look_at(self) -> float:
+        """When the next look is due, on `locks.clock`; infinity if no file is held."""
+        looks = (queue.look_at for queue in self._queues.values() if not queue.is_tried)
+        return min(looks, default=math.inf)
 
-    def go_on(self) -> None:
-        """Return while the run goes on.
+    def look(self) -> _Looks:
+        """Look at each process that is due.
 
-        Raises:
-            Interrupted: it is to end.
-        """
-        if self.halt.is_set():
-            raise Interrupted
-
-    def assert_reachable(self) -> None:
-        """Return where S3 has done something for the run, or else shows us the bucket.
-
-        What stops all of it is told once, and not of every file. Costs 1 request to S3 until one is
-        answered.
+        Costs 1 request and 1 read unit for each; 1 write unit once, if its lock is removed.
 
         Raises:
-            BucketMissing, StorageFailed: see `uploads.s3`.
+            TableMissing: the table of locks does not exist.
         """
-        if not self.reached.is_set():
-            listing.look_into(self.destination)
-            self.reached.set()
+        looks = _Looks()
+        for holder, queue in list(self._queues.items()):
+            if queue.is_tried or queue.look_at > now():
+                continue
+            try:
+                is_gone = holder in self.gone or _is_gone(queue)
+            except TableMissing:
+                raise
+            except DynamoError as error:
+                # Most likely the lock is damaged: the files of other holders are not affected.
+                del self._queues[holder]
+                looks.failed += [(job, error) for job in queue.waiting]
+                continue
+            if is_gone:
+                self.gone.add(holder)
+                del self._queues[holder]
+                looks.to_try += [(holder, job) for job in queue.waiting]
+            elif queue.waiting:
+                queue.is_tried = True
+                looks.to_try.append((holder, queue.waiting.popleft()))
+            else:
+                del self._queues[holder]
+        return looks
+
+
+def _is_gone(queue: _HolderQueue) -> bool:
+    pause = claims.POLL_SECONDS * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
+    queue.look_at = now() + pause
+    try:
+        is_gone = queue.watch.is_gone()
+    except Unavailable:
+        return False  # the job that is tried now reports it
+    queue.look_at = min(queue.look_at, queue.watch.ends_at)
+    return is_gone

@@ -1,14 +1,17 @@
-"""The one way to S3: a shared client, and the few calls that uploads need, in our own errors.
+"""Access to S3: one client per process, and the requests that uploads need.
 
-botocore repeats what fails in passing (its standard mode: 503, a reset connection); each call here
-may be carried out twice without harm, as an object is only ever put where none is.
+botocore retries what fails temporarily (its standard mode: 503, a reset connection). Each request
+here can safely be repeated, as an object is only ever stored where there is none.
+
+Every function that sends a request raises `StorageFailed`, or the error below it that S3's code
+means: always `BucketMissing`, others where the function names them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import boto3
 from botocore import xform_name
@@ -28,21 +31,22 @@ from uploads.exceptions import (
     StorageFailed,
     UploadGone,
 )
-from uploads.reading import CHUNK_BYTES, Span
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
 
-#: How often a request is sent at most.
+#: A request is sent at most this often.
 ATTEMPTS = 5
 
-#: Connections that are kept. A worker of `uploadfiles` has two threads, one for files and one for
-#: parts, and each sends one request at a time: they suffice for 32 workers.
+#: Connections that are kept open. A worker of `uploadfiles` has two threads, one for files and one
+#: for parts, and each sends one request at a time: enough for 32 workers.
 CONNECTIONS = 64
 
-#: A body of up to this size goes with its headers. Of a larger one botocore first asks whether it
-#: is wanted (100 Continue): S3 may refuse it, and close the connection while it is being sent.
+#: A body of up to this size is sent with its headers. For a larger one botocore first asks whether
+#: S3 wants it (100 Continue): S3 may refuse it, and close the connection while it is being sent.
 AT_ONCE_BYTES = 64 * 1024
+
+DOWNLOAD_CHUNK_BYTES = 256 * 1024
 
 _ERRORS: dict[str, type[StorageFailed]] = {
     "ConditionalRequestConflict": StorageBusy,
@@ -55,7 +59,7 @@ _ERRORS: dict[str, type[StorageFailed]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """An object as HeadObject shows it; the checksums that S3 has of it, else None.
+    """An object as HeadObject shows it, with the checksums that S3 has of it.
 
     `sha256` may be one over parts; the others are of the whole object.
     """
@@ -68,13 +72,29 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """An object as ListObjectsV2 shows it."""
+
+    key: str
+    size: int
+    etag: str
+
+
+@dataclass(frozen=True)
 class Part:
-    """A part of a multipart upload, as S3 has it."""
+    """A stored part of a multipart upload."""
 
     number: int
     size: int
     etag: str
     sha256: str | None
+
+
+class Body(Protocol):
+    """The body of a part."""
+
+    def __len__(self) -> int: ...
+    def read(self, _size: int = -1) -> bytes: ...
 
 
 def client() -> Any:
@@ -83,7 +103,7 @@ def client() -> Any:
 
 
 def reset() -> None:
-    """Forget the client; the next request makes a new one (by other settings)."""
+    """Drop the client, so that the next request makes one from the current settings."""
     _client.reset()
     credentials.reset()
 
@@ -96,14 +116,14 @@ def _make_client() -> Any:
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # botocore puts its own together anew for each request.
+        # botocore would build its own for each request.
         user_agent=f"Boto3/{boto3.__version__} django-on-dynamodb/uploads",
-        # We bring the checksums ourselves; they are among the signed headers, and so is the body.
+        # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={
             "payload_signing_enabled": False,
-            # A bucket is no host below `localhost`.
+            # BUCKET.localhost does not resolve.
             "addressing_style": "path" if is_local else "auto",
         },
     )
@@ -111,7 +131,7 @@ def _make_client() -> Any:
         signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
     else:
         signing = credentials.of_process()
-    # Its stubs have an overload for each service.
+    # The stubs have an overload for each service.
     session: Any = addressing.session(signing, settings.AWS_REGION)
     return session.client("s3", settings.AWS_REGION, config=config)
 
@@ -119,8 +139,7 @@ def _make_client() -> Any:
 _client: PerProcess[Any] = PerProcess(_make_client)
 
 
-def call(operation: str, **request: Any) -> dict[str, Any]:
-    """The answer to one request, `operation` by the API's name. Raises StorageFailed."""
+def _call(operation: str, **request: Any) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = getattr(client(), xform_name(operation))(**request)
     except (BotoCoreError, ClientError) as error:
@@ -141,19 +160,39 @@ def _failed(operation: str, error: BotoCoreError | ClientError) -> StorageFailed
     return kind(operation, code, message, retries=retries)
 
 
+def check_bucket(bucket: str, prefix: str) -> None:
+    """Check that the bucket exists and can be listed below `prefix`. Costs 1 request."""
+    # A refused HeadBucket would have no message.
+    _call("ListObjectsV2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
+
+
+def list_objects(bucket: str, prefix: str, *, page_limit: int = 1000) -> Iterator[list[Listed]]:
+    """All objects whose keys begin with `prefix`, page by page. Costs 1 request per 1,000."""
+    request: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": page_limit}
+    while True:
+        # boto3 requests URL-encoded keys, as XML cannot contain every character, and decodes them.
+        answer = _call("ListObjectsV2", **request)
+        yield [
+            Listed(found["Key"], found["Size"], _bare(found["ETag"]))
+            for found in answer.get("Contents", [])
+        ]
+        if not answer.get("IsTruncated"):
+            return
+        request["ContinuationToken"] = answer["NextContinuationToken"]
+
+
 def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
-    """Store a whole object where there is none; its ETag.
+    """Store an object if the key is free. Returns its ETag.
 
     Raises:
-        ObjectExists: there is one, which may be ours where `retries` is not 0.
-        StorageBusy: another was being put there at the same time.
-        StorageFailed: and so do all functions here.
+        ObjectExists: the key is taken, perhaps by an earlier attempt if `retries` is not 0.
+        StorageBusy: another request for the key was in progress.
     """
-    answer = call(
+    answer = _call(
         "PutObject",
         Bucket=bucket,
         Key=key,
-        # Of bytes botocore makes a file, and asks for each file, however small.
+        # botocore wraps bytes in a file, and asks (100 Continue) for each file, however small.
         Body=bytearray(body) if len(body) <= AT_ONCE_BYTES else body,
         ChecksumSHA256=sha256,
         IfNoneMatch="*",
@@ -162,9 +201,9 @@ def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
 
 
 def head(bucket: str, key: str) -> Found | None:
-    """The object as it is; None where there is none (or no such bucket: the answer is the same)."""
+    """The object; None if it, or the bucket, does not exist: S3's answer is the same."""
     try:
-        answer = call("HeadObject", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
+        answer = _call("HeadObject", Bucket=bucket, Key=key, ChecksumMode="ENABLED")
     except StorageFailed as error:
         if error.code in {"404", "NoSuchKey", "NotFound"}:
             return None
@@ -180,11 +219,11 @@ def head(bucket: str, key: str) -> Found | None:
 
 
 def part_sizes(bucket: str, key: str) -> list[int]:
-    """The sizes of the parts from which an object was put together; empty where S3 has no list."""
+    """The sizes of the parts that an object was uploaded in; empty if S3 does not list them."""
     sizes: list[int] = []
     marker = 0
     while True:
-        answer = call(
+        answer = _call(
             "GetObjectAttributes",
             Bucket=bucket,
             Key=key,
@@ -197,22 +236,21 @@ def part_sizes(bucket: str, key: str) -> list[int]:
         marker = answer["NextPartNumberMarker"]
 
 
-def download(bucket: str, key: str) -> Iterator[bytes]:
-    """The object's bytes."""
-    body = call("GetObject", Bucket=bucket, Key=key)["Body"]
+def download(bucket: str, key: str, span: tuple[int, int] | None = None) -> Iterator[bytes]:
+    """The bytes of an object, or of a part of it, given by offset and length."""
+    request: dict[str, Any] = {"Bucket": bucket, "Key": key}
+    if span is not None:
+        request["Range"] = f"bytes={span[0]}-{sum(span) - 1}"
+    body = _call("GetObject", **request)["Body"]
     try:
-        yield from body.iter_chunks(CHUNK_BYTES)
+        yield from body.iter_chunks(DOWNLOAD_CHUNK_BYTES)
     except BotoCoreError as error:
         raise _failed("GetObject", error) from error
 
 
-def begin(bucket: str, key: str) -> tuple[str, bool]:
-    """Begin a multipart upload; its id, and whether it took repetitions: they may have left others.
-
-    Raises:
-        StorageFailed: it may have been begun all the same.
-    """
-    answer = call(
+def create_upload(bucket: str, key: str) -> tuple[str, bool]:
+    """Start a multipart upload. Returns its id, and whether retries may have started others too."""
+    answer = _call(
         "CreateMultipartUpload",
         Bucket=bucket,
         Key=key,
@@ -223,13 +261,13 @@ def begin(bucket: str, key: str) -> tuple[str, bool]:
     return upload_id, answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
-def send_part(bucket: str, key: str, upload_id: str, number: int, body: Span, sha256: str) -> Part:
-    """Store a part, in place of what has its number.
+def send_part(bucket: str, key: str, upload_id: str, number: int, body: Body, sha256: str) -> Part:
+    """Store a part, replacing one with the same number.
 
     Raises:
         UploadGone: the upload was completed or aborted.
     """
-    answer = call(
+    answer = _call(
         "UploadPart",
         Bucket=bucket,
         Key=key,
@@ -242,74 +280,74 @@ def send_part(bucket: str, key: str, upload_id: str, number: int, body: Span, sh
     return Part(number, len(body), _bare(answer["ETag"]), sha256)
 
 
-def parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
-    """The parts that are there, by their numbers.
+def list_parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
+    """The stored parts of an upload by their numbers.
 
     Raises:
         UploadGone: the upload was completed or aborted.
     """
-    there: dict[int, Part] = {}
+    stored: dict[int, Part] = {}
     marker = 0
     while True:
-        answer = call(
+        answer = _call(
             "ListParts", Bucket=bucket, Key=key, UploadId=upload_id, PartNumberMarker=marker
         )
-        for part in answer.get("Parts", []):
-            number = part["PartNumber"]
-            there[number] = Part(
-                number, part["Size"], _bare(part["ETag"]), part.get("ChecksumSHA256")
+        for each in answer.get("Parts", []):
+            part = Part(
+                each["PartNumber"], each["Size"], _bare(each["ETag"]), each.get("ChecksumSHA256")
             )
+            stored[part.number] = part
         if not answer.get("IsTruncated"):
-            return there
+            return stored
         marker = answer["NextPartNumberMarker"]
 
 
-def complete(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str:
-    """Put the object together from the parts, where there is none; its ETag.
+def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str:
+    """Make the object from its parts if the key is free. Returns its ETag.
 
     Raises:
         ObjectExists, StorageBusy: as `put`.
-        PartChanged: a part is another than the one in `sent`.
-        UploadGone: the upload was completed (by us, perhaps) or aborted.
+        PartChanged: a stored part is not the one in `sent`.
+        UploadGone: the upload was completed (perhaps by an earlier attempt) or aborted.
     """
-    named = [
+    parts = [
         {"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": part.sha256}
         for part in sent
     ]
-    answer = call(
+    answer = _call(
         "CompleteMultipartUpload",
         Bucket=bucket,
         Key=key,
         UploadId=upload_id,
-        MultipartUpload={"Parts": named},
+        MultipartUpload={"Parts": parts},
         IfNoneMatch="*",
     )
     return _bare(answer["ETag"])
 
 
-def abort(bucket: str, key: str, upload_id: str) -> None:
-    """Forget a multipart upload and its parts; one that is gone is fine."""
+def abort_upload(bucket: str, key: str, upload_id: str) -> None:
+    """Remove a multipart upload and its parts, if it exists."""
     try:
-        call("AbortMultipartUpload", Bucket=bucket, Key=key, UploadId=upload_id)
+        _call("AbortMultipartUpload", Bucket=bucket, Key=key, UploadId=upload_id)
     except UploadGone:
         return
 
 
-def uploads_of(bucket: str, key: str) -> list[str]:
+def list_uploads(bucket: str, key: str) -> list[str]:
     """The ids of all multipart uploads of exactly this key."""
     ids: list[str] = []
-    # XML has no sign for some signs of keys; boto3 asks for them encoded where it lists objects.
+    # For this operation boto3 neither requests nor decodes URL-encoded keys.
     request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
     while True:
-        answer = call("ListMultipartUploads", **request)
-        # Some other implementations do not encode.
-        plain = unquote_str if answer.get("EncodingType") == "url" else str
-        found = [(plain(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]
+        answer = _call("ListMultipartUploads", **request)
+        # Some other implementations of S3 do not encode.
+        decoded = unquote_str if answer.get("EncodingType") == "url" else str
+        found = [(decoded(each["Key"]), each["UploadId"]) for each in answer.get("Uploads", [])]
         ids += [upload_id for its_key, upload_id in found if its_key == key]
-        # Longer keys come after this one.
+        # Longer keys with this prefix come after it.
         if not answer.get("IsTruncated") or any(its_key != key for its_key, _id in found):
             return ids
-        request["KeyMarker"] = plain(answer["NextKeyMarker"])
+        request["KeyMarker"] = decoded(answer["NextKeyMarker"])
         request["UploadIdMarker"] = answer["NextUploadIdMarker"]
 
 

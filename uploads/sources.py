@@ -1,7 +1,7 @@
-"""From the PATHs of a command to the files that are to be uploaded, one after another.
+"""What an `uploadfiles` run is given: paths to find files below, and the destination of the files.
 
-A folder is read while its files are uploaded: however many it has, a few thousand are in memory.
-Symbolic links are followed. What cannot be uploaded is named with its reason, and the rest goes on.
+A folder is read while its files are uploaded: only a few thousand names are in memory. Symbolic
+links are followed. What cannot be uploaded is reported with its reason, and the rest continues.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from dynamo.terminal import printable
-from uploads.destination import Destination
-from uploads.exceptions import BadKey
-from uploads.files import Source, Unusable
+from uploads.exceptions import BadDestination, BadKey
 
 T = TypeVar("T")
 
-#: Files are drawn by lot from so many, so that machines that upload one folder meet rarely.
+#: Files are picked at random from this many, so that machines that upload one folder rarely meet.
 WINDOW = 2000
+
+#: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
+KEY_MAX_BYTES = 1024
+
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+_SCHEME = "s3://"
 
 _KINDS: dict[str, Callable[[int], bool]] = {
     "a FIFO": stat.S_ISFIFO,
@@ -33,11 +39,94 @@ _KINDS: dict[str, Callable[[int], bool]] = {
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Which files are taken: those that match an `include` (or none is given) and no `exclude`.
+class Destination:
+    """A bucket and a prefix of keys; the prefix may be empty, and has no `/` at its ends."""
 
-    Patterns are those of `fnmatch`, with upper and lower case apart, on the path below the folder
-    (of a single file: its name). `*` matches `/`, too, so `*.log` takes logs at every depth.
+    bucket: str
+    prefix: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `s3://BUCKET/PREFIX` or `s3://BUCKET`.
+
+        Raises:
+            BadDestination: `text` is neither.
+        """
+        if not text.startswith(_SCHEME):
+            raise BadDestination(text, "it does not begin with s3://")
+        bucket, _slash, prefix = text.removeprefix(_SCHEME).partition("/")
+        if not _BUCKET.fullmatch(bucket):
+            raise BadDestination(text, "a bucket name has 3 to 63 of a–z, 0–9, . and -")
+        prefix = prefix.strip("/")
+        try:
+            size_bytes = len(prefix.encode())
+        except UnicodeEncodeError as error:
+            raise BadDestination(text, "the prefix is not valid UTF-8") from error
+        if size_bytes >= KEY_MAX_BYTES:
+            raise BadDestination(text, f"a key has at most {KEY_MAX_BYTES:,} bytes")
+        return cls(bucket, prefix)
+
+    def __str__(self) -> str:
+        return f"{_SCHEME}{self.bucket}/{self.prefix}"
+
+    @property
+    def key_prefix(self) -> str:
+        """What every key below the prefix begins with: for `logs` it is `logs/`."""
+        return f"{self.prefix}/" if self.prefix else ""
+
+    def key_for(self, relative: str) -> str:
+        """The key of the file named `relative` below the prefix.
+
+        Raises:
+            BadKey: the name is empty or not UTF-8, or the key is too long.
+        """
+        if not relative:
+            raise BadKey(relative, "it is empty")
+        key = self.key_prefix + relative
+        try:
+            size_bytes = len(key.encode())
+        except UnicodeEncodeError as error:
+            raise BadKey(key, "it is not valid UTF-8") from error
+        if size_bytes > KEY_MAX_BYTES:
+            raise BadKey(key, f"it has {size_bytes:,} bytes, at most {KEY_MAX_BYTES:,} are allowed")
+        return key
+
+    def url_for(self, key: str) -> str:
+        """The key of the object's row in the table `uploads`."""
+        return f"{_SCHEME}{self.bucket}/{key}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to upload.
+
+    `path`: as `os.fsdecode` returns it (bytes that are not UTF-8 are surrogates). `relative`: its
+    name below the destination's prefix, with `/` between folders. `size`: in bytes, when it was
+    found; it is read later.
+    """
+
+    path: str
+    relative: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """Something that was named or found and cannot be uploaded.
+
+    `name` is printable; `reason` is a sentence without its period.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The files to take: those that match an `include` (or none is given) and no `exclude`.
+
+    Patterns are those of `fnmatch`, case-sensitive, for the path below the folder (for a single
+    file: its name). `*` matches `/` too, so `*.log` takes logs at every depth.
     """
 
     include: Sequence[str] = ()
@@ -53,17 +142,16 @@ class Selection:
         object.__setattr__(self, "_excluded_below", _any_of(whole))
 
     def takes(self, relative: str) -> bool:
-        """Whether the file is taken."""
         return bool(self._included.match(relative) and not self._excluded.match(relative))
 
-    def leaves_out(self, folder: str) -> bool:
-        """Whether nothing below `folder` can be taken, so that it need not be read."""
-        # What a pattern that ends in `*` matches, it matches with anything after it.
+    def excludes_all_below(self, folder: str) -> bool:
+        """Whether no file below `folder` can be taken, so that it need not be read."""
+        # A pattern that ends in `*` and matches the folder matches everything below it.
         return bool(self._excluded_below.match(f"{folder}/"))
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
-    # One that nothing matches stands for no patterns.
+    # Without patterns: one that matches nothing.
     return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
@@ -74,14 +162,14 @@ def sources(
     *,
     window: int = WINDOW,
 ) -> Iterator[Source | Unusable]:
-    """Every file of `paths` that `selection` takes, in an order drawn by lot.
+    """Every file of `paths` that `selection` takes, in random order.
 
-    A path is text as `os.fsdecode` makes it. The files of a folder keep their path below it, a
-    file that is a path itself keeps its name. A path that is not there is unusable, and so is
-    every file, folder and link that cannot be uploaded; a folder that cannot be read, or whose
-    files' keys would all be too long, is one of them. Files are not opened here.
+    A path is text as `os.fsdecode` returns it. The files of a folder keep their path below it; a
+    path that is a file keeps its name. Files, folders and links that cannot be uploaded are
+    `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
+    files' keys would all be too long. Files are not opened here.
     """
-    return _drawn_by_lot(walk(paths, destination, selection), window)
+    return _shuffled(walk(paths, destination, selection), window)
 
 
 def walk(
@@ -93,22 +181,22 @@ def walk(
         yield from walker.found_at(path)
 
 
-def _drawn_by_lot(things: Iterable[T], window: int) -> Iterator[T]:
+def _shuffled(things: Iterable[T], window: int) -> Iterator[T]:
     waiting: list[T] = []
     for thing in things:
         if len(waiting) < window:
             waiting.append(thing)
             continue
-        drawn = random.randrange(window)  # noqa: S311 - spreads load, keeps no secret
-        yield waiting[drawn]
-        waiting[drawn] = thing
+        picked = random.randrange(window)  # noqa: S311 - spreads load, keeps no secret
+        yield waiting[picked]
+        waiting[picked] = thing
     random.shuffle(waiting)
     yield from waiting
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder that is being read; `below` goes before its files' names."""
+    """A folder that is being read; `below` is prepended to its files' names."""
 
     path: str
     below: str
@@ -123,7 +211,7 @@ class _Walk:
 
     def found_at(self, path: str) -> Iterator[Source | Unusable]:
         try:
-            status = os.stat(path)  # noqa: PTH116 - the shell's bytes, not a Path's
+            status = os.stat(path)  # noqa: PTH116 - the path as the shell gave it
         except (OSError, ValueError) as error:
             yield _unusable(path, error)
             return
@@ -135,8 +223,8 @@ class _Walk:
                 yield self._file(path, name, status)
 
     def _below(self, path: str, status: os.stat_result) -> Iterator[Source | Unusable]:
-        # An explicit stack: Python's own would make each file of a deep folder dearer. Each of its
-        # folders is an open descriptor; keys of 1,024 bytes bound how many.
+        # An explicit stack: recursive generators cost each file one step per level. Each folder on
+        # it is an open descriptor; the length of a key bounds how many.
         opened: list[_Folder] = []
         try:
             yield from self._entered(opened, path, "", status)
@@ -169,7 +257,7 @@ class _Walk:
         if not stat.S_ISDIR(status.st_mode):
             if self.selection.takes(relative):
                 yield self._file(entry.path, relative, status)
-        elif not self.selection.leaves_out(relative):
+        elif not self.selection.excludes_all_below(relative):
             yield from self._entered(opened, entry.path, f"{relative}/", status)
 
     def _entered(
@@ -177,10 +265,10 @@ class _Walk:
     ) -> Iterator[Unusable]:
         identity = (status.st_dev, status.st_ino)
         if any(folder.identity == identity for folder in opened):
-            yield _unusable(path, "It is a symbolic link to a folder that it is in")
+            yield _unusable(path, "It is a symbolic link to a folder that contains it")
             return
         try:
-            # The shortest name that a file in it can have; where that is no key, none is.
+            # If the shortest name in the folder does not fit a key, none does.
             self.destination.key_for(_as_text(f"{below}x"))
             entries = os.scandir(path)
         except (BadKey, OSError) as error:
@@ -191,7 +279,8 @@ class _Walk:
     def _file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
         if not stat.S_ISREG(status.st_mode):
             kind = next(
-                (kind for kind, is_it in _KINDS.items() if is_it(status.st_mode)), "no file"
+                (kind for kind, is_it in _KINDS.items() if is_it(status.st_mode)),
+                "not a regular file",
             )
             return _unusable(path, f"It is {kind}")
         name = _as_text(relative)
@@ -203,7 +292,7 @@ class _Walk:
 
 
 def _as_text(relative: str) -> str:
-    """The name whose UTF-8 is the file's bytes, whatever encoding this system's names have."""
+    """The name whose UTF-8 encoding is the file name's bytes, whatever the system's encoding."""
     return os.fsencode(relative).decode("utf-8", "surrogateescape")
 
 

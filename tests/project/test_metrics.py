@@ -30,9 +30,8 @@ from tests.faults.kinds import Answer, CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued, new_account
 from tests.pages import sign_in
-from uploads.destination import Destination
-from uploads.files import Unusable
-from uploads.running import upload_files
+from uploads.run import upload_files
+from uploads.sources import Destination, Unusable
 
 TOKEN = "a-token-of-the-tests-and-of-nobody-else"
 BEARER = {"authorization": f"Bearer {TOKEN}"}

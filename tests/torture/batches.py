@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from tests.uploads.samples import content
-from uploads.sizes import MIB
+from uploads.contents import MIB
 
 EVERY_SECONDS = 10.0
 FILES = 10

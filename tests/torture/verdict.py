@@ -22,8 +22,8 @@ from tests.torture.judges import accounts, invoices, locks, uploads
 from tests.torture.judges.accounts import Account
 from tests.torture.judges.invoices import Stored
 from tests.torture.resource import Resource
-from uploads.checking import check_uploads
-from uploads.destination import Destination
+from uploads.check import check_uploads
+from uploads.sources import Destination
 
 _USER = ("pk", "userName", "email", "version", "fullName")
 _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owner")

@@ -31,7 +31,7 @@ from tests.torture.clients.locks import LockClient  # noqa: E402
 from tests.torture.clients.pages import Visitor  # noqa: E402
 from tests.torture.clients.uploads import UploadClient  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
-from uploads import others  # noqa: E402
+from uploads import claims  # noqa: E402
 
 # Argon2 is slow on purpose, and nothing here is about it.
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -93,7 +93,7 @@ class Client(Protocol):
 def work(life: str, plan: Plan) -> None:
     """Be a worker: clients in threads, until the end, or until killed."""
     _begin(life, plan.place)
-    others.POLL_SECONDS = 0.2
+    claims.POLL_SECONDS = 0.2
     journal = Journal(plan.place.histories / f"{life}.jsonl")
     stop = threading.Event()
     threads = []

@@ -13,7 +13,7 @@ import pytest
 
 from tests import engines
 from tests.uploads.s3_proxy import S3Proxy, through
-from uploads import others
+from uploads import claims
 from uploads import s3 as uploads_s3
 
 
@@ -68,4 +68,4 @@ def s3_proxy(_modules_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
 @pytest.fixture(autouse=True)
 def _often_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits a second to see what another process does."""
-    monkeypatch.setattr(others, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(claims, "POLL_SECONDS", 0.1)

@@ -9,11 +9,11 @@ from typing import Any
 
 from dynamo.client import send
 from locks.models import LockItem
-from uploads.destination import Destination
-from uploads.files import Source, Unusable
+from uploads.contents import MIB
 from uploads.models import DONE, UploadItem
-from uploads.running import Result, Summary, upload_files
-from uploads.sizes import MIB
+from uploads.run import upload_files
+from uploads.sources import Destination, Source, Unusable
+from uploads.transfer import Result, Summary
 
 LARGE_BYTES = 16 * MIB + 1000
 """Three parts, the last of them smaller."""

@@ -22,12 +22,10 @@ from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import file_of, put_in_parts
 from uploads import claims
 from uploads import s3 as storage
-from uploads.checking import Sizes, check_uploads
-from uploads.checksums import composite_of
-from uploads.destination import Destination
-from uploads.forgetting import forget_missing, forget_unfinished
+from uploads.check import Sizes, check_uploads, forget_missing, forget_unfinished
+from uploads.contents import PART_BYTES, composite_of
 from uploads.models import DONE, UPLOADING, UploadItem
-from uploads.sizes import PART_BYTES
+from uploads.sources import Destination
 
 SOUND: dict[str, list[str]] = {"missing": [], "foreign": [], "different": [], "unfinished": []}
 
@@ -368,7 +366,7 @@ def test_a_row_that_changes_while_its_object_is_looked_for_is_not_forgotten(
     s3_proxy.plan("HeadObject", S3Answer(404, "NotFound"))
 
     def another_stores_it() -> None:
-        claims.forget(row)
+        claims.delete_done(row)
         stored("logs/a", data, updated_at="2026-11-21T09:00:01.000+00:00")
 
     proxy.plan("DeleteItem", Meanwhile(another_stores_it))

@@ -26,8 +26,8 @@ from tests.uploads.samples import (
     upload,
 )
 from tests.waiting import wait_until
-from uploads import checksums
-from uploads.sizes import MIB
+from uploads import contents
+from uploads.contents import MIB
 
 #: Longer than a process under load stands still: it is to be killed with its lease in its hands.
 LEASE_SECONDS = 4.0
@@ -201,7 +201,7 @@ def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
 ) -> None:
     old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
     file = file_of(tmp_path, "a", old)
-    late_part = checksums.sha256_of([old[8 * MIB : 16 * MIB]])
+    late_part = contents.sha256_of([old[8 * MIB : 16 * MIB]])
     on_its_way, arrives = threading.Event(), threading.Event()
     started: list[Forked] = []
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from uploads.destination import Destination
+from uploads.contents import MIB, MOST_PARTS, PART_BYTES, is_small, part_bytes, parts_of
 from uploads.exceptions import BadDestination, BadKey
-from uploads.sizes import MIB, MOST_PARTS, PART_BYTES, is_small, part_bytes, parts_of
+from uploads.sources import Destination
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_keys_with_signs_that_xml_has_not_are_listed_encoded(
 ) -> None:
     s3_proxy.plan("ListMultipartUploads", _Encoded(200, ""))
 
-    assert uploads_s3.uploads_of(bucket, "in/a\r+ b") == ["1"]
+    assert uploads_s3.list_uploads(bucket, "in/a\r+ b") == ["1"]
 
     assert s3_proxy.seen[0].body["encoding-type"] == "url"
 
@@ -206,10 +206,10 @@ def test_a_file_that_changed_leaves_none_of_the_uploads_that_were_begun_for_it(
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (SLOW_DOWN, "S3 did not do PutObject: SlowDown: planned by a test"),
-        (BUSY, "S3 did not do PutObject: ConditionalRequestConflict: planned by a test"),
-        (S3Answer(403, "AccessDenied"), "S3 did not do PutObject: AccessDenied: planned by a test"),
-        (CloseBefore(), "S3 did not do PutObject: ConnectionClosedError: Connection was closed"),
+        (SLOW_DOWN, "S3 PutObject failed: SlowDown: planned by a test"),
+        (BUSY, "S3 PutObject failed: ConditionalRequestConflict: planned by a test"),
+        (S3Answer(403, "AccessDenied"), "S3 PutObject failed: AccessDenied: planned by a test"),
+        (CloseBefore(), "S3 PutObject failed: ConnectionClosedError: Connection was closed"),
     ],
     ids=["SlowDown", "busy", "AccessDenied", "reset"],
 )
@@ -245,7 +245,7 @@ def test_a_failure_amid_the_parts_keeps_them_for_the_next_run(
 
     failed = upload(bucket, file, workers=1)
 
-    assert failed.result.reason == "S3 did not do UploadPart: AccessDenied: planned by a test"
+    assert failed.result.reason == "S3 UploadPart failed: AccessDenied: planned by a test"
     row = row_of(bucket, file)
     assert row is not None
     assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
@@ -386,5 +386,5 @@ def test_a_wrong_checksum_is_refused_by_s3(
 
     failed = upload(bucket, file)
 
-    assert failed.result.reason == "S3 did not do PutObject: BadDigest: planned by a test"
+    assert failed.result.reason == "S3 PutObject failed: BadDigest: planned by a test"
     assert_untouched(s3, bucket, file)

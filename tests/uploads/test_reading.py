@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from uploads.checksums import sha256_of
+from uploads.contents import Span, opened, sha256_of
 from uploads.exceptions import FileChanged, Unreadable
-from uploads.reading import Span, opened
 
 
 def _grow(path: Path) -> None:

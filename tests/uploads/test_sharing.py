@@ -33,9 +33,9 @@ from tests.uploads.samples import (
     upload,
 )
 from tests.waiting import wait_until
-from uploads import checksums, claims, others, s3
+from uploads import claims, contents, s3
 from uploads.claims import Claim
-from uploads.files import Source
+from uploads.sources import Source
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -87,7 +87,7 @@ def test_a_file_that_another_has_in_hand_is_waited_for_and_the_rest_is_done_mean
         wait_until(lambda: (row_of(bucket, ours) or {}).get("state") == "done")
         assert not ended
         etag = s3.put_object(Bucket=bucket, Key="in/theirs", Body=b"theirs")["ETag"]
-        claims.finish(claim, 6, checksums.sha256_of([b"theirs"]), etag)
+        claims.finish(claim, 6, contents.sha256_of([b"theirs"]), etag)
 
     by_name = {Path(each.name).name: each for each in ended[0].results}
     assert by_name["ours"].outcome == "uploaded"
@@ -108,7 +108,7 @@ def test_waiting_costs_two_requests_a_look_however_many_files_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     files = [file_of(tmp_path, str(number), b"x") for number in range(40)]
-    monkeypatch.setattr(others, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(claims, "POLL_SECONDS", 0.05)
     with other_process(bucket, *files) as held, in_background(bucket, *files) as ended:
         wait_until(lambda: requests_sent.operations.count("GetItem") >= 10)
         # One claim of each row was refused; since then, one of them at each look.
@@ -116,7 +116,7 @@ def test_waiting_costs_two_requests_a_look_however_many_files_wait(
         looks = sent.pop("GetItem")
         assert sent.total() <= 2 + 2 * len(files) + looks + 5
         for claim in held:
-            claims.give_up(claim)
+            claims.delete(claim)
 
     assert ended[0].summary.uploaded == len(files)
     assert_stored(s3, bucket, files)

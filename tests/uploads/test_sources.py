@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.uploads.folders import NAMES, without_privileges, write
-from uploads.destination import Destination
-from uploads.files import Source, Unusable
-from uploads.sources import Selection, sources, walk
+from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
 
 DESTINATION = Destination.parse("s3://bucket/prefix")
-BAD_KEY = "S3 has no key like this one:"
+BAD_KEY = "Not a valid S3 key:"
 
 
 def found(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, int]:
@@ -84,8 +82,8 @@ def test_a_name_that_is_no_utf_8_is_named_with_its_bytes(tmp_path: Path) -> None
     write(tmp_path / "fine")
 
     assert unusable(tmp_path) == {
-        f"{tmp_path}/caf\\udce9": f"{BAD_KEY} it is no UTF-8",
-        f"{tmp_path}/d\\udcff": f"{BAD_KEY} it is no UTF-8",
+        f"{tmp_path}/caf\\udce9": f"{BAD_KEY} it is not valid UTF-8",
+        f"{tmp_path}/d\\udcff": f"{BAD_KEY} it is not valid UTF-8",
     }
     assert {each.relative for each in walk([str(tmp_path)], DESTINATION) if _ok(each)} == {"fine"}
     # As a path itself the folder's own name is in no key.
@@ -128,7 +126,7 @@ def test_a_loop_of_links_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     (tmp_path / "a" / "self").symlink_to("self")
 
     assert unusable(tmp_path) == {
-        f"{tmp_path}/a/b/up": "It is a symbolic link to a folder that it is in",
+        f"{tmp_path}/a/b/up": "It is a symbolic link to a folder that contains it",
         f"{tmp_path}/a/self": os.strerror(errno.ELOOP),
     }
     assert sum(map(_ok, walk([str(tmp_path)], DESTINATION))) == 1
@@ -225,7 +223,9 @@ def test_a_key_may_have_1024_bytes_and_no_more(tmp_path: Path) -> None:
     everything = list(sources([str(tmp_path)], DESTINATION))
 
     assert {each.path for each in everything if isinstance(each, Source)} == {str(exact)}
-    assert unusable(tmp_path) == {str(over): f"{BAD_KEY} it has 1,025 bytes, 1,024 at most"}
+    assert unusable(tmp_path) == {
+        str(over): f"{BAD_KEY} it has 1,025 bytes, at most 1,024 are allowed"
+    }
 
 
 def test_a_folder_too_deep_for_any_key_is_named_once(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_folder_too_deep_for_any_key_is_named_once(tmp_path: Path) -> None:
         write(folder / ("y" * 200) / str(number))
 
     assert unusable(tmp_path) == {
-        f"{folder}/{'y' * 200}": f"{BAD_KEY} it has 1,214 bytes, 1,024 at most"
+        f"{folder}/{'y' * 200}": f"{BAD_KEY} it has 1,214 bytes, at most 1,024 are allowed"
     }
 
 

@@ -20,7 +20,7 @@ from tests.uploads.samples import (
     put_in_parts,
     upload,
 )
-from uploads.sizes import MIB
+from uploads.contents import MIB
 
 pytestmark = each_release
 

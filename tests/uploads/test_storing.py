@@ -29,11 +29,11 @@ from tests.uploads.samples import (
     row_of,
     upload,
 )
-from uploads import checksums
+from uploads import contents
+from uploads.contents import PART_BYTES
 from uploads.exceptions import BucketMissing
-from uploads.files import Source, Unusable
 from uploads.s3 import AT_ONCE_BYTES
-from uploads.sizes import PART_BYTES
+from uploads.sources import Source, Unusable
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -71,7 +71,7 @@ def test_the_row_says_what_was_read_and_what_s3_answered(
         "key": f"s3://{bucket}/in/a.log",
         "state": "done",
         "size": "5",
-        "sha256": checksums.sha256_of([b"hello"]),
+        "sha256": contents.sha256_of([b"hello"]),
         "etag": head["ETag"].strip('"'),
     }
     assert head["ChecksumSHA256"] == row["sha256"]
@@ -241,12 +241,12 @@ def test_what_cannot_be_stored_is_a_named_failure_and_the_rest_is_stored(
     reasons = {Path(each.name).name: each.reason for each in uploaded.results}
     assert reasons == {
         "first": "",
-        "long": "S3 has no key like this one: it has 1,028 bytes, 1,024 at most",
+        "long": "Not a valid S3 key: it has 1,028 bytes, at most 1,024 are allowed",
         "last": "",
-        "caf\\udce9": "S3 has no key like this one: it is no UTF-8",
+        "caf\\udce9": "Not a valid S3 key: it is not valid UTF-8",
         "gone": "The file cannot be read: No such file or directory",
-        "pipe": "The file cannot be read: it is no regular file",
-        tmp_path.name: "The file cannot be read: it is no regular file",
+        "pipe": "The file cannot be read: it is not a regular file",
+        tmp_path.name: "The file cannot be read: it is not a regular file",
         "loop": "Too many levels of symbolic links",
     }
     assert uploaded.summary.failed == 6

@@ -14,8 +14,8 @@ import pytest
 from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import assert_stored, content, file_of, in_folder
-from uploads.destination import Destination
-from uploads.sizes import MIB
+from uploads.contents import MIB
+from uploads.sources import Destination
 
 FULL = os.environ.get("STORM") == "full"
 FILES = 1000 if FULL else 60
@@ -66,6 +66,6 @@ def test_killed_processes_leave_no_file_out_and_store_none_twice(
 
 
 def _assert_check_is_sound(bucket: str) -> None:
-    from uploads.checking import check_uploads
+    from uploads.check import check_uploads
 
     assert check_uploads(Destination(bucket, "in")).is_sound

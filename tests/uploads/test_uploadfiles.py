@@ -138,7 +138,7 @@ def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
     assert sorted(err.splitlines()) == [
         "CommandError: 4 failures.",
         f"failed: {tmp_path}/dir/broken: It is a broken symbolic link.",
-        f"failed: {tmp_path}/dir/caf\\udce9: S3 has no key like this one: it is no UTF-8.",
+        f"failed: {tmp_path}/dir/caf\\udce9: Not a valid S3 key: it is not valid UTF-8.",
         f"failed: {tmp_path}/dir/two\\nlines: It is a FIFO.",
         f"failed: {gone}: No such file or directory.",
     ]

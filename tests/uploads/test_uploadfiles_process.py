@@ -68,7 +68,7 @@ def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
     process.send_signal(sent)
     out, err, code = rest_of(process)
 
-    assert (code, err) == (130, "Interrupted: run it again to go on.\n")
+    assert (code, err) == (130, "Interrupted: run it again to continue.\n")
     *lines, summary = [first.strip(), *out.splitlines()]
     assert summary.startswith(f"Uploaded {len(lines):,}, skipped 0, conflicts 0, failed 0; ")
     assert 0 < len(lines) < MANY
@@ -200,6 +200,6 @@ def test_a_path_that_is_no_utf_8_is_taken_as_the_shell_gives_it(
     document = json.loads(ended.stdout)
     assert (document["uploaded"], document["failed"]) == (1, 1)
     assert ended.stderr.decode().splitlines()[0] == (
-        f"failed: {tmp_path}/\\udcff: S3 has no key like this one: it is no UTF-8."
+        f"failed: {tmp_path}/\\udcff: Not a valid S3 key: it is not valid UTF-8."
     )
     assert "Contents" in s3.list_objects_v2(Bucket=bucket, Prefix="a/inside")

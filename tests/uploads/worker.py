@@ -22,11 +22,12 @@ def main(folder: str, bucket: str, lease_seconds: str, workers: str) -> None:
     """Upload what is in the folder."""
     django.setup()
     from tests.uploads.samples import in_folder
-    from uploads import others
-    from uploads.destination import Destination
-    from uploads.running import Result, upload_files
+    from uploads import claims
+    from uploads.run import upload_files
+    from uploads.sources import Destination
+    from uploads.transfer import Result
 
-    others.POLL_SECONDS = 0.1
+    claims.POLL_SECONDS = 0.1
 
     def say(result: Result) -> None:
         sys.stdout.write(f"{result.outcome} {Path(result.name).name} {result.reason}\n")

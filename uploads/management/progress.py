@@ -1,19 +1,19 @@
-"""How far an upload is: a bar on a terminal, and lines beside it that do not tear it."""
+"""Progress bars on a terminal, and lines of text above them."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tqdm import tqdm
 
-from uploads.files import Source, Unusable
-from uploads.running import Result
+from uploads.sources import Source, Unusable
+from uploads.transfer import Result
 
-#: Bytes and files, rate and time left; the latter only once everything is counted.
+#: Files and bytes, rate, and, once everything is counted, the remaining time.
 _COUNTED = (
     "{desc} {percentage:3.0f}%|{bar}| {n_fmt}B/{total_fmt}B [{elapsed}<{remaining}, {rate_fmt}]"
 )
@@ -23,18 +23,18 @@ Sources = Callable[[], Iterable[Source | Unusable]]
 
 
 class Progress:
-    """What was done so far, of how much, as a bar on stderr."""
+    """A bar of the files and bytes of a run."""
 
     def __init__(self, bar: tqdm[Any]) -> None:
         self._bar = bar
         self._files = 0
-        #: Set by the counting thread when it is done: files and bytes.
+        #: Files and bytes; set by the counting thread when it is done.
         self._total: tuple[int, int] | None = None
         self._bytes_sent = 0
         self._bytes_settled = 0
 
     def count(self, sources: Iterable[Source | Unusable], stop: threading.Event) -> None:
-        """Count everything that is to be done, for a time left; in a thread of its own."""
+        """Count everything, for the remaining time. Runs in a thread of its own."""
         files = size = 0
         for source in sources:
             if stop.is_set():
@@ -44,15 +44,13 @@ class Progress:
         self._total = files, size
 
     def add_bytes(self, count: int) -> None:
-        """Note bytes that reached S3."""
         self._bytes_sent += count
         self._show()
 
     def add_result(self, result: Result) -> None:
-        """Note that a file is through."""
         self._files += 1
         if result.outcome != "uploaded":
-            # None, or not all, of its bytes were sent; for the time left they are done.
+            # Not all of its bytes were sent, but none is left to send.
             self._bytes_settled += result.size
         self._show()
 
@@ -69,14 +67,13 @@ class Progress:
         bar.update(done - bar.n)
 
     def close(self) -> None:
-        """Show how it ended."""
         self._show()
         self._bar.refresh()
 
 
 @contextmanager
 def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[Progress]:
-    """A bar where stderr is a terminal (and then only `sources` are counted)."""
+    """A bar if stderr is a terminal; only then `sources` are counted."""
     shown = sys.stderr.isatty()
     with tqdm(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar:
         progress = Progress(bar)
@@ -92,6 +89,21 @@ def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[Progress]:
 
 @contextmanager
 def beside_the_bar() -> Iterator[None]:
-    """Write lines in this block while a bar may be shown."""
+    """Write lines in this block without breaking a bar."""
     with tqdm.external_write_mode(file=sys.stderr):
         yield
+
+
+@contextmanager
+def counting_bars() -> Iterator[Callable[[str, int], None]]:
+    """A function that shows, on a terminal, one bar for each thing that it counts."""
+    with ExitStack() as open_bars:
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(what: str, count: int) -> None:
+            if what not in bars:
+                shown = sys.stderr.isatty()
+                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
+            bars[what].update(count)
+
+        yield progress

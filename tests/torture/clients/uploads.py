@@ -10,10 +10,9 @@ from pathlib import Path
 from dynamo.exceptions import DynamoError
 from tests.torture.history import Journal
 from tests.uploads.samples import in_folder
-from uploads.destination import Destination
 from uploads.exceptions import BucketMissing
-from uploads.files import Source
-from uploads.running import upload_files
+from uploads.run import upload_files
+from uploads.sources import Destination, Source
 
 BUCKET = "torture"
 PREFIX = "in"

@@ -1,23 +1,20 @@
-"""`checkuploads`: whether the table and the bucket tell the same."""
+"""`checkuploads`: whether the table and the bucket agree."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from dynamo.terminal import printable
-from uploads.checking import KINDS, Kind, Progress, Report, check_uploads
-from uploads.destination import Destination
-from uploads.forgetting import forget_missing, forget_unfinished
+from uploads.check import KINDS, Kind, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
+from uploads.management.progress import counting_bars
+from uploads.sources import Destination
 
-#: What each option forgets, and how.
+#: The kind of finding that each option removes, and the operation.
 _FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
     "forget_unfinished": ("unfinished", forget_unfinished),
     "forget_missing": ("missing", forget_missing),
@@ -25,34 +22,32 @@ _FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[
 
 
 class Command(UploadCommand):
-    """Checks, safe while files are uploaded. Costs: `check_uploads`, `uploads.forgetting`."""
+    """Can run while files are uploaded. Costs as the operations in `uploads.check`."""
 
     help = (
         "Compare the table with the objects below the prefix. missing: done in the table, not in "
-        "the bucket; foreign: in the bucket, unknown to the table; different: not what was "
-        "uploaded; unfinished: begun and not done. Exit code 1 on any."
+        "the bucket; foreign: in the bucket, not in the table; different: not what was uploaded; "
+        "unfinished: an upload in progress or interrupted. Exit code 1 on any."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take what to compare, and the form of the answer."""
         parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
         parser.add_argument(
             "--forget-unfinished",
             action="store_true",
-            help="remove unfinished rows and their parts, where nobody works on them and no object "
-            "is there: for files that will not come again (others begin anew)",
+            help="delete unfinished rows and their parts if no process works on them and there is "
+            "no object: for files that no longer exist (others are uploaded again from the start)",
         )
         parser.add_argument(
             "--forget-missing",
             action="store_true",
-            help="remove the rows of objects that the bucket has lost: where their files are still "
-            "there, the next uploadfiles uploads them again",
+            help="delete the rows of objects that the bucket has lost; the next uploadfiles that "
+            "finds their files uploads them again",
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare, print, and end with exit code 1 where something is wrong."""
-        with _bars() as progress:
+        with counting_bars() as progress:
             report = check_uploads(options["destination"], progress=progress)
         forgotten = _forgotten(report, options)
         if options["json"]:
@@ -75,7 +70,7 @@ class Command(UploadCommand):
 
 
 def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
-    """Forget what is to be, and take it from the report; what it was, None where nothing is."""
+    """Delete what the options ask for, and remove it from the report. None without an option."""
     asked = [_FORGETS[option] for option in _FORGETS if options[option]]
     forgotten: list[str] = []
     for kind, forget in asked:
@@ -89,30 +84,15 @@ def _forgotten(report: Report, options: dict[str, Any]) -> list[str] | None:
 
 
 def _as_json(report: Report, forgotten: list[str] | None) -> str:
-    """Keys as they are; how many more there are only where there are more."""
+    """Keys are not escaped for a terminal. `more` appears only if a list was cut."""
     more = {kind: found.more for kind, found in report.findings.items() if found.more}
     shown: dict[str, Any] = {"rows": report.rows, "objects": report.objects}
     shown |= {kind: found.listed for kind, found in report.findings.items()}
     if forgotten is not None:
         shown["forgotten"] = forgotten
-    # In ASCII, which any terminal's encoding can write.
+    # json escapes to ASCII, which any encoding of stdout can write.
     return json.dumps(shown | ({"more": more} if more else {}))
 
 
 def _counted(report: Report) -> str:
     return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in KINDS)
-
-
-@contextmanager
-def _bars() -> Iterator[Progress]:
-    """On a terminal, one bar for each thing that is read; how many there are, nobody knows."""
-    with ExitStack() as open_bars:
-        bars: dict[str, tqdm[Any]] = {}
-
-        def progress(what: str, count: int) -> None:
-            if what not in bars:
-                shown = sys.stderr.isatty()
-                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
-            bars[what].update(count)
-
-        yield progress

@@ -1,4 +1,4 @@
-"""`uploadfiles`: files and folders to S3, each file exactly once, however often it is run."""
+"""`uploadfiles`: uploads files and folders to S3, each file exactly once."""
 
 from __future__ import annotations
 
@@ -11,40 +11,37 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from uploads import listing, s3
-from uploads.destination import Destination
-from uploads.files import Source, Unusable
-from uploads.management.base import UploadCommand, destination
+from uploads import s3
+from uploads.management.base import UploadCommand, destination, stop_on_signals
 from uploads.management.progress import Progress, beside_the_bar, progress_bar
-from uploads.management.stopping import stop_on_signals
 from uploads.preview import preview_files
-from uploads.running import Result, Summary, upload_files
-from uploads.sources import Selection, sources, walk
+from uploads.run import upload_files
+from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
+from uploads.transfer import Result, Summary
 
-#: Each may send a file and a part at once, which takes two connections.
+#: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2
 
 
 class Command(UploadCommand):
-    """Uploads, and says what became of the files.
+    """Uploads the files and prints a summary.
 
-    Ctrl-C, and TERM, end it with 130 and the summary, when the files under way have let go of
-    their rows; a second one ends it at once. Whatever ended it, running it again goes on.
+    Ctrl-C and TERM end it with the summary and exit code 130, once the rows of the files in
+    progress are released; a second one ends it at once. After any end, another run continues.
     """
 
     help = (
         "Upload files and folders to S3, each file once. A folder's files keep their paths below "
-        "the folder, a file its name. Run it again, or on several machines at once, as you like: "
-        "what is there is skipped; another object of the same name is a conflict and left alone. "
-        "Exit code 1 on a conflict or failure."
+        "the folder, a file its name. You can run it again, or on several machines at once: files "
+        "that were uploaded are skipped. A different object with the same key is a conflict and is "
+        "not changed. Exit code 1 on a conflict or failure."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take what to upload, where to, and how."""
         parser.add_argument("paths", metavar="PATH", nargs="+", help="a file or a folder")
         parser.add_argument("destination", metavar="s3://BUCKET/PREFIX", type=destination)
         parser.add_argument(
-            "--workers", metavar="N", type=_workers, default=8, help="files at once, default 8"
+            "--workers", metavar="N", type=_workers, default=8, help="files at a time, default 8"
         )
         parser.add_argument(
             "--include",
@@ -63,13 +60,12 @@ class Command(UploadCommand):
             "may be repeated",
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="write nothing, say what would be done"
+            "--dry-run", action="store_true", help="print what would be done, write nothing"
         )
-        parser.add_argument("--verbose", action="store_true", help="one line a file; as -v 2")
+        parser.add_argument("--verbose", action="store_true", help="one line per file; as -v 2")
         parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Upload or preview, print the summary, and complain of what was not done."""
         self.as_json: bool = options["json"]
         self.dry_run: bool = options["dry_run"]
         self.verbose = options["verbose"] or options["verbosity"] > 1
@@ -83,10 +79,10 @@ class Command(UploadCommand):
             summary = self._run(sources(paths, to, selection), to, options["workers"], stop)
         self._print(summary)
         if stop.is_set():
-            self.stderr.write("Interrupted: run it again to go on.")
+            self.stderr.write("Interrupted: run it again to continue.")
             raise KeyboardInterrupt
         if summary.conflicts or summary.failed:
-            raise CommandError(_complaint(summary))
+            raise CommandError(_counted_failures(summary))
 
     def _run(
         self,
@@ -96,8 +92,8 @@ class Command(UploadCommand):
         stop: threading.Event,
     ) -> Summary:
         if self.dry_run:
-            # Of a bucket that is missing S3 says the same as of an object.
-            listing.look_into(to)
+            # HeadObject does not tell a missing bucket from a missing object.
+            s3.check_bucket(to.bucket, to.key_prefix)
             return preview_files(found, to, workers=workers, on_result=self._note, stop=stop)
         return upload_files(
             found,
@@ -109,7 +105,6 @@ class Command(UploadCommand):
         )
 
     def _note(self, result: Result) -> None:
-        """Say what became of a file, where that is wanted or it went wrong."""
         self.progress.add_result(result)
         if result.outcome in {"conflict", "failed"}:
             with beside_the_bar():
@@ -121,7 +116,7 @@ class Command(UploadCommand):
                 # Standard output is kept for the JSON document.
                 stream = self.stderr if self.as_json else self.stdout
                 stream.write(f"{would}{result.outcome}: {result.name}{why}", _plain)
-                # At once, also into a pipe.
+                # Also into a pipe, so that a reader sees it now.
                 stream.flush()
 
     def _print(self, summary: Summary) -> None:
@@ -138,11 +133,11 @@ class Command(UploadCommand):
 
 
 def _plain(text: str) -> str:
-    """Not in red, which lines on stderr are else: nothing is wrong."""
+    """A style for lines on stderr that are not errors, which Django prints in red."""
     return text
 
 
-def _complaint(summary: Summary) -> str:
+def _counted_failures(summary: Summary) -> str:
     parts = [
         f"{count:,} {noun}{'' if count == 1 else 's'}"
         for count, noun in ((summary.conflicts, "conflict"), (summary.failed, "failure"))

@@ -1,0 +1,292 @@
+"""Whether the table and the bucket agree on every object below a prefix; removal of stale rows.
+
+A check works while files are uploaded, in bounded memory.
+
+1. The rows and the objects are read and sorted by key. If a row and its object agree on size and
+   ETag, nothing more is looked up.
+2. Uploads continue meanwhile, and ETags do not prove contents. So for each other key, row and
+   object are read again, and only these decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Literal, get_args
+
+from dynamo import scan
+from dynamo.exceptions import DamagedItem
+from dynamo.findings import Findings
+from dynamo.models import Item
+from dynamo.spool import RUN_LENGTH, Spool
+from dynamo.tally import CountingPool
+from locks.exceptions import LeaseLost
+from locks.holders import HolderWatch
+from uploads import claims, s3
+from uploads.claims import Claim, Holder, ProcessLease
+from uploads.contents import composite_of, is_composite, parts_of, sha256_of
+from uploads.exceptions import StorageFailed
+from uploads.models import DONE, UPLOADING, UploadItem
+from uploads.sources import Destination
+
+Kind = Literal["missing", "foreign", "different", "unfinished"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Progress = Callable[[str, int], object]
+"""Called with what is being read, and how many more were read."""
+
+_OBJECT, _ROW = "object", "row"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is read at once."""
+
+    segments: int = scan.SEGMENTS
+    page_limit: int | None = None
+    objects_limit: int = 1000
+    run_length: int = RUN_LENGTH
+    confirm_threads: int = 8
+    confirm_ahead: int = 256
+
+
+@dataclass
+class Report:
+    """What a check found below the prefix: the number of rows and objects, and keys.
+
+    `missing`: done in the table, but not in the bucket. `foreign`: in the bucket, but not in the
+    table. `different`: not what was uploaded. `unfinished`: an upload in progress or interrupted.
+    """
+
+    rows: int = 0
+    objects: int = 0
+    findings: dict[Kind, Findings[str]] = field(
+        default_factory=lambda: {kind: Findings() for kind in KINDS}
+    )
+
+    @property
+    def is_sound(self) -> bool:
+        return not any(self.findings.values())
+
+
+def check_uploads(
+    destination: Destination, *, progress: Progress | None = None, sizes: Sizes | None = None
+) -> Report:
+    """Compare the rows of `uploads` with the objects below the prefix.
+
+    Costs a scan of the whole table (1 request per MB, 1 read unit per 4 KB), 1 request per 1,000
+    objects, and for each key that needs a second look 1 or 2 read units and a HeadObject. An object
+    with the size of its row, but another ETag and no checksum to compare, is downloaded. Uses about
+    200 bytes of disk per row and object while it runs.
+
+    Raises:
+        BucketMissing, StorageFailed: see `uploads.s3`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
+    with Spool(check.sizes.run_length) as spool:
+        check.read_all(spool)
+        check.confirm(spool)
+    return check.report
+
+
+def _ignore(_what: str, _count: int) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class _Check:
+    destination: Destination
+    progress: Progress
+    sizes: Sizes
+    report: Report
+
+    def read_all(self, spool: Spool) -> None:
+        """Store size and ETag of each object, and of each row that is done."""
+        bucket, prefix = self.destination.bucket, self.destination.key_prefix
+        for listed in s3.list_objects(bucket, prefix, page_limit=self.sizes.objects_limit):
+            for found in listed:
+                spool.add(found.key, _OBJECT, str(found.size), found.etag)
+            self.report.objects += len(listed)
+            self.progress("Objects listed", len(listed))
+        table_prefix = self.destination.url_for("")
+        for page in scan.pages(
+            UploadItem.table(),
+            ("key", "state", "size", "etag"),
+            segments=self.sizes.segments,
+            page_limit=self.sizes.page_limit,
+        ):
+            for row in page:
+                url = row["key"]["S"]
+                if url.startswith(self.destination.url_for(prefix)):
+                    size, etag = row.get("size", {}).get("N", ""), row.get("etag", {}).get("S", "")
+                    values = (size, etag) if _is_done(row) else ("", "")
+                    spool.add(url.removeprefix(table_prefix), _ROW, *values)
+                    self.report.rows += 1
+            self.progress("Rows read", len(page))
+
+    def confirm(self, spool: Spool) -> None:
+        """Look again at each key whose row and object do not agree, and report it."""
+        suspects = _suspects(spool)
+        with CountingPool(self.sizes.confirm_threads) as pool:
+            # In batches, as a pool queues everything that it is given.
+            while batch := list(islice(suspects, self.sizes.confirm_ahead)):
+                self._report(batch, pool)
+                self.progress("Suspects confirmed", len(batch))
+
+    def _report(self, batch: list[tuple[str, Kind]], pool: CountingPool) -> None:
+        findings = self.report.findings
+        keys = []
+        for key, suspected in batch:
+            if findings[suspected].is_full:
+                findings[suspected].add(key)
+            else:
+                keys.append(key)
+        for key, kind in zip(keys, pool.map(self._kind_of, keys), strict=True):
+            if kind is not None:
+                findings[kind].add(key)
+
+    def _kind_of(self, key: str) -> Kind | None:
+        """What is wrong with a key, as row and object are now; None if nothing is."""
+        url = self.destination.url_for(key)
+        row = claims.read(url)
+        found = s3.head(self.destination.bucket, key)
+        if found is not None and not _is_done(row):
+            # The row is written first: if both are new since the first read, it exists now.
+            row = claims.read(url)
+        if row is None:
+            return "foreign" if found is not None else None
+        if not _is_done(row):
+            return "unfinished"
+        if found is None:
+            return "missing"
+        return None if self._is_same(key, UploadItem.from_raw_data(row), found) else "different"
+
+    def _is_same(self, key: str, row: UploadItem, found: s3.Found) -> bool:
+        """Whether the object has the bytes that the row describes."""
+        if row.size != found.size or row.sha256 is None:
+            return False
+        if row.etag == found.etag or row.sha256 == found.sha256:
+            return True
+        bucket = self.destination.bucket
+        if is_composite(row.sha256):
+            parts = [sha256_of(s3.download(bucket, key, part)) for part in parts_of(found.size)]
+            return row.sha256 == composite_of(parts)
+        if found.sha256 and not is_composite(found.sha256):
+            return False
+        return row.sha256 == sha256_of(s3.download(bucket, key))
+
+
+def _is_done(row: Item | None) -> bool:
+    return row is not None and row.get("state", {}).get("S") == DONE
+
+
+def _suspects(spool: Spool) -> Iterator[tuple[str, Kind]]:
+    for key, entries in groupby(spool, key=itemgetter(0)):
+        values = {source: value for _key, source, *value in entries}
+        if kind := _suspicion(values.get(_OBJECT), values.get(_ROW)):
+            yield key, kind
+
+
+def _suspicion(found: list[str] | None, row: list[str] | None) -> Kind | None:
+    if row is None:
+        return "foreign"
+    if row == ["", ""]:
+        return "unfinished"
+    if found is None:
+        return "missing"
+    return None if found == row else "different"
+
+
+def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
+    """Delete the rows of these keys, with their parts, and yield the keys that are gone.
+
+    Only a row that no process works on, that has no object, and that can be read. It is claimed as
+    for an upload, so that no process can start while its parts are removed; if this is interrupted,
+    another process takes the row over. Costs for each key 1 read unit, 2 write units, 2 requests to
+    S3 and 1 for each upload that is aborted; for each process that a row names, 1 read unit per
+    second until it is known whether it is gone, at most one lease.
+
+    Raises:
+        BucketMissing, StorageFailed: see `uploads.s3`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    lease = ProcessLease()
+    gone: dict[Holder, bool] = {}
+    try:
+        for key in keys:
+            try:
+                claim = _claimed(destination.url_for(key), lease, gone)
+                is_removed = claim is not None and _remove(claim, destination.bucket, key)
+            except (DamagedItem, LeaseLost):
+                continue  # our claim can be taken over, as our lease is lost
+            if is_removed:
+                yield key
+    finally:
+        lease.release()
+
+
+def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[str]:
+    """Delete the rows of these keys that are done and have no object; yield the keys that are gone.
+
+    The next run that has one of the files uploads it again. Costs for each key 1 read unit, 1 write
+    unit and 1 HeadObject.
+
+    Raises:
+        StorageFailed: see `uploads.s3`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    for key in keys:
+        item = claims.read(destination.url_for(key))
+        if item is None:
+            continue
+        try:
+            row = UploadItem.from_raw_data(item)
+        except DamagedItem:
+            continue
+        # The row is read first: the object exists before the row is done.
+        if (
+            row.state == DONE
+            and s3.head(destination.bucket, key) is None
+            and claims.delete_done(row)
+        ):
+            yield key
+
+
+def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim | None:
+    """The claimed row; None if it is done, does not exist, or its holder is not gone."""
+    item = claims.read(url)
+    if item is None:
+        return None
+    row = UploadItem.from_raw_data(item)
+    if row.state != UPLOADING:
+        return None
+    if not row.lease:
+        answer = claims.take(url, row.size or 0, lease.current())
+    else:
+        holder = claims.holder_of(row)
+        if holder not in gone:
+            watch = HolderWatch(holder.lease, holder.fence)
+            gone[holder] = watch.is_outwaited(claims.POLL_SECONDS)
+        if not gone[holder]:
+            return None
+        answer = claims.take_over(row, row.size or 0, lease.current())
+    return answer if isinstance(answer, Claim) else None
+
+
+def _remove(claim: Claim, bucket: str, key: str) -> bool:
+    try:
+        if s3.head(bucket, key) is not None:
+            # The next run that has the file compares them.
+            claims.release(claim)
+            return False
+        for upload_id in s3.list_uploads(bucket, key):
+            claim.lease.check()
+            s3.abort_upload(bucket, key, upload_id)
+    except StorageFailed:
+        claims.release(claim)
+        raise
+    claims.delete(claim)
+    return True
