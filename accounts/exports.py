@@ -21,10 +21,10 @@ from typing import Any
 
 from accounts import sessions
 from accounts.models import User
-from sequences.invoices import Invoice
-from sequences.jsonform import as_full_json
-from sequences.records import all_invoices
-from sequences.years import years_of
+from invoices.documents import Invoice
+from invoices.jsonform import as_full_json
+from invoices.records import all_invoices
+from invoices.years import years_of
 
 #: What of an account its owner may see, by the names under which it is stored.
 SHOWN = {
@@ -50,7 +50,7 @@ SHOWN = {
 def as_json(user: User) -> Iterator[bytes]:
     """The document of `user` in UTF-8, piece by piece; the first invoice is read right away.
 
-    Costs 6 requests and 260 read units to find the years (`sequences.years`), then 1 request for
+    Costs 6 requests and 260 read units to find the years (`invoices.years`), then 1 request for
     each of them and for each MB, and 1 read unit per 4 KB of invoices.
     """
     invoices = _invoices(user.pk)

@@ -30,9 +30,8 @@ from dynamo import scan  # noqa: E402
 from dynamo.batches import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from sequences.amounts import Line  # noqa: E402
-from sequences.heads import counter_key  # noqa: E402
-from sequences.invoices import (  # noqa: E402
+from invoices.amounts import Line  # noqa: E402
+from invoices.documents import (  # noqa: E402
     Draft,
     Invoice,
     Party,
@@ -40,7 +39,9 @@ from sequences.invoices import (  # noqa: E402
     request_guard,
     to_item,
 )
-from sequences.models import Counter, InvoiceItem  # noqa: E402
+from invoices.heads import counter_key  # noqa: E402
+from invoices.models import InvoiceItem  # noqa: E402
+from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(
     Party("A customer", "1 Road\nTown"),

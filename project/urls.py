@@ -11,7 +11,7 @@ from project.exposition import metrics
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("accounts/", include("accounts.urls")),
-    path("invoices/", include("sequences.urls")),
+    path("invoices/", include("invoices.urls")),
     path("staff/", include("staff.urls")),
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),

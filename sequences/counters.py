@@ -22,7 +22,7 @@ send theirs; what the failed one may have counted is burned.
 
 So a plain counter never gives a number twice (unless it is deleted, or starts over), but may skip
 some; and callers who share a counter may not see their numbers in the order in which they asked.
-What must not skip is an invoice number: see `sequences.issuing`. Counters belong in one region: a
+What must not skip is an invoice number: see `invoices.issuing`. Counters belong in one region: a
 global table that is written in two gives numbers twice.
 
 Names are any text of up to 2,048 bytes in UTF-8 but `invoices#…`, which count the invoices.

@@ -13,9 +13,9 @@ from dynamo.guards import Guard
 from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
 from dynamo.transaction import read_together
-from sequences import days
-from sequences.heads import counted
-from sequences.invoices import series_of
+from invoices import days
+from invoices.documents import series_of
+from invoices.heads import counted
 from sequences.models import SERIES_COUNTER_PREFIX, Counter
 
 #: Of so many years the last number is shown, this one included.

@@ -8,7 +8,8 @@ from accounts.models import User
 from accounts.values import as_uuid
 from dynamo.guards import Guard
 from dynamo.unique import SEPARATOR
-from sequences.models import REQUEST_PREFIX, SERIES_COUNTER_PREFIX
+from invoices.models import REQUEST_PREFIX
+from sequences.models import SERIES_COUNTER_PREFIX
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from dynamo import scan
 from dynamo.client import send
 from dynamo.models import Item
 from dynamo.transaction import read_together
-from sequences.amounts import Line
-from sequences.invoices import Draft, Invoice, Party, series_of
-from sequences.issuing import issue
-from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
+from invoices.amounts import Line
+from invoices.documents import Draft, Invoice, Party, series_of
+from invoices.issuing import issue
+from invoices.models import InvoiceItem
+from sequences.models import SERIES_COUNTER_PREFIX, Counter
 
 DAY = date(2026, 3, 14)
 SELLER = Party("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")

@@ -14,8 +14,8 @@ from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
 from dynamo.deadline import OPERATION_SECONDS
-from sequences import issuing
-from sequences.pace import Pace
+from invoices import issuing
+from invoices.pace import Pace
 
 KEY = 0.3
 """Where the hot key lies."""
@@ -115,7 +115,7 @@ class HotSeries:
 
 
 class IssuingProcess(Combined):
-    """A process that issues groups, as `sequences.issuing` does, at its very pace."""
+    """A process that issues groups, as `invoices.issuing` does, at its very pace."""
 
     most = issuing.GROUP_MAX_INVOICES
 

@@ -28,20 +28,20 @@ from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.sessions import SessionStore
 from dynamo.transaction import Transaction
+from invoices import issuing
+from invoices.amounts import Line
+from invoices.days import today
+from invoices.documents import Draft, Party, draw_up, series_of, to_item
+from invoices.groups import Ask
+from invoices.issuing import issue
+from invoices.models import REQUEST_PREFIX, InvoiceItem
+from invoices.records import list_invoices, void
+from invoices.sizes import item_bytes
 from locks import records
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock, claim_once
-from sequences import issuing
-from sequences.amounts import Line
 from sequences.counters import next_value, next_values
-from sequences.days import today
-from sequences.groups import Ask
-from sequences.invoices import Draft, Party, draw_up, series_of, to_item
-from sequences.issuing import issue
-from sequences.models import REQUEST_PREFIX, InvoiceItem
-from sequences.records import list_invoices, void
-from sequences.sizes import item_bytes
 from uploads import claims
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that live for a second

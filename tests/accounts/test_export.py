@@ -14,7 +14,7 @@ from accounts import exports, sessions
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.exceptions import Unavailable
-from sequences.records import void
+from invoices.records import void
 from tests.commands import run
 from tests.factories import make_user
 from tests.faults.kinds import Answer

@@ -8,10 +8,11 @@ from typing import Any
 from dynamo.client import send
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item
-from sequences.exceptions import InvoiceError
-from sequences.heads import Head, counter_key
-from sequences.invoices import Invoice, from_item, invoice_of_guard, request_guard_key
-from sequences.models import Counter, InvoiceItem
+from invoices.documents import Invoice, from_item, invoice_of_guard, request_guard_key
+from invoices.exceptions import InvoiceError
+from invoices.heads import Head, counter_key
+from invoices.models import InvoiceItem
+from sequences.models import Counter
 from tests.invoice_factories import DAY, issued, series
 from tests.worlds.accounts import told
 from tests.worlds.processes import Processes

@@ -1,6 +1,6 @@
 """What each process keeps of invoice series: operations are in different ones, or in one.
 
-`sequences.issuing` remembers how far a series is, and lets callers of a process share transactions.
+`invoices.issuing` remembers how far a series is, and lets callers of a process share transactions.
 Threads of this process would share both. Here each operation finds what is its process's own.
 """
 
@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from sequences import issuing
+from invoices import issuing
+from invoices.documents import Invoice
+from invoices.groups import Ask
+from invoices.heads import Head, Heads, Known
 from sequences.combining import Combiner
-from sequences.groups import Ask
-from sequences.heads import Head, Heads, Known
-from sequences.invoices import Invoice
 from tests.worlds.operations import running
 
 
@@ -36,7 +36,7 @@ _all = [_Process() for _ in range(4)]
 
 
 class Processes:
-    """Stands for the memory and the combiner of `sequences.issuing`; a step of theirs is real.
+    """Stands for the memory and the combiner of `invoices.issuing`; a step of theirs is real.
 
     `of` names the process of each operation, by number; by default each has its own.
     """
