@@ -43,11 +43,6 @@ def ours(account: str) -> None:
     issue(DRAFT, account=account, seller=SELLER)
 
 
-def ours_without_guards(account: str) -> None:
-    """An invoice without one."""
-    issue(DRAFT, account=account, seller=SELLER, guarded=False)
-
-
 def _bare_client() -> Any:
     return boto3.client("dynamodb", config=Config(max_pool_connections=64))
 
@@ -128,7 +123,6 @@ CONTENDERS: dict[str, Operation] = {
     function.__name__: function
     for function in (
         ours,
-        ours_without_guards,
         plain_transaction,
         counter_atomic,
         counter_optimistic,

@@ -19,8 +19,8 @@ from decimal import Decimal
 from typing import Any, TypeGuard
 
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item, Model
 

@@ -19,7 +19,7 @@ from dynamo.models import Item
 from invoices.amounts import Line, Totals, VatShare, totals
 from invoices.days import day_of
 from invoices.exceptions import UnknownInvoice
-from invoices.models import REQUEST_PREFIX, InvoiceItem
+from invoices.models import InvoiceItem
 
 Status = Literal["issued", "voided"]
 
@@ -228,27 +228,6 @@ def _invoice_of(item: Item) -> Invoice:
         voided_at=datetime.fromisoformat(voided_at) if voided_at else None,
         language=text("language") or DEFAULT_LANGUAGE,
     )
-
-
-def request_guard_key(account: str, request_id: str) -> str:
-    """The partition key of the guard of an account's request id."""
-    return f"{REQUEST_PREFIX}{account}#{request_id}"
-
-
-def request_guard(invoice: Invoice, digest: str) -> Item:
-    """The guard of an invoice's request id: whose it is, and of which contents."""
-    return {
-        "series": {"S": request_guard_key(invoice.account, invoice.request_id)},
-        "number": {"N": "0"},
-        "owner": {"S": f"{invoice.series}#{invoice.number}"},
-        "digest": {"S": digest},
-    }
-
-
-def invoice_of_guard(guard: Item) -> tuple[str, int] | None:
-    """Series and number of the invoice that a guard names; None where it names none."""
-    series, _, number = guard.get("owner", {}).get("S", "").rpartition("#")
-    return (series, int(number)) if series and number.isascii() and number.isdigit() else None
 
 
 def _plain(number: Decimal) -> str:

@@ -19,7 +19,7 @@ from django.core.exceptions import ValidationError
 from invoices import rules
 from invoices.amounts import Line, Totals
 from invoices.documents import Draft, Party, series_of
-from invoices.models import REQUEST_PREFIX
+from sequences.models import REQUEST_PREFIX
 
 _Rule = Callable[[Any], Any]
 #: The tags of RFC 5646, less the strange ones: a language, then parts such as script and region.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynamo.models import Item
 from dynamo.transaction import READ_TOGETHER, read_together
 from invoices.documents import series_of
-from sequences.models import SERIES_COUNTER_PREFIX, Counter
+from invoices.models import InvoiceItem
 
 #: The years that an invoice may be of; where all of an account's series are wanted, it is asked
 #: for each of these.
@@ -22,8 +22,8 @@ def years_of(account: str) -> list[int]:
 
 def counters_of(account: str) -> dict[int, Item | None]:
     """The counter of the account's series of each of `YEARS`, None where it has none."""
-    names = [f"{SERIES_COUNTER_PREFIX}{series_of(account, year)}" for year in YEARS]
+    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in YEARS]
     counters: list[Item | None] = []
-    for start in range(0, len(names), READ_TOGETHER):
-        counters += read_together([Counter(name) for name in names[start : start + READ_TOGETHER]])
+    for start in range(0, len(keys), READ_TOGETHER):
+        counters += read_together([*keys[start : start + READ_TOGETHER]])
     return dict(zip(YEARS, counters, strict=True))

@@ -1,9 +1,14 @@
-"""What can go wrong with counters.
+"""What can go wrong with counters and series.
 
 SequenceError
-├── ReservedName          the name belongs to the counter of an invoice series
-├── NotACounter           the stored value is not a whole number
-└── CounterContended      the optimistic strategy lost every race until its deadline
+├── ReservedName         the name belongs to the counter of a series
+├── NotACounter          the stored value is not a whole number
+├── CounterContended     the optimistic strategy lost every race until its deadline
+└── SeriesError
+    ├── RequestIdReused  the request id issued an item with other contents
+    ├── OutOfOrder       the series has an item with a later value of `ordered_by`
+    ├── ItemTooLarge     the item does not fit into DynamoDB
+    └── DamagedSeries    the counter and the items of a series contradict each other
 """
 
 from __future__ import annotations
@@ -14,18 +19,18 @@ class SequenceError(Exception):
 
 
 class ReservedName(SequenceError):
-    """A counter cannot have this name: it counts the invoices of a series."""
+    """A counter cannot have this name: it belongs to a series."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return f"The name {self.name!r} belongs to an invoice series, which counts by itself."
+        return f"The name {self.name!r} is reserved for the counter of a series."
 
 
 class NotACounter(SequenceError):
-    """What is stored under this name is no whole number, so it cannot be counted up."""
+    """The value stored under this name is not a whole number."""
 
     def __init__(self, name: str, stored: object = None) -> None:
         super().__init__(name, stored)
@@ -33,11 +38,11 @@ class NotACounter(SequenceError):
         self.stored = stored
 
     def __str__(self) -> str:
-        return f"The counter {self.name!r} holds no whole number: {self.stored!r}."
+        return f"The counter {self.name!r} does not hold a whole number: {self.stored!r}."
 
 
 class CounterContended(SequenceError):
-    """Others changed the counter at every try until the deadline; no number was drawn."""
+    """Other callers changed the counter at every try until the deadline; no number was drawn."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -45,3 +50,58 @@ class CounterContended(SequenceError):
 
     def __str__(self) -> str:
         return f"The counter {self.name!r} is too busy for the optimistic strategy."
+
+
+class SeriesError(SequenceError):
+    """Base of every error of a series."""
+
+
+class RequestIdReused(SeriesError):
+    """The request id issued item `number` of `series` before, with other contents."""
+
+    def __init__(self, request_id: str, series: str, number: int) -> None:
+        super().__init__(request_id, series, number)
+        self.request_id = request_id
+        self.series = series
+        self.number = number
+
+    def __str__(self) -> str:
+        return (
+            f"This request id issued number {self.number} of {self.series} before, with other "
+            "contents. Use a new request id."
+        )
+
+
+class OutOfOrder(SeriesError):
+    """The item has `value`, but the series has `last` already. Both are stored values."""
+
+    def __init__(self, value: str, last: str) -> None:
+        super().__init__(value, last)
+        self.value = value
+        self.last = last
+
+    def __str__(self) -> str:
+        return f"The series has {self.last} already, which is after {self.value}."
+
+
+class ItemTooLarge(SeriesError):
+    """The item has `size_bytes`, and at most `limit_bytes` can be stored."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return f"The item is too large: {self.size_bytes:,} of {self.limit_bytes:,} bytes."
+
+
+class DamagedSeries(SeriesError):
+    """The counter and the items of `series` contradict each other; run `checkseries`."""
+
+    def __init__(self, series: str) -> None:
+        super().__init__(series)
+        self.series = series
+
+    def __str__(self) -> str:
+        return f"The series {self.series} is damaged: run checkseries. Nothing was issued."

@@ -22,8 +22,8 @@ those of `uploads.sizes`, so equal files have equal checksums here.
 from __future__ import annotations
 
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 
 UPLOADING = "uploading"

@@ -20,13 +20,7 @@ from dynamo.exceptions import Unavailable
 from dynamo.focus import FocusFirstErrorMixin
 from dynamo.middleware import as_unavailable
 from invoices.documents import DEFAULT_LANGUAGE
-from invoices.exceptions import (
-    DamagedSeries,
-    DateTooEarly,
-    InvoiceError,
-    InvoiceTooLarge,
-    RequestIdReused,
-)
+from invoices.exceptions import DateTooEarly, RequestIdReused
 from invoices.forms import (
     InvoiceForm,
     blank_line_after,
@@ -39,6 +33,7 @@ from invoices.issuing import issue
 from invoices.money import currency_choices
 from invoices.rules import MAX_LINES, check_may_issue, must_confirm, seller_of
 from invoices.views.pages import OwnInvoicesMixin
+from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 
 #: Of most currencies.
 USUAL_DECIMALS = 2
@@ -111,7 +106,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
                 request_id=form.cleaned_data["request_id"],
                 language=get_language() or DEFAULT_LANGUAGE,
             )
-        except InvoiceError as error:
+        except SequenceError as error:
             form.add_error(None, _refusal(error))
             if isinstance(error, RequestIdReused):
                 form.renew_request_id()
@@ -142,7 +137,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         return super().form_invalid(form)
 
 
-def _refusal(error: InvoiceError) -> str:
+def _refusal(error: SequenceError) -> str:
     """Why an invoice was not issued, to whoever wrote it."""
     if isinstance(error, RequestIdReused):
         return _(
@@ -153,7 +148,7 @@ def _refusal(error: InvoiceError) -> str:
         return _("Your last invoice is dated %(last)s, and none can be issued before that day.") % {
             "last": date_format(error.last)
         }
-    if isinstance(error, InvoiceTooLarge):
+    if isinstance(error, ItemTooLarge):
         return _(
             "The invoice is too long: %(size)s KB of at most %(limit)s KB. Shorten its lines, or "
             "make two invoices of it."

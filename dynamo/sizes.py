@@ -6,13 +6,11 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCal
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynamo.models import Item
 
 ITEM_MAX_BYTES = 400 * 1024
-_UNIT_BYTES = 1024
 # Lists and maps have three bytes of their own and one for each element.
 _CONTAINER_BYTES = 3
 
@@ -20,11 +18,6 @@ _CONTAINER_BYTES = 3
 def item_bytes(item: Item) -> int:
     """The size of an item as on the wire, names included; never less than DynamoDB counts."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
-
-
-def write_units(size_bytes: int) -> int:
-    """What one write of so many bytes costs in a transaction."""
-    return 2 * math.ceil(size_bytes / _UNIT_BYTES)
 
 
 def _value_bytes(value: dict[str, Any]) -> int:

@@ -1,35 +1,34 @@
 """One series, from what a scan saw of it: which numbers are missing, and what else is wrong.
 
 A scan is not isolated from transactions, so what it shows is only suspect. The counter, the
-suspicious numbers and their guards, read at one instant, decide. And as issuing goes on meanwhile,
-the check speaks of the numbers that were given out when it began: the counters were read first, and
-whatever was issued since is neither counted nor missed.
+suspicious numbers and their guard items, read at one instant, decide. Items are issued meanwhile,
+so the check speaks of the numbers that were given out when it began: the counters are read first,
+and what is issued later is neither counted nor missed.
 """
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dynamo.findings import Findings
 from dynamo.models import Item
 from dynamo.transaction import READ_TOGETHER, read_together
-from invoices.documents import invoice_of_guard, request_guard_key
-from invoices.heads import counted
-from invoices.models import InvoiceItem
-from sequences.models import SERIES_COUNTER_PREFIX, Counter
+from sequences.groups import counted
+from sequences.models import NumberedItem
 
-# Beside the counter a transaction reads so many numbers: of those that are probably on no invoice
-# as many as there may be items, of those on one of up to 400 KB as many as fit into its 4 MB.
+# How many numbers one transaction reads besides the counter: for those that probably have no item
+# as many as a transaction takes, for items of up to 400 KB as many as fit into its 4 MB.
 ABSENT_TOGETHER = READ_TOGETHER - 1
 PRESENT_TOGETHER = 9
 
-# What an entry is, in the order in which those of one number are read. Each is the series, the
-# number's position, this, and then:
-COUNTER = "counter"  # its value and its date
-INVOICE = "invoice"  # status and request id
-REQUEST = "request"  # a guard that names it: the guard's key
-TWIN = "twin"  # nothing: another invoice has the same request id
+# The kinds of entry, in the order in which those of one number are read. An entry is the series,
+# the position of the number, the kind, and then:
+COUNTER = "counter"  # its value, and the type and value of its last order, if any
+ITEM = "item"  # what it counts as, and its request id
+REQUEST = "request"  # a guard item that names it: its key
+TWIN = "twin"  # nothing: another item has the same request id
 
 _POSITION_DIGITS = 40
 
@@ -43,25 +42,29 @@ def position(number: str) -> str:
 class SeriesReport:
     """What the check says of a series.
 
-    `last` is the number that its counter had given out when the check began (0 where there is no
-    counter, None where it holds no number). `issued` and `voided` count invoices by their status:
-    where nothing is wrong, together they are `last`.
+    `last` is the number that its counter had given out when the check began (0 without a counter,
+    None if it does not hold a number). `counts` are the items by what they were counted as: if
+    nothing is wrong, together they are `last`.
 
-    `gaps` are numbers up to `last` on no invoice. `duplicates` are numbers whose invoice shares its
-    request id with another invoice of the account: two for one request. (Two invoices of one
-    number cannot be: it is their key.) `beyond` are numbers of invoices that the counter has not
-    given out. `guards` are keys of request-id guards that name an invoice which is not there or is
-    another request's; one that names none at all stands under its account instead of a series.
+    `gaps` are numbers up to `last` without an item. `duplicates` are numbers whose item shares its
+    request id with another one: two items for one request. (Two items of one number cannot exist:
+    it is their key.) `beyond` are numbers of items that the counter has not given out. `guards`
+    are keys of guard items that name an item which does not exist or has another request id; one
+    that names none stands under its scope instead of a series.
     """
 
     series: str
     last: int | None = 0
-    issued: int = 0
-    voided: int = 0
+    counts: Tally[str] = field(default_factory=Tally)
     gaps: Findings[int] = field(default_factory=Findings)
     duplicates: Findings[int] = field(default_factory=Findings)
     beyond: Findings[int | str] = field(default_factory=Findings)
     guards: Findings[str] = field(default_factory=Findings)
+
+    @property
+    def items(self) -> int:
+        """How many items the series has."""
+        return self.counts.total()
 
     @property
     def is_sound(self) -> bool:
@@ -71,18 +74,22 @@ class SeriesReport:
 
 
 class SeriesCheck:
-    """Takes the entries of one series in their order, and makes the report of them."""
+    """Takes the entries of one series in their order and makes its report.
 
-    def __init__(self, series: str) -> None:
+    `count_by` is the stored attribute by which items are counted.
+    """
+
+    def __init__(self, model: type[NumberedItem], series: str, count_by: str) -> None:
         self.report = SeriesReport(series)
-        self._account = series.rpartition("#")[0]
+        self._model = model
+        self._count_by = count_by
         self._has_counter = False
         self._last = 0
         self._expected = 1
-        #: The number that is looked at, and the key of the guard that its invoice may have.
+        #: The number that is looked at, and the key of the guard item that its item may have.
         self._at = ""
         self._guard_key: str | None = None
-        #: Invoices that may stand beyond the counter, which is not read until there is one.
+        #: Items that may stand beyond the counter, which is not read until there is one.
         self._outside: list[int] = []
         self._last_now: int | None = None
 
@@ -93,16 +100,16 @@ class SeriesCheck:
                 self._at, self._guard_key = at, None
             if kind == COUNTER:
                 self._take_counter(*details)
-            elif kind == INVOICE:
-                self._take_invoice(*details)
+            elif kind == ITEM:
+                self._take_item(*details)
             elif kind == REQUEST:
                 self._take_guard(*details)
             else:
                 self.report.duplicates.add(self._number or 0)
         self._suspect_gap(self._last + 1)
         self._confirm_outside()
-        counts = self.report.issued + self.report.voided
-        return self.report if self._has_counter or counts or not self.report.is_sound else None
+        anything = self._has_counter or self.report.items or not self.report.is_sound
+        return self.report if anything else None
 
     @property
     def _number(self) -> int | None:
@@ -111,11 +118,15 @@ class SeriesCheck:
 
     def _take_counter(self, value: str, last_date: str) -> None:
         self._has_counter = True
-        last = _last_of({"currentValue": {"N": value}, "lastDate": {"S": last_date}})
+        stored: Item = {"currentValue": {"N": value}}
+        if last_date:
+            kind, _, text = last_date.partition(":")
+            stored["lastDate"] = {kind: text}
+        last = self._last_of(stored)
         self.report.last, self._last = last, last or 0
 
-    def _take_invoice(self, status: str, request_id: str) -> None:
-        self._guard_key = request_guard_key(self._account, request_id)
+    def _take_item(self, status: str, request_id: str) -> None:
+        self._guard_key = self._model.guard_key(self.report.series, request_id)
         number = self._number
         if number is None:
             # Nothing of ours writes such a number, so there is no transaction to wait for.
@@ -139,32 +150,25 @@ class SeriesCheck:
         if self.report.guards.is_full or self._is_wrong(key, number):
             self.report.guards.add(key)
 
-    def _count(self, status: str) -> None:
-        if status == "voided":
-            self.report.voided += 1
-        else:
-            self.report.issued += 1
+    def _count(self, kind: str) -> None:
+        self.report.counts[kind] += 1
 
     def _is_issued_since(self, number: int) -> bool:
         """Whether the counter has given the number out by now."""
         if self._last_now is None:
-            [counter] = read_together([self._counter])
-            self._last_now = _last_of(counter) or 0
+            [counter] = read_together([self._model.counter_of(self.report.series)])
+            self._last_now = self._last_of(counter) or 0
         return number <= self._last_now
-
-    @property
-    def _counter(self) -> Counter:
-        return Counter(f"{SERIES_COUNTER_PREFIX}{self.report.series}")
 
     def _suspect_gap(self, end: int) -> None:
         """The numbers from the expected one up to below `end` were not seen."""
         first = self._expected
         while first < end and not self.report.gaps.is_full:
             numbers = range(first, min(end, first + ABSENT_TOGETHER))
-            last, invoices = self._read(numbers)
+            last, items = self._read(numbers)
             for number in numbers:
-                if number in invoices:
-                    self._count(_text(invoices[number], "status"))
+                if number in items:
+                    self._count(_text(items[number], self._count_by))
                 elif number <= last:
                     self.report.gaps.add(number)
             first = numbers.stop
@@ -174,41 +178,41 @@ class SeriesCheck:
         if self.report.beyond.is_full:
             self.report.beyond.more += len(self._outside)
         elif self._outside:
-            last, invoices = self._read(self._outside)
-            for number, invoice in invoices.items():
+            last, items = self._read(self._outside)
+            for number, item in items.items():
                 if number > last:
-                    self._count(_text(invoice, "status"))
+                    self._count(_text(item, self._count_by))
                     self.report.beyond.add(number)
         self._outside = []
 
     def _read(self, numbers: Iterable[int]) -> tuple[int, dict[int, Item]]:
-        """At one instant: the last number given out, and which of `numbers` is on an invoice."""
+        """At one instant: the last number given out, and which of `numbers` has an item."""
         numbers = list(numbers)
-        keys = [InvoiceItem(self.report.series, number) for number in numbers]
-        counter, *invoices = read_together([self._counter, *keys])
-        there = zip(numbers, invoices, strict=True)
-        return _last_of(counter) or 0, {number: item for number, item in there if item}
+        series = self.report.series
+        keys = [self._model.at(series, number) for number in numbers]
+        counter, *items = read_together([self._model.counter_of(series), *keys])
+        found = zip(numbers, items, strict=True)
+        return self._last_of(counter) or 0, {number: item for number, item in found if item}
 
     def _is_wrong(self, key: str, number: int | None) -> bool:
-        """Whether the guard names, at one instant, what is not there or is another request's."""
-        guard_item = InvoiceItem(key, 0)
+        """Whether the guard item names, at one instant, a missing item or another request's."""
+        guard_item = self._model.at(key, 0)
         if number is None:
             [guard] = read_together([guard_item])
-            named = invoice_of_guard(guard) if guard else None
-            return guard is not None and (named is None or named[1] == 0)
-        guard, invoice = read_together([guard_item, InvoiceItem(self.report.series, number)])
-        if guard is None or invoice_of_guard(guard) != (self.report.series, number):
+            place = self._model.place_of(guard) if guard else None
+            return guard is not None and (place is None or place.number == 0)
+        series = self.report.series
+        guard, item = read_together([guard_item, self._model.at(series, number)])
+        if guard is None or self._model.place_of(guard) != (series, number):
             return False
-        request_id = _text(invoice or {}, "requestId")
-        return invoice is None or key != request_guard_key(self._account, request_id)
+        return item is None or key != self._model.guard_key(series, _text(item, "requestId"))
 
-
-def _last_of(counter: Item | None) -> int | None:
-    """The last number that a counter has given out; None where it holds none."""
-    try:
-        return counted(counter)[0]
-    except ValueError:
-        return None
+    def _last_of(self, counter: Item | None) -> int | None:
+        """The last number that a counter has given out; None if it does not hold one."""
+        try:
+            return counted(counter, self._model).number
+        except ValueError:
+            return None
 
 
 def _text(item: Item, name: str) -> str:
