@@ -50,8 +50,7 @@ def main() -> None:
         setup = [python, str(HERE / "postgres_worker.py"), "setup"]
         subprocess.run(setup, env=postgres, check=True)
         contenders = [
-            Contender("ours, with request guards", site_worker("ours"), site),
-            Contender("ours, without", site_worker("ours_without_guards"), site),
+            Contender("ours", site_worker("ours"), site),
             Contender("plain transaction with retry", site_worker("plain_transaction"), site, 0.1),
             Contender("django-sequences, PostgreSQL", postgres_worker(python, "invoice"), postgres),
         ]

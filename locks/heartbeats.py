@@ -1,8 +1,9 @@
-"""The one thread of a process that renews all its leases while they are held.
+"""Renews all leases of the process while they are held.
 
-It is started by the first lease and ends with the process, or within a second of the last lease. A
-forked child has no such thread and holds none of its parent's leases; it starts its own with its
-first.
+One thread watches when each lease is due, and starts a thread for each renewal. So a renewal that
+gets no answer delays no other lease's: a process has at most as many renewals under way as leases.
+The watching thread is started by the first lease and ends within a second of the last one. A forked
+child has neither it nor its parent's leases; it starts its own with its first lease.
 
 A process that ends gives back what it still holds, so that nobody waits for a lease to lapse: the
 lease of a thread that ends with the process, say. It does so after `atexit`'s manner, and in the
@@ -15,10 +16,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from dynamo.deadline import page, within
+from dynamo.deadline import page
 from dynamo.exceptions import DynamoError
 from dynamo.retries import pause_seconds
 from dynamo.tally import counted_on
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-#: How long the thread waits at most before it looks again. Every clock that it could sleep on
-#: stands still while the machine sleeps, and a thread that is there already saves starting one.
+#: How long the watching thread sleeps at most before it looks again. Every clock that it could
+#: sleep on stands still while the machine sleeps, and a thread that is there already saves starting
+#: one.
 LOOK_SECONDS = 1.0
 
 #: How many renewals of one lease may fail, about, before it is over.
@@ -55,19 +58,14 @@ class _Heartbeats:
         self._at_end: Finalize | None = None
 
     def keep(self, lease: Lease) -> None:
-        due = lease.renewal_due_at
         with self._changed:
             if self._is_ending:
                 raise LeaseLost(lease.name, lease.fence, "the process is ending")
             if self._at_end is None:
                 self._at_end = Finalize(None, self.end, exitpriority=0)
             if self._thread is None:
-                thread = threading.Thread(target=self._beat, name="lock heartbeats", daemon=True)
-                thread.start()
-                self._thread = thread
-            elif due < self._wakes_at:
-                self._changed.notify()
-            self._due[lease] = due
+                self._thread = _started("lock heartbeats", self._beat)
+            self._schedule(lease, lease.renewal_due_at)
 
     def drop(self, lease: Lease) -> None:
         # The thread is not woken for it: it looks soon anyway, and ends where nothing is left.
@@ -88,22 +86,22 @@ class _Heartbeats:
                     log.warning("At the end, the lock %r was not released: %s", lease.name, error)
 
     def _beat(self) -> None:
-        try:
-            while (lease := self._next()) is not None:
-                self._renew(lease)
-        finally:
-            # After a fault of our own as well: the next lease finds no dead thread in its place.
-            with self._changed:
-                if self._thread is threading.current_thread():
-                    self._thread = None
+        while (lease := self._next()) is not None:
+            try:
+                _started("lock renewal", self._renew, lease)
+            except RuntimeError as error:
+                # The system has no thread left, or the interpreter is ending.
+                self._retry_soon(lease, error)
 
     def _next(self) -> Lease | None:
-        """The lease whose turn it is, when it is; None when there is none any more."""
+        """The lease whose turn it is, when it is; None once there is none."""
         with self._changed:
             while self._due:
                 lease = min(self._due, key=self._due.__getitem__)
                 left = self._due[lease] - now()
                 if left <= 0:
+                    # Until its renewal is answered: once the lease is over, the next one notices.
+                    self._due[lease] = now() + max(lease.remaining_seconds, LOOK_SECONDS)
                     return lease
                 left = min(left, LOOK_SECONDS)
                 self._wakes_at = now() + left
@@ -113,33 +111,40 @@ class _Heartbeats:
 
     def _renew(self, lease: Lease) -> None:
         try:
-            # One that is not answered must not cost the others their time.
-            with within(self._patience_seconds()), counted_on(lease.tally):
+            with counted_on(lease.tally):
                 lease.renew()
         except LeaseLost:
             self.drop(lease)
-        except DynamoError as error:
-            self._again(lease, error)
+        except Exception as error:
+            # Of any kind: while the lease lasts, the next attempt may succeed.
+            self._retry_soon(lease, error)
         else:
             self._put_off(lease, lease.renewal_due_at)
 
-    def _patience_seconds(self) -> float:
-        with self._changed:
-            return min((lease.lease_seconds / 4 for lease in self._due), default=0.0)
-
-    def _again(self, lease: Lease, error: DynamoError) -> None:
-        """Try soon once more; the lease's own clock says when it is over."""
+    def _retry_soon(self, lease: Lease, error: Exception) -> None:
+        """Renew it again after a pause; the lease's own clock says when it is over."""
         failures = self._failures.get(lease, 0)
         if not failures:
-            log.warning("The lease on %r is not renewed, so far: %s", lease.name, error)
+            log.warning("The lease on %r was not renewed yet: %s", lease.name, error)
         pause = max(pause_seconds(failures), lease.lease_seconds / MOST_FAILURES)
         self._put_off(lease, now() + min(pause, lease.remaining_seconds), failures + 1)
 
     def _put_off(self, lease: Lease, due: float, failures: int = 0) -> None:
         with self._changed:
             if lease in self._due:
-                self._due[lease] = due
+                self._schedule(lease, due)
                 self._failures[lease] = failures
+
+    def _schedule(self, lease: Lease, due: float) -> None:
+        self._due[lease] = due
+        if due < self._wakes_at:
+            self._changed.notify()
+
+
+def _started(name: str, work: Callable[..., None], *arguments: Lease) -> threading.Thread:
+    thread = threading.Thread(target=work, args=arguments, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 _of_process = _Heartbeats()

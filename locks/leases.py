@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from dynamo import tally
@@ -33,14 +34,22 @@ CLOCK_DRIFT = 0.001
 #: A lease is renewed when this part of it has passed: every 5 s of 20, as the client for Java.
 RENEWED_AFTER = 0.25
 
-#: The record versions that may be stored while renewals go unanswered. The heartbeat makes fewer
-#: tries in a lease (`heartbeats.MOST_FAILURES`). IN takes 100 operands:
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
-MOST_VERSIONS = 100
+#: How many record versions a lease keeps in mind while its renewals get no answer. The heartbeat
+#: makes fewer attempts in a lease (`heartbeats.MOST_FAILURES`). IN takes 100 operands, and DynamoDB
+#: counts the one on its left:
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+MOST_VERSIONS = 99
 
 _LATE = "it was not renewed in time"
 _TAKEN = "another holds the lock, or it was broken"
 _REASONS = {_LATE: "late", _TAKEN: "taken"}
+
+
+class _State(Enum):
+    HELD = "held"
+    #: From the call of `release` on, whether or not it gets an answer.
+    RELEASED = "released"
+    LOST = "lost"
 
 
 class Lease:
@@ -69,31 +78,32 @@ class Lease:
         #: The lock as it was stored when we took it, on the wire.
         self.taken = item
         self.lease_seconds = lease_seconds
-        #: Set when it is noticed that the lease is lost; released is not lost. While renewals go
-        #: unanswered nobody may notice for some seconds: `check` knows at once.
+        #: Set when it is noticed that the lease is lost; released is not lost. A lease that ends
+        #: without a renewal is noticed within about a second; `check` knows at once.
         self.lost = threading.Event()
-        #: Whether the lock was given back, by an answer that we got.
-        self.released = False
-        self._why = ""
-        self._losing = threading.Lock()
+        self._state = _State.HELD
+        self._why_lost = ""
+        # For changes of the two.
+        self._changing = threading.Lock()
         self._pid = os.getpid()
-        # One of these is stored. More than one after a renewal that may or may not have arrived.
+        # The record versions that our requests may have stored; empty once the lock is not ours.
         self._versions = [version]
         # Renewals and the release go one after another: each needs the version of the one before.
         self._writing = threading.Lock()
-        # From when on the lock may be free, as far as we know.
-        self._given_back = False
-        self._maybe_free = False
         self._sent_at = sent_at
 
     def __repr__(self) -> str:
-        state = "lost" if self.lost.is_set() else "released" if self._given_back else "held"
-        return f"<Lease {self.name!r} fence={self.fence} {state}>"
+        return f"<Lease {self.name!r} fence={self.fence} {self._state.value}>"
+
+    @property
+    def released(self) -> bool:
+        """Whether an answer said that the lock was given back."""
+        return self._state is _State.RELEASED and not self._versions
 
     @property
     def remaining_seconds(self) -> float:
         """How long the lease lasts from now if no renewal arrives; 0 when it is over."""
-        if self._given_back or self.lost.is_set() or not self._is_own_process():
+        if self._state is not _State.HELD or not self._is_own_process():
             return 0.0
         return max(0.0, self._ends_at - now())
 
@@ -117,25 +127,28 @@ class Lease:
         """
         if not self._is_own_process():
             raise LeaseLost(self.name, self.fence, "it belongs to the process that took it")
-        if not self._given_back and now() >= self._ends_at:
-            self._lose(_LATE)
+        self._notice_the_end()
         self._raise_if_lost()
-        if self._given_back:
+        if self._state is _State.RELEASED:
             raise LeaseLost(self.name, self.fence, "it was given back")
 
+    def _notice_the_end(self) -> None:
+        if self._state is _State.HELD and now() >= self._ends_at:
+            self._lose(_LATE)
+
     def _lose(self, why: str) -> None:
-        # Many threads may notice it at once; it is said once, and for the first one's reason.
-        with self._losing:
-            if self.lost.is_set():
+        # Several threads may notice it at once; it is logged once, with the first reason.
+        with self._changing:
+            if self._state is _State.LOST:
                 return
-            self._why = why
-            self.lost.set()
+            self._state, self._why_lost = _State.LOST, why
+        self.lost.set()
         metrics.LOST.labels(_REASONS[why]).inc()
         log.warning("%s", LeaseLost(self.name, self.fence, why))
 
     def _raise_if_lost(self, cause: Exception | None = None) -> None:
-        if self.lost.is_set():
-            raise LeaseLost(self.name, self.fence, self._why) from cause
+        if self._state is _State.LOST:
+            raise LeaseLost(self.name, self.fence, self._why_lost) from cause
 
     def hold_in(self, write: Transaction) -> None:
         """Make `write` depend on our holding the lock at the instant when it commits.
@@ -178,20 +191,28 @@ class Lease:
         with self._writing:
             self.check()
             sent_at = now()
-            version = records.new_version()
-            try:
-                # Within the lease: no attempt begins when it is over.
-                with within(self.remaining_seconds):
-                    ours = records.renew(self.name, self.owner, self._versions, version, data)
-            except Unavailable as error:
-                self._note(version, error)
-                raise
+            known, version = self._note_next_version()
+            # Within the lease: no attempt begins when it is over.
+            with within(self.remaining_seconds):
+                ours = records.renew(self.name, self.owner, known, version, data)
             if ours:
                 self._versions = [version]
                 self._sent_at = sent_at
             else:
+                self._versions = []
                 self._lose(_TAKEN)
                 self._raise_if_lost()
+
+    def _note_next_version(self) -> tuple[list[str], str]:
+        """The versions that may be stored, and a new one, which from now on is one of them.
+
+        It is noted before it is sent, so the stored version is recognized however the request
+        ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
+        """
+        known, version = self._versions, records.new_version()
+        first, *others = known
+        self._versions = [first, *others[2 - MOST_VERSIONS :], version]
+        return known, version
 
     def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
         """Give the lock back, so that another can have it at once. Releasing twice does nothing.
@@ -206,43 +227,34 @@ class Lease:
             Unavailable: no answer; may be called again, else the lock lapses by itself when the
                 lease is over.
         """
-        if self.released or not self._is_own_process():
+        if not self._is_own_process():
             return
-        if not self._given_back and now() >= self._ends_at:
-            self._lose(_LATE)
-        self._given_back = True
+        self._notice_the_end()
+        with self._changing:
+            is_repeated = self._state is _State.RELEASED
+            if self._state is _State.HELD:
+                self._state = _State.RELEASED
         heartbeats.drop(self)
         if not self._writing.acquire(timeout=-1 if patience_seconds is None else patience_seconds):
             raise Unavailable("UpdateItem", "a renewal is not answered yet")
         try:
-            if not self.released:
-                self._give_back(remove=remove)
+            if self._versions:
+                self._give_back(remove=remove, is_repeated=is_repeated)
         finally:
             self._writing.release()
+        self._raise_if_lost()
 
-    def _give_back(self, *, remove: bool) -> None:
-        if self._why == _TAKEN:
-            self._raise_if_lost()
-        version = records.new_version()
+    def _give_back(self, *, remove: bool, is_repeated: bool) -> None:
+        known, version = self._note_next_version()
         try:
             if remove:
-                ours = records.remove(self.name, self._versions)
+                ours = records.remove(self.name, known)
             else:
-                ours = records.release(self.name, self.owner, self._versions, version)
+                ours = records.release(self.name, self.owner, known, version)
         except DynamoError as error:
-            if isinstance(error, Unavailable) and error.maybe_written:
-                self._maybe_free = True
-                self._note(version, error)
             self._raise_if_lost(error)
             raise
-        # Where an earlier release may have arrived, another may rightly have the lock by now.
-        if not (ours or self._maybe_free):
+        self._versions = []
+        # If an earlier release may have arrived, another may rightly have the lock by now.
+        if not (ours or is_repeated):
             self._lose(_TAKEN)
-        self._raise_if_lost()
-        self.released = True
-
-    def _note(self, version: str, error: Unavailable) -> None:
-        """Keep in mind that `version` may be stored now."""
-        if error.maybe_written:
-            first, *others = self._versions
-            self._versions = [first, *others[2 - MOST_VERSIONS :], version]

@@ -182,7 +182,7 @@ class Group:
             ask = caller.ask
             refusal = self._write.refusal_of(ask)
             if refusal is not None:
-                earlier = issued_before(ask)
+                earlier = issued_before(ask, refusal.stored)
                 if earlier is not None:
                     caller.serve(earlier)
                 continue
@@ -245,17 +245,19 @@ def choose(callers: list[Asking], head: Head) -> list[Asking]:
     return chosen
 
 
-def issued_before(ask: Ask[Numbered]) -> Numbered | Exception | None:
+def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | Exception | None:
     """What the same request id issued: the stored item, or why it cannot be the answer.
 
-    None if it issued nothing. Costs 2 requests, 4 read units for items of up to 4 KB.
+    None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request
+    and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
     """
     model = type(ask.item)
-    [guard] = read_together([model.at(ask.guard_key, 0)])
+    if guard is None:
+        [guard] = read_together([model.at(ask.guard_key, 0)])
     if guard is None:
         return None
     place = model.place_of(guard)
-    if place is None:
+    if place is None or not place.number:
         return DamagedSeries(ask.item.series)
     # Guard and item at one instant.
     guard, stored = read_together([model.at(ask.guard_key, 0), model.at(*place)])

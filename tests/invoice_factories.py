@@ -42,10 +42,7 @@ def draft(
 
 def issued(account: str, *, request_id: str | uuid.UUID | None = None, **values: Any) -> Invoice:
     """An invoice of `account`, issued."""
-    guarded: bool = values.pop("guarded", True)
-    return issue(
-        draft(**values), account=account, seller=SELLER, request_id=request_id, guarded=guarded
-    )
+    return issue(draft(**values), account=account, seller=SELLER, request_id=request_id)
 
 
 def series(account: str, year: int = DAY.year) -> str:

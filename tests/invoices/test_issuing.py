@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from dynamo.signals import request_sent
 from invoices import heads, issuing, pace
 from invoices.documents import Invoice, draw_up, to_item
 from invoices.exceptions import (
+from dynamo.transaction import read_together
     AlreadyVoided,
     DamagedSeries,
     DateTooEarly,
@@ -378,14 +380,28 @@ def test_a_request_id_of_another_account_means_nothing(account: str) -> None:
     assert first.series != other.series
 
 
-def test_without_a_guard_no_request_id_is_taken_as_it_would_not_be_kept(
+@pytest.mark.parametrize("request_id", [None, "a", uuid.uuid4()], ids=["drawn", "text", "uuid"])
+def test_every_issued_invoice_has_its_guard(
+    account: str, request_id: str | uuid.UUID | None
+) -> None:
+    invoice = issued(account, request_id=request_id)
+
+    guard = InvoiceItem(request_key(account, invoice.request_id), 0)
+    stored = read_together([guard])[0]
+    assert stored is not None
+    assert stored["owner"] == {"S": f"{series(account)}#1"}
+    assert issued(account, request_id=invoice.request_id) == invoice
+
+
+def test_a_repeated_request_costs_one_refused_transaction_and_one_read(
     account: str, requests_sent: Requests
 ) -> None:
-    with pytest.raises(ValueError, match="leave it out"):
-        issued(account, request_id="a", guarded=False)
+    issued(account, request_id="a")
+    requests_sent.clear()
 
-    assert requests_sent.operations == []
-    assert issued(account, guarded=False).number == 1
+    issued(account, request_id="a")
+
+    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
 
 
 def test_one_request_from_sixteen_threads_is_one_invoice(
@@ -419,7 +435,7 @@ def test_of_a_group_only_the_one_with_the_reused_id_is_refused(account: str) -> 
 def test_of_a_group_only_the_one_that_dynamodb_rejects_fails(account: str) -> None:
     too_long = "x" * 3_000  # as a part of a key, and past the rule that `issue` holds
     invoice = draw_up(draft(), account, SELLER, DAY, too_long)
-    ask = Ask(invoice, to_item(invoice), draft().digest(), 4_000, guarded=True)
+    ask = Ask(invoice, to_item(invoice), draft().digest(), 4_000)
 
     with together(account, lambda: issued(account)) as then:
         rejected = then(lambda: issuing._combiner(series(account), ask))
@@ -443,16 +459,6 @@ def test_issuing_costs_one_request_and_six_units(account: str, requests_sent: Re
 
     assert requests_sent.operations == ["TransactWriteItems"]
     assert requests_sent.units == 6
-
-
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_without_a_guard_it_costs_four(account: str, requests_sent: Requests) -> None:
-    issued(account)
-    requests_sent.clear()
-
-    issued(account, guarded=False)
-
-    assert requests_sent.units == 4
 
 
 def test_the_first_one_of_a_process_reads_the_counter(
@@ -675,6 +681,7 @@ def test_a_counter_put_far_ahead_goes_on_exactly(account: str) -> None:
         {"owner": {"N": "1"}},
         {"owner": {"S": "{series}#9"}},
         {"owner": {"S": "{series}#1"}},  # another request's invoice
+        {"owner": {"S": "{guard}#0"}},  # itself
     ],
 )
 def test_a_guard_that_names_no_invoice_of_its_request_is_damage(
@@ -683,7 +690,8 @@ def test_a_guard_that_names_no_invoice_of_its_request_is_damage(
     issued(account)
     owner = guard.get("owner", {})
     if "S" in owner:
-        guard = {"owner": {"S": owner["S"].format(series=series(account))}}
+        names = {"series": series(account), "guard": request_key(account, "a")}
+        guard = {"owner": {"S": owner["S"].format(**names)}}
     key = {"series": {"S": request_key(account, "a")}, "number": {"N": "0"}}
     put_invoice(key | guard)
 

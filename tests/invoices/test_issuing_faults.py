@@ -12,12 +12,22 @@ import pytest
 
 from dynamo import tables
 from dynamo.exceptions import Rejected, Unavailable
+from dynamo.signals import request_sent
 from invoices import issuing
 from invoices.documents import Invoice
 from invoices.exceptions import AlreadyVoided, RequestIdReused, UnknownInvoice
 from invoices.records import find_invoice, void
 from tests import engines
-from tests.faults.kinds import Answer, CloseBefore, Delay, DropReply, Fault, Meanwhile, TimeOut
+from tests.faults.kinds import (
+    Answer,
+    CloseBefore,
+    Delay,
+    DropReply,
+    Fault,
+    Meanwhile,
+    Reply,
+    TimeOut,
+)
 from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import (
     assert_whole,
@@ -26,7 +36,6 @@ from tests.invoice_factories import (
     put_counter,
     put_invoice,
     series,
-    stored_counter,
     stored_invoices,
     stored_numbers,
 )
@@ -151,16 +160,16 @@ def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
         with FaultProxy(f"http://127.0.0.1:{port}") as proxy, through(proxy):
             for table in tables.all_tables():
                 tables.create(table)
-            for request_id in ("a", "b"):
+            for request_id in ("a", "b", None):
                 proxy.plan("TransactWriteItems", DropReply())
                 proxy.plan("TransactWriteItems", Meanwhile(restart))
 
                 invoice = issued(account, request_id=request_id)
 
                 assert find_invoice(account, invoice.label) == invoice
-                assert issued(account, request_id=request_id) == invoice
-            assert len(running) == 3
-            assert_whole(account, 2)
+                assert issued(account, request_id=invoice.request_id) == invoice
+            assert len(running) == 4
+            assert_whole(account, 3)
     finally:
         running[-1].kill()
         running[-1].wait()
@@ -178,12 +187,12 @@ def issue_elsewhere(account: str) -> None:
 def test_a_group_that_met_another_is_not_sent_again_but_made_anew(
     account: str, proxy: FaultProxy
 ) -> None:
-    issued(account, guarded=False)
+    issued(account)
     proxy.seen.clear()
     proxy.plan("TransactWriteItems", FAULTS["conflict"])
     proxy.plan("GetItem", Meanwhile(lambda: issue_elsewhere(account)))
 
-    invoice = issued(account, guarded=False)
+    invoice = issued(account)
 
     assert invoice.number == 3
     # What the rival did meanwhile costs a look, and no second refusal.
@@ -215,17 +224,16 @@ def test_who_comes_while_a_group_waits_for_its_turn_goes_with_it(
 
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
-@pytest.mark.parametrize("guarded", [True, False])
 @pytest.mark.parametrize("first", [DropReply(), CloseBefore()])
 def test_once_a_reply_was_lost_a_conflict_is_no_reason_for_another_request(
-    account: str, proxy: FaultProxy, first: Fault, guarded: bool
+    account: str, proxy: FaultProxy, first: Fault
 ) -> None:
     issued(account)
     proxy.seen.clear()
     proxy.plan("TransactWriteItems", first)
     proxy.plan("TransactWriteItems", FAULTS["conflict"])
 
-    invoice = issued(account, guarded=guarded)
+    invoice = issued(account)
 
     # The first attempt may have been carried out: the same bytes under the same token.
     one, again, last = (seen.body for seen in proxy.seen)
@@ -320,53 +328,7 @@ def behind_a_first(account: str, attempt: Callable[[int], Any], count: int) -> l
     return [*outcomes, *(each.result() for each in waiting)]
 
 
-def unguarded_behind_a_first(account: str, count: int) -> list[Any]:
-    """The numbers of so many without guards, or `maybe_written`."""
-
-    def attempt(_number: int) -> Any:
-        try:
-            return issued(account, guarded=False).number
-        except Unavailable as error:
-            return error.maybe_written
-
-    return behind_a_first(account, attempt, count)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_unguarded_invoices_are_never_sent_again_once_they_may_be_stored(
-    account: str, proxy: FaultProxy
-) -> None:
-    issued(account)
-    # The group of those who wait behind the first one.
-    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
-    proxy.plan("TransactWriteItems", DropReply(), 1_000)
-
-    outcomes = unguarded_behind_a_first(account, 6)
-    proxy.forget()
-
-    assert outcomes[1:] == [True] * 5
-    assert len(stored_numbers(account)) <= 7
-    counter = stored_counter(account)
-    assert counter is not None
-    assert_whole(account, int(counter["currentValue"]["N"]))
-
-
-def test_unguarded_invoices_are_not_sent_again_one_by_one_after_a_repetition_was_rejected(
-    account: str, proxy: FaultProxy
-) -> None:
-    issued(account)
-    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
-    proxy.plan("TransactWriteItems", DropReply())
-    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
-
-    outcomes = unguarded_behind_a_first(account, 4)
-
-    assert 2 in outcomes
-    assert True in outcomes
-    assert_whole(account, 5)
-
-
-def test_guarded_invoices_are_asked_for_again_after_a_repetition_was_rejected(
+def test_followers_are_served_again_after_a_retry_of_their_group_was_rejected(
     account: str, proxy: FaultProxy
 ) -> None:
     issued(account)
@@ -385,6 +347,38 @@ def test_guarded_invoices_are_asked_for_again_after_a_repetition_was_rejected(
     # Only who sent the group is not answered: the others know their invoices by their guards.
     assert sorted(outcomes) == [False, True, True, True]
     assert_whole(account, 5)
+
+
+def test_followers_whose_leader_is_interrupted_after_its_commit_get_the_stored_invoices(
+    account: str,
+) -> None:
+    def interrupt(**signal: Any) -> None:
+        # The group of three: a counter, three invoices, three guards.
+        if len(signal["request"].get("TransactItems", ())) == 7:
+            request_sent.disconnect(interrupt)
+            raise KeyboardInterrupt
+
+    request_sent.connect(interrupt, weak=False)
+    try:
+        with together(account, lambda: issued(account)) as then:
+            leader, *followers = [then(lambda: issued(account)) for _ in range(3)]
+    finally:
+        request_sent.disconnect(interrupt)
+
+    assert isinstance(leader.exception(), KeyboardInterrupt)
+    assert sorted(follower.result().number for follower in followers) == [3, 4]
+    assert_whole(account, 4)
+
+
+def test_a_repeated_request_reads_guard_and_invoice_at_one_instant(
+    account: str, proxy: FaultProxy
+) -> None:
+    invoice = issued(account, request_id="a")
+    key = {"series": {"S": series(account)}, "number": {"N": "1"}}
+    # As DynamoDB may answer while the transaction of another process is being carried out.
+    proxy.plan("GetItem", Reply(lambda _body: {}), when=lambda body: body["Key"] == key)
+
+    assert issued(account, request_id="a") == invoice
 
 
 def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(

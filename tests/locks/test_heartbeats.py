@@ -1,20 +1,26 @@
-"""The thread that renews: while there are leases, in the process that has them, and no longer."""
+"""The threads that renew: while there are leases, in the process that has them, and no longer."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import pytest
 
+from dynamo.signals import request_sent
 from locks import heartbeats, leases
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
-from tests.faults.kinds import Answer
+from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.locks.conftest import Clock
 from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -73,7 +79,9 @@ def test_a_lease_is_renewed_again_and_again_and_each_time_begins_anew() -> None:
     assert not lease.lost.is_set()
 
 
-def test_one_thread_renews_all_leases_each_in_its_time(requests_sent: Requests) -> None:
+def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
+    requests_sent: Requests,
+) -> None:
     lengths = (6000, 60, 20, 80, 20.1)
     leases = [taken(f"{length}", lease_seconds=length) for length in lengths]
     requests_sent.clear()
@@ -140,23 +148,91 @@ def test_a_lease_whose_renewals_all_fail_is_lost_by_its_own_clock(proxy: FaultPr
     wait_until(lambda: not beating())
 
 
-def test_an_unanswered_lease_leaves_the_others_their_time(proxy: FaultProxy) -> None:
-    # The thread waits for an answer for a quarter of the shorter lease.
-    long, short = taken("long"), taken("short", lease_seconds=12)
-    long_key = {"key": {"S": "long"}}
-    proxy.plan(
-        "UpdateItem",
-        Answer(400, "ThrottlingException"),
-        times=10_000,
-        when=lambda body: body["Key"] == long_key,
-    )
-    heartbeats._of_process._due[long] = 0
-    wait_until(lambda: long_key in [seen.body.get("Key") for seen in proxy.seen[2:]])
+@contextmanager
+def unanswered(proxy: FaultProxy, *names: str) -> Iterator[None]:
+    """Let renewals of these locks wait for their answer until the block ends.
 
-    wait_for_renewals("short", 2)
+    The block begins when one of each has been sent.
+    """
+    end, sent = threading.Event(), set()
+    keys = {name: {"key": {"S": name}} for name in names}
 
-    assert not long.lost.is_set()
-    assert not short.lost.is_set()
+    def hold(name: str) -> None:
+        sent.add(name)
+        end.wait(120)
+
+    for name, key in keys.items():
+        proxy.plan(
+            "UpdateItem",
+            Meanwhile(partial(hold, name)),
+            times=10_000,
+            when=lambda body, key=key: body["Key"] == key,
+        )
+    try:
+        wait_until(lambda: sent == set(names))
+        yield
+    finally:
+        end.set()
+
+
+def test_renewals_that_get_no_answer_delay_no_other_lease(proxy: FaultProxy) -> None:
+    slow = [taken(name, lease_seconds=LEASE_SECONDS) for name in ("slow 1", "slow 2", "slow 3")]
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+
+    with unanswered(proxy, *(each.name for each in slow)):
+        wait_for_renewals("a", 3)
+
+    assert [each for each in (*slow, lease) if each.lost.is_set()] == []
+
+
+def test_a_lease_whose_renewal_gets_no_answer_is_lost_when_it_is_over(
+    proxy: FaultProxy, clock: Clock
+) -> None:
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+
+    with unanswered(proxy, "a"):
+        clock.leap(LEASE_SECONDS)
+
+        wait_until(lease.lost.is_set)
+        wait_until(lambda: not beating())
+
+
+def test_no_error_ends_the_renewals(caplog: pytest.LogCaptureFixture) -> None:
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+    errors: list[Exception] = [ValueError("rubbish"), KeyError("Credentials")]
+
+    def fail(operation: str, **_signal: Any) -> None:
+        if operation == "UpdateItem" and errors:
+            raise errors.pop()
+
+    request_sent.connect(fail)
+    try:
+        wait_until(lambda: not errors)
+        wait_for_renewals("a", 2)
+    finally:
+        request_sent.disconnect(fail)
+
+    assert not lease.lost.is_set()
+    assert [each for each in caplog.messages if "'a' was not renewed yet" in each]
+
+
+def test_a_renewal_for_which_no_thread_is_left_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lease = taken("a", lease_seconds=LEASE_SECONDS)
+    start, refused = threading.Thread.start, []
+
+    def refuse_twice(thread: threading.Thread) -> None:
+        if thread.name == "lock renewal" and len(refused) < 2:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_twice)
+    wait_until(lambda: len(refused) == 2)
+    wait_for_renewals("a", 2)
+
+    assert not lease.lost.is_set()
 
 
 def _in_a_child(work: Callable[[], object]) -> int:
@@ -204,7 +280,7 @@ def test_a_child_forked_amid_a_renewal_does_not_wait_for_it() -> None:
         with pytest.raises(LeaseLost):
             lease.leave(b"")
 
-    with lease._writing, heartbeats._of_process._changed:
+    with lease._writing, lease._changing, heartbeats._of_process._changed:
         assert _in_a_child(child) == 0
 
 

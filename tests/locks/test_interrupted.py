@@ -1,4 +1,4 @@
-"""A signal while a lock is being taken: what the request may have done is undone."""
+"""A signal during a request of a lock: what the request may have done is undone or recognized."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from typing import Any
 import pytest
 
 from dynamo.signals import request_sent
+from dynamo.transaction import Transaction
+from locks.exceptions import LeaseLost
+from locks.leases import Lease
 from locks.lock import Lock
+from locks.registry import Broken, break_lock
 from tests.faults.kinds import Answer, Delay
 from tests.faults.proxy import FaultProxy
-from tests.locks.items import abandoned, put, stored
+from tests.locks.items import abandoned, put, stored, taken
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
 @contextmanager
-def at_the_next_write(action: Callable[[], None]) -> Iterator[None]:
-    """Do it once, when the next UpdateItem was answered and nobody has read the answer yet."""
-    due = [action]
+def at_the_next_write(action: Callable[[], None], operation: str = "UpdateItem") -> Iterator[None]:
+    """Do it once, when the next such write was answered and nobody has read the answer yet."""
+    due, awaited = [action], operation
 
     def arrived(operation: str, **_signal: Any) -> None:
-        if operation == "UpdateItem" and due:
+        if operation == awaited and due:
             due.pop()()
 
     request_sent.connect(arrived)
@@ -76,6 +80,77 @@ def test_an_interrupted_try_does_not_free_anothers_lock() -> None:
         Lock("a").try_acquire()
 
     holder.renew()
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt(), SystemExit(143)], ids=["ctrl-c", "exit"])
+@pytest.mark.parametrize("write", [Lease.renew, lambda lease: lease.leave(b"half")])
+def test_a_lease_whose_renewal_is_interrupted_is_still_held_and_can_be_released(
+    ending: BaseException, write: Callable[[Lease], None]
+) -> None:
+    lease = taken("a")
+    before = stored("a")
+
+    with at_the_next_write(leave(ending)), pytest.raises(type(ending)):
+        write(lease)
+
+    assert stored("a")["recordVersionNumber"] != before["recordVersionNumber"]
+    with Transaction() as transaction:
+        lease.hold_in(transaction)
+    lease.release()
+    assert lease.released
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+def test_a_lease_whose_renewal_is_interrupted_can_be_renewed() -> None:
+    lease = taken("a")
+    with at_the_next_write(leave(KeyboardInterrupt())), pytest.raises(KeyboardInterrupt):
+        lease.renew()
+
+    lease.renew()
+
+    assert not lease.lost.is_set()
+
+
+def test_a_body_that_is_interrupted_in_a_renewal_frees_the_lock() -> None:
+    def work() -> None:
+        with Lock("a") as lease, at_the_next_write(leave(KeyboardInterrupt())):
+            lease.renew()
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        work()
+
+    assert getattr(raised.value, "__notes__", []) == []
+    assert stored("a")["isReleased"] == {"S": "1"}
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("is_taken_since", [True, False])
+def test_an_interrupted_release_can_be_repeated(remove: bool, is_taken_since: bool) -> None:
+    lease = taken("a")
+    operation = "DeleteItem" if remove else "UpdateItem"
+    interrupted = at_the_next_write(leave(KeyboardInterrupt()), operation)
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        lease.release(remove=remove)
+    assert not lease.released
+    since = taken("a") if is_taken_since else None
+
+    lease.release(remove=remove)
+
+    assert lease.released
+    if since is not None:
+        since.renew()
+
+
+def test_a_break_that_is_interrupted_is_recognized_when_it_is_repeated() -> None:
+    lease = taken("a")
+    with at_the_next_write(leave(KeyboardInterrupt())), pytest.raises(KeyboardInterrupt):
+        break_lock("a")
+
+    assert break_lock("a") is Broken.FREE_BEFORE
+
+    with pytest.raises(LeaseLost):
+        lease.renew()
+    assert taken("a").fence == lease.fence + 1
 
 
 def test_an_interrupted_acquisition_tries_to_release_once_and_still_ends(

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Refused, Rejected
 from dynamo.transaction import Transaction
 from locks import records
 from locks.clock import now
 from locks.exceptions import LeaseLost, LockError
 from locks.models import LockItem
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken, unaware
 from tests.requests import Requests
 
@@ -288,7 +290,7 @@ def test_a_renewal_by_its_thread_and_a_release_do_not_cross(at_once: Any) -> Non
             try:
                 lease.renew()
             except LockError:
-                assert lease._given_back
+                assert "released" in repr(lease)
 
         at_once(either, 6)
         assert lease.released
@@ -296,17 +298,19 @@ def test_a_renewal_by_its_thread_and_a_release_do_not_cross(at_once: Any) -> Non
         assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_the_versions_that_may_be_stored_fit_a_condition() -> None:
-    from dynamo.exceptions import Unavailable
-
+def test_the_versions_that_may_be_stored_fit_a_condition(proxy: FaultProxy) -> None:
     lease = taken("a")
-    for number in range(300):
-        lease._note(f"lost-{number}", Unavailable("UpdateItem", "", maybe_written=True))
-    assert len(lease._versions) == 100
+    proxy.plan("UpdateItem", Answer(400, "AccessDeniedException"), times=300)
+    for _number in range(300):
+        with pytest.raises(Rejected):
+            lease.renew()
 
     lease.renew()
     lease.release()
 
+    # Operands of IN, of which DynamoDB takes 100 and counts the left one.
+    operands = [1 + seen.body["ConditionExpression"].count(":v") for seen in proxy.seen]
+    assert max(operands) == 100
     assert stored("a")["isReleased"] == {"S": "1"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -97,12 +97,13 @@ def test_a_lost_answer_is_recognised_while_another_process_issues(
     explore(make, losses=1, forgetful=True)
 
 
-def test_an_invoice_without_a_guard_is_issued_once_all_the_same(
-    explore: Explore, processes: Processes
+@pytest.mark.parametrize("forgetful", [False, True])
+def test_a_call_without_a_request_id_issues_one_invoice(
+    explore: Explore, processes: Processes, forgetful: bool
 ) -> None:
     def make() -> InvoiceWorld:
         world = InvoiceWorld(processes, warm=True)
-        world.operations = [asks("one", guarded=False), asks("two", guarded=False)]
+        world.operations = [asks(None), asks(None)]
 
         def expects(outcomes: list[Any]) -> None:
             assert sorted(numbers_told(outcomes)) == [1, 2]
@@ -111,17 +112,16 @@ def test_an_invoice_without_a_guard_is_issued_once_all_the_same(
         world.expects = expects
         return world
 
-    explore(make, losses=1)
+    explore(make, losses=1, forgetful=forgetful)
 
 
-@pytest.mark.parametrize("guarded", [True, False])
 @pytest.mark.parametrize("losses", LOSSES)
 def test_who_meets_another_transaction_begins_anew_and_issues_once(
-    explore: Explore, processes: Processes, losses: int, guarded: bool
+    explore: Explore, processes: Processes, losses: int
 ) -> None:
     def make() -> InvoiceWorld:
         world = InvoiceWorld(processes, warm=True)
-        world.operations = [asks("one", guarded=guarded), asks("two", guarded=guarded)]
+        world.operations = [asks("one"), asks("two")]
 
         def expects(outcomes: list[Any]) -> None:
             assert sorted(numbers_told(outcomes)) == [1, 2]
@@ -157,12 +157,14 @@ def test_callers_of_one_process_share_what_is_sent_beside_another_process(
     explore(partial(three_of_two_processes, processes))
 
 
+@pytest.mark.parametrize("forgetful", [False, True])
+@pytest.mark.parametrize("names", [("one", "two", "three"), (None, None, None)])
 def test_who_sent_for_others_and_died_leaves_them_served(
-    explore: Explore, processes: Processes
+    explore: Explore, processes: Processes, names: Sequence[str | None], forgetful: bool
 ) -> None:
     def make() -> InvoiceWorld:
         world = InvoiceWorld(processes, warm=True, of=(0, 0, 0))
-        world.operations = [asks("one"), asks("two"), asks("three")]
+        world.operations = [asks(name) for name in names]
 
         def expects(outcomes: list[Any]) -> None:
             told = [number for number in numbers_told(outcomes) if number != DEAD]
@@ -173,7 +175,7 @@ def test_who_sent_for_others_and_died_leaves_them_served(
         world.expects = expects
         return world
 
-    explore(make, losses=1, deaths=1)
+    explore(make, losses=1, deaths=1, forgetful=forgetful)
 
 
 @pytest.mark.parametrize("losses", LOSSES)
