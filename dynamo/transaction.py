@@ -36,12 +36,9 @@ READ_TOGETHER = 25
 
 @dataclass(frozen=True)
 class Refusal:
-    """One write whose condition was false: the error it means, and what is stored (or None).
+    """One write whose condition was false: the error it means, and what is stored (or None)."""
 
-    `about` is the object that the write was for: the item, or what `add` was told.
-    """
-
-    about: object
+    write: Write
     error: Exception
     stored: Item | None
 
@@ -49,6 +46,8 @@ class Refusal:
 @dataclass(frozen=True, eq=False)
 class Write:
     """One write under a condition. `otherwise` is the error that its refusal means.
+
+    `about` is the object that the write is for, by which its refusal is found.
 
     `action` is the entry of TransactItems as on the wire; it must ask for the stored item
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
@@ -205,7 +204,7 @@ class Transaction:
             except TransactionCancelled as cancelled:
                 refused = _refused(writes, cancelled)
                 self.refusals = [
-                    Refusal(write.about, write.otherwise, stored)
+                    Refusal(write, write.otherwise, stored)
                     for write, stored in refused.items()
                     if write.otherwise is not None
                 ]
@@ -225,7 +224,7 @@ class Transaction:
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""
-        return next((refusal for refusal in self.refusals if refusal.about is about), None)
+        return next((each for each in self.refusals if each.write.about is about), None)
 
 
 Companion = Callable[[Transaction], None]

@@ -77,7 +77,7 @@ def check_series(
     source: _Source = (
         _Whole(model, count_by, sizes)
         if series is None
-        else _Some(model, count_by, sizes, tuple(series))
+        else _Some(model, count_by, sizes, tuple(dict.fromkeys(series)))
     )
     with Spool(sizes.run_length) as claims, Spool(sizes.run_length) as requests:
         for counter in source.counters():

@@ -36,10 +36,7 @@ def _held_lock() -> threading.Lock:
 
 @dataclass(eq=False)
 class Caller(Generic[Ask, Answer]):
-    """One caller: what it asks, and what came of it.
-
-    The combiner's `serve` sets `is_tried` when it sends a request for it: its write may be stored.
-    """
+    """One caller: what it asks, and what came of it."""
 
     ask: Ask
     ends_at: float
@@ -49,6 +46,15 @@ class Caller(Generic[Ask, Answer]):
     _outcome: Answer | Exception | None = None
     #: Held while the caller waits. A lock each wakes only those that have something to do.
     _sleep: threading.Lock = field(default_factory=_held_lock)
+
+    def is_here(self) -> bool:
+        """Whether a request may be sent for the caller; from then on its write may be stored.
+
+        A caller that gives up at its deadline sets `has_left` and then reads `is_tried`; this
+        writes and reads in the other order. So what the caller is told stays true.
+        """
+        self.is_tried = True
+        return not self.has_left
 
     def serve(self, outcome: Answer | Exception) -> None:
         """Set what the caller gets: an answer, or an error of its own. The first one stays."""
@@ -72,6 +78,10 @@ class Caller(Generic[Ask, Answer]):
             self._sleep.release()
 
 
+#: How long after its deadline a leader may still wait for its last request.
+OVERDUE_SECONDS = 5.0
+
+
 @dataclass(eq=False)
 class _Queue(Generic[Ask, Answer]):
     """The callers of one key: the leader, and those that wait for the next request."""
@@ -79,15 +89,22 @@ class _Queue(Generic[Ask, Answer]):
     leader: Caller[Ask, Answer] | None = None
     waiting: deque[Caller[Ask, Answer]] = field(default_factory=deque)
 
+    @property
+    def is_led(self) -> bool:
+        """Whether a leader is at work. One that is long overdue was killed, and left no word."""
+        leader = self.leader
+        return leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS
+
 
 class Combiner(Generic[Key, Ask, Answer]):
     """Serves callers of a key together. Make one for the life of the process.
 
-    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
-    `serve` of those that it decides; the others share a later request with callers that arrive
-    meanwhile. It runs in the thread and under the deadline of one caller, the leader, which calls
-    it until it is served itself. An exception that it raises concerns the leader alone: the
-    others are served by the next leader, so it may be called again for an ask that is stored.
+    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, except
+    those that `is_here` denies, and calls `serve` of those that it decides; the others share a
+    later request with callers that arrive meanwhile. It runs in the thread and under the deadline
+    of one caller, the leader, which calls it until it is served itself. An exception that it
+    raises concerns the leader alone: the others are served by the next leader, so it may be called
+    again for an ask that is stored.
 
     `prepare(key)` is called before the callers are gathered. It may wait; callers that arrive
     meanwhile join the request.
@@ -117,8 +134,9 @@ class Combiner(Generic[Key, Ask, Answer]):
         """
         caller: Caller[Ask, Answer] = Caller(ask, operation_ends_at())
         try:
-            if self._is_to_lead(key, caller):
-                self._lead(key, caller)
+            queue = self._queue_to_lead(key, caller)
+            if queue is not None:
+                self._lead(key, queue, caller)
             elif (tally := current()) is not None:
                 tally.note_joined()
         except Exception:
@@ -129,33 +147,33 @@ class Combiner(Generic[Key, Ask, Answer]):
             self._leave(key, caller)
         return caller.answer()
 
-    def _is_to_lead(self, key: Key, caller: Caller[Ask, Answer]) -> bool:
-        """Wait until the caller is served (False) or leads (True)."""
+    def _queue_to_lead(self, key: Key, caller: Caller[Ask, Answer]) -> _Queue[Ask, Answer] | None:
+        """Wait until the caller is served (None) or leads (its queue)."""
         with self._lock:
             queue = self._queues.setdefault(key, _Queue())
-            if queue.leader is None:
+            if not queue.is_led:
                 queue.leader = caller
-                return True
+                return queue
             queue.waiting.append(caller)
         while True:
             in_time = caller.sleep()
             with self._lock:
-                if caller.is_served or queue.leader is caller:
-                    return not caller.is_served
+                if caller.is_served:
+                    return None
+                if queue.leader is caller:
+                    return queue
                 if not in_time:
-                    # Set here, under the lock, so that `is_tried` stays what the error says.
                     caller.has_left = True
                     raise Unavailable(
                         "a combined request", "no turn in time", maybe_written=caller.is_tried
                     )
 
-    def _lead(self, key: Key, leader: Caller[Ask, Answer]) -> None:
+    def _lead(self, key: Key, queue: _Queue[Ask, Answer], leader: Caller[Ask, Answer]) -> None:
         with within(leader.ends_at - time.monotonic()):
             while not leader.is_served:
                 if self._prepare is not None:
                     self._prepare(key)
                 with self._lock:
-                    queue = self._queues[key]
                     callers = [leader, *queue.waiting]
                     queue.waiting.clear()
                 try:

@@ -279,8 +279,7 @@ def _draw_together(counting: Counting, counts: SequenceOf[int]) -> list[range]:
 
 
 def _serve(counting: Counting, callers: list[Caller[int, range]]) -> None:
-    for caller in callers:
-        caller.is_tried = True
+    callers = [caller for caller in callers if caller.is_here()]
     drawn = _draw_together(counting, [caller.ask for caller in callers])
     for caller, numbers in zip(callers, drawn, strict=True):
         caller.serve(numbers)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from dynamo.client import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transaction import Refusal, Transaction, Write, read_together
+from dynamo.transaction import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
 from sequences.models import NumberedItem
@@ -67,10 +67,7 @@ class Ask(Generic[Numbered]):
     def order(self) -> tuple[str, str] | None:
         """The attribute that orders the series, as on the wire: its type and its value."""
         name = self.item.ordered_by
-        if name is None:
-            return None
-        ((kind, value),) = self.wire[name].items()
-        return kind, value
+        return None if name is None else next(iter(self.wire[name].items()))
 
 
 def is_before(order: tuple[str, str] | None, other: tuple[str, str] | None) -> bool:
@@ -85,16 +82,11 @@ def _out_of_order(order: tuple[str, str] | None, last: tuple[str, str] | None) -
 
 
 def rank(order: tuple[str, str] | None) -> Any:
-    """What to sort by. Raises ValueError if it is neither text nor a number."""
+    """What to sort by, of a value that `NumberedItem.check_order` takes."""
     if order is None:
         return ""
     kind, value = order
-    if kind == "S":
-        return value
-    try:
-        return Decimal(value)
-    except InvalidOperation as error:
-        raise ValueError(f"not a number: {value!r}") from error
+    return Decimal(value) if kind == "N" else value
 
 
 def write_units(size_bytes: int) -> int:
@@ -136,7 +128,6 @@ class Group:
             item = ask.wire | {"number": {"N": str(number)}}
             self._write.add(self._put(item, caller, refused), self._put(guard, ask, refused))
             self._write.add(*ask.also)
-            caller.is_tried = True
         if self._write.try_commit():
             return False
         for number, caller in enumerate(self._callers, self._head.number + 1):
@@ -186,8 +177,7 @@ class Group:
                 if earlier is not None:
                     caller.serve(earlier)
                 continue
-            error = _refusal_among(self._write.refusals, ask.also)
-            if error is not None:
+            for error in (each.error for each in self._write.refusals if each.write in ask.also):
                 caller.serve(error)
 
     def true_head(self) -> Head | None:
@@ -204,22 +194,15 @@ class Group:
         return None
 
 
-def _refusal_among(refusals: list[Refusal], also: Sequence[Write]) -> Exception | None:
-    """The error of the first of the writes `also` that was refused."""
-    for write in also:
-        for refusal in refusals:
-            if refusal.error is write.otherwise:
-                return refusal.error
-    return None
-
-
 def choose(callers: list[Asking], head: Head) -> list[Asking]:
     """The callers of the next transaction, in their order. Those that come too early are served.
 
     Of two with one request id the second waits, as do those that no longer fit, or that add a
-    write of an item which another one writes: a transaction takes each item once.
+    write of an item which another one writes: a transaction takes each item once. Nobody whose
+    order is later overtakes one that waits, as that would then come too late.
     """
     chosen: list[Asking] = []
+    held_back: Asking | None = None
     keys: set[Any] = set()
     actions, size_bytes, units = 1, 0, 2
     for caller in sorted(callers, key=lambda each: rank(each.ask.order)):
@@ -229,8 +212,11 @@ def choose(callers: list[Asking], head: Head) -> list[Asking]:
         if is_before(ask.order, head.last):
             caller.serve(issued_before(ask) or _out_of_order(ask.order, head.last))
             continue
+        if held_back is not None and is_before(held_back.ask.order, ask.order):
+            break
         own_keys = [ask.guard_key, *(write.key for write in ask.also)]
         if not keys.isdisjoint(own_keys):
+            held_back = caller
             continue
         actions += 2 + len(ask.also)
         size_bytes += ask.size_bytes + 1024

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pynamodb.attributes import UnicodeAttribute
@@ -86,13 +87,28 @@ class NumberedItem(Model):
 
     @classmethod
     def check_order(cls, order: tuple[str, str]) -> None:
-        """Refuse a value of `ordered_by`, as its type and text on the wire, that is damaged.
+        """Refuse a value of `ordered_by`, as its type and text on the wire, that is not in order.
 
         Raises:
-            ValueError: it is.
+            ValueError: it has another type than the attribute, or is not finite.
         """
-        if order[0] not in {"S", "N"}:
+        own = cls.get_attributes().values()
+        kinds = {each.attr_type for each in own if each.attr_name == cls.ordered_by} or {"S", "N"}
+        kind, value = order
+        if kind not in kinds & {"S", "N"} or (kind == "N" and not Decimal(value).is_finite()):
             raise ValueError(f"A series cannot be ordered by {order!r}.")
+
+    @classmethod
+    def check_request_id(cls, request_id: str) -> None:
+        """Refuse a request id whose guard item could be that of another scope.
+
+        Override it if no scope contains `#`.
+
+        Raises:
+            ValueError: it contains `#`.
+        """
+        if "#" in request_id:
+            raise ValueError(f"A request id must not contain #: {request_id!r}.")
 
     @classmethod
     def request_scope(cls, series: str) -> str:
@@ -106,11 +122,12 @@ class NumberedItem(Model):
         if an attribute depends on when the item was made.
         """
         own = self.to_dynamodb_dict()
-        return {name: own[name] for name in sorted(own) if name not in _KEPT_APART}
+        return {name: _ordered(value) for name, value in own.items() if name not in _KEPT_APART}
 
     def digest(self) -> str:
         """The SHA-256 of `contents`, in hex."""
-        return hashlib.sha256(json.dumps(self.contents(), default=_as_text).encode()).hexdigest()
+        text = json.dumps(self.contents(), default=_as_text, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def to_wire(self) -> Item:
         """The attributes as on the wire; `issue` adds series, number and request id."""
@@ -146,6 +163,19 @@ class NumberedItem(Model):
 
 
 _KEPT_APART = {"series", "number", "requestId"}
+_SETS = {"SS", "NS", "BS"}
+
+
+def _ordered(value: Any) -> Any:
+    """A value as on the wire, with its sets, which have no order of their own, in one."""
+    if isinstance(value, list):
+        return [_ordered(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            kind: sorted(each) if kind in _SETS and isinstance(each, list) else _ordered(each)
+            for kind, each in value.items()
+        }
+    return value
 
 
 def _is_whole(text: str) -> bool:

@@ -76,7 +76,8 @@ def issue(
         the `otherwise` of a refused write of `also`.
         Unavailable: no answer in time; the item may be stored. Ask again with the same request id.
         Rejected, TableMissing: see `dynamo.client.send`.
-        ValueError: `series` or `request_id` cannot be part of a key; nothing was sent.
+        ValueError: `series` or `request_id` cannot be part of a key, or the item has no usable
+            value of `ordered_by`; nothing was sent.
     """
     item.series = series
     item.number = 0
@@ -87,13 +88,17 @@ def issue(
         "number": {"N": "0"},
         "requestId": {"S": item.request_id},
     }
+    if item.ordered_by is not None:
+        # Before it waits with others: what cannot be compared would fail for all of them.
+        if item.ordered_by not in wire:
+            raise ValueError(f"The item has no {item.ordered_by}, which orders its series.")
+        item.check_order(next(iter(wire[item.ordered_by].items())))
     size_bytes = item_bytes(wire) + NUMBER_BYTES
     limit = ITEM_MAX_BYTES - item.reserved_bytes
     if size_bytes > limit:
         raise ItemTooLarge(size_bytes, limit)
-    issued: Numbered = _combiner(
-        (type(item), series), Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
-    )
+    ask = Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
+    issued: Numbered = _combiner((type(item), series), ask)
     return issued
 
 
@@ -104,6 +109,7 @@ def _checked_guard_key(item: NumberedItem) -> str:
         raise ValueError("Neither the series nor the request id may be empty.")
     if series.startswith(REQUEST_PREFIX):
         raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
+    item.check_request_id(request_id)
     guard_key = item.guard_key(series, request_id)
     for key in (guard_key, item.counter_prefix() + series):
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
@@ -164,16 +170,20 @@ def _prepare(key: Key) -> None:
 def _serve(key: Key, callers: list[Asking]) -> None:
     """Send one transaction for as many of `callers` as fit; serve those that it decides."""
     model, series = key
-    known = _memory.get(key) or _Known(read_head(model, series))
-    if any(is_before(each.ask.order, known.head.last) for each in callers):
+    known = _memory.get(key)
+    if known is None:
+        known = _Known(read_head(model, series))
+        _memory.put(key, known)
+    elif any(is_before(each.ask.order, known.head.last) for each in callers):
         # A refusal must not rest on memory: the tables may have been restored since.
         known = replace(known, head=read_head(model, series))
-    chosen = choose(callers, known.head)
-    if not chosen:
         _memory.put(key, known)
-        return
-    if time.monotonic() > operation_ends_at():
+    chosen = choose(callers, known.head)
+    if chosen and time.monotonic() > operation_ends_at():
         raise Unavailable("TransactWriteItems", "the series is contended or throttled")
+    chosen = [caller for caller in chosen if caller.is_here()]
+    if not chosen:
+        return
     group = Group(model, series, known.head, chosen)
     began = time.monotonic()
     try:
