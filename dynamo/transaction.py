@@ -42,6 +42,11 @@ class Refusal:
     error: Exception
     stored: Item | None
 
+    @property
+    def about(self) -> object:
+        """The object that the write is for."""
+        return self.write.about
+
 
 @dataclass(frozen=True, eq=False)
 class Write:
@@ -224,7 +229,7 @@ class Transaction:
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""
-        return next((each for each in self.refusals if each.write.about is about), None)
+        return next((each for each in self.refusals if each.about is about), None)
 
 
 Companion = Callable[[Transaction], None]

@@ -20,6 +20,7 @@ class InvoiceItem(NumberedItem):
         table_name = "invoices"
 
     ordered_by = "issuedAt"
+    scopes_have_hash = False
     #: For the reason and the time of voiding, and their names.
     reserved_bytes = 2_100
 
@@ -43,10 +44,6 @@ class InvoiceItem(NumberedItem):
         """Refuse what is not a date. Raises ValueError."""
         kind, value = order
         date.fromisoformat(value if kind == "S" else "none")
-
-    @classmethod
-    def check_request_id(cls, request_id: str) -> None:
-        """Take any: an account has no `#`."""
 
     def to_wire(self) -> Item:
         """The attributes as on the wire."""

@@ -194,8 +194,7 @@ def _claim(
         if place:
             claims.add(place.series, position(str(place.number)), REQUEST, key)
         else:
-            scope = key.removeprefix(REQUEST_PREFIX).partition("#")[0]
-            claims.add(scope, position("none"), REQUEST, key)
+            claims.add(model.scope_of(key), position("none"), REQUEST, key)
         return
     request_id = _request_id(item)
     kind = str(item.get(count_by, {}).get("S", ""))

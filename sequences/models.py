@@ -77,6 +77,9 @@ class NumberedItem(Model):
     #: S is compared as text, so use a format that sorts, such as ISO dates.
     ordered_by: ClassVar[str | None] = None
 
+    #: Whether a `request_scope` may contain `#`; if so, no request id may: guard keys are unique.
+    scopes_have_hash: ClassVar[bool] = True
+
     #: Bytes that must stay free in the stored item, for what its model writes later.
     reserved_bytes: ClassVar[int] = 0
 
@@ -97,18 +100,6 @@ class NumberedItem(Model):
         kind, value = order
         if kind not in kinds & {"S", "N"} or (kind == "N" and not Decimal(value).is_finite()):
             raise ValueError(f"A series cannot be ordered by {order!r}.")
-
-    @classmethod
-    def check_request_id(cls, request_id: str) -> None:
-        """Refuse a request id whose guard item could be that of another scope.
-
-        Override it if no scope contains `#`.
-
-        Raises:
-            ValueError: it contains `#`.
-        """
-        if "#" in request_id:
-            raise ValueError(f"A request id must not contain #: {request_id!r}.")
 
     @classmethod
     def request_scope(cls, series: str) -> str:
@@ -149,6 +140,12 @@ class NumberedItem(Model):
     def guard_key(cls, series: str, request_id: str) -> str:
         """The partition key of the guard item of a request id; its number is 0."""
         return f"{REQUEST_PREFIX}{cls.request_scope(series)}#{request_id}"
+
+    @classmethod
+    def scope_of(cls, guard_key: str) -> str:
+        """The scope that is part of a guard item's key."""
+        parts = guard_key.removeprefix(REQUEST_PREFIX)
+        return parts.rpartition("#")[0] if cls.scopes_have_hash else parts.partition("#")[0]
 
     @classmethod
     def at(cls, series: str, number: int) -> Self:

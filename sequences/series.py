@@ -109,7 +109,8 @@ def _checked_guard_key(item: NumberedItem) -> str:
         raise ValueError("Neither the series nor the request id may be empty.")
     if series.startswith(REQUEST_PREFIX):
         raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
-    item.check_request_id(request_id)
+    if item.scopes_have_hash and "#" in request_id:
+        raise ValueError(f"The request id must not contain #: {request_id!r}.")
     guard_key = item.guard_key(series, request_id)
     for key in (guard_key, item.counter_prefix() + series):
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:

@@ -62,7 +62,7 @@ def guards(progress: Progress) -> Result:
 def invoices(progress: Progress) -> Result:
     """Whether every series has its numbers without a gap, each once.
 
-    Costs and raises as `invoices.invoicecheck.check_invoices`.
+    Costs and raises as `invoices.check.check_invoices`.
     """
     series = issued = voided = wrong = 0
     damaged: list[Result] = []

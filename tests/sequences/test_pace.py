@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from invoices import pace
-from invoices.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
+from sequences import pace
+from sequences.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
 
 TOOK = 0.01
 """How long each attempt takes."""
