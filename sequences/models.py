@@ -112,7 +112,7 @@ class NumberedItem(Model):
         By default all that is stored but the series, the number and the request id. Override it
         if an attribute depends on when the item was made.
         """
-        own = self.to_dynamodb_dict()
+        own = self.to_wire()
         return {name: _ordered(value) for name, value in own.items() if name not in _KEPT_APART}
 
     def digest(self) -> str:
@@ -121,8 +121,14 @@ class NumberedItem(Model):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_wire(self) -> Item:
-        """The attributes as on the wire; `issue` adds series, number and request id."""
-        return self.to_dynamodb_dict()
+        """The attributes as on the wire; `issue` adds series, number and request id.
+
+        Raises:
+            ValueError: one is missing.
+        """
+        # Unlike `to_dynamodb_dict`, which encodes bytes for JSON and lets anything be missing.
+        wire: Item = self.serialize()
+        return wire
 
     # Keys, and what stands beside the item --------------------------------------------------
 

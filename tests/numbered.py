@@ -10,7 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.attributes import (
+    BinaryAttribute,
+    NumberAttribute,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+)
 
 from dynamo.client import send
 from dynamo.models import Item
@@ -31,6 +36,7 @@ class Ticket(NumberedItem):
 
     subject = UnicodeAttribute()
     tags = UnicodeSetAttribute(null=True)
+    photo = BinaryAttribute(legacy_encoding=False, null=True)
 
 
 class Entry(NumberedItem):
