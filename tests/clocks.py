@@ -21,7 +21,7 @@ _MODULES = (
     "dynamo.deadline",
     "sequences.combining",
     "sequences.draws",
-    "invoices.issuing",
+    "sequences.series",
 )
 
 
