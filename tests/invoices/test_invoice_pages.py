@@ -22,7 +22,6 @@ from invoices import records
 from invoices.amounts import Line
 from invoices.documents import Draft, Invoice, Party
 from invoices.forms import InvoiceForm
-from invoices.heads import counter_key
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
 from invoices.money import readable_amount
@@ -32,6 +31,7 @@ from tests.clocks import hold_the_day
 from tests.factories import make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
+from tests.numbered import remove_counter
 from tests.pages import Page, form_values
 from tests.requests import Requests
 
@@ -608,7 +608,7 @@ def test_a_damaged_series_is_said_and_logged(
     client: Client, ann: User, caplog: pytest.LogCaptureFixture
 ) -> None:
     series = issued(ann).series
-    send("DeleteItem", {"TableName": Counter.table(), "Key": counter_key(series)})
+    remove_counter(InvoiceItem, series)
 
     response = client.post(NEW, typed(LINE))
 

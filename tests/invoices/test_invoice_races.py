@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dynamo.transaction import read_together
-from invoices.invoicecheck import check_invoices
+from invoices.check import check_invoices
 from invoices.models import InvoiceItem
 from tests import invoice_workers
 from tests.invoice_factories import (

@@ -1,24 +1,24 @@
-"""One's own data, to take along."""
+"""The download of one's own data."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views import View
 
-from accounts import exports
 from accounts.views.pages import signed_in
 from accounts.views.reauthentication import FreshSignInMixin
+from invoices.accountexport import as_json
 
 
 class AccountExportView(FreshSignInMixin, View):
-    """All that is kept about who is signed in, as a JSON file; see `accounts.exports`."""
+    """All that is stored about the signed-in user, as a JSON file."""
 
     http_method_names = ("get",)
 
     def get(self, request: HttpRequest) -> StreamingHttpResponse:
         """The file, made while it is sent; without DynamoDB a 503 as long as none of it is."""
         return StreamingHttpResponse(
-            exports.as_json(signed_in(request)),
+            as_json(signed_in(request)),
             content_type="application/json",
             headers={
                 "Content-Disposition": 'attachment; filename="account.json"',
