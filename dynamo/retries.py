@@ -37,7 +37,7 @@ _THROTTLED = {
     "Throttling",
     "ThrottlingException",
 }
-_CONFLICT = {"TransactionConflictException"}
+_CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
 # Of the same client request token: an earlier attempt, which may yet be carried out.
 _IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
@@ -83,7 +83,7 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
 
 
 def _fault_of_answer(error: ClientError) -> Fault:
-    code = error.response.get("Error", {}).get("Code", "")
+    code = _code_of(error)
     if code in _THROTTLED or code in _CONFLICT:
         return Fault.NOT_DONE
     if code == "TransactionCanceledException":
@@ -92,6 +92,10 @@ def _fault_of_answer(error: ClientError) -> Fault:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     maybe_done = code in _IN_PROGRESS or code in _SERVER_FAULT or status >= 500
     return Fault.MAYBE_DONE if maybe_done else Fault.FINAL
+
+
+def _code_of(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
 
 
 def outcome_of(error: BotoCoreError | ClientError) -> str:
@@ -103,7 +107,7 @@ def outcome_of(error: BotoCoreError | ClientError) -> str:
     """
     if not isinstance(error, ClientError):
         return "unanswered"
-    code = error.response.get("Error", {}).get("Code", "")
+    code = _code_of(error)
     reasons = set(cancellation_codes(error))
     if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICTING:
         return "conflict"
@@ -113,6 +117,11 @@ def outcome_of(error: BotoCoreError | ClientError) -> str:
         return "refused"
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
+
+
+def is_stalled(error: BotoCoreError | ClientError) -> bool:
+    """Whether an earlier attempt of the same transaction is still in progress."""
+    return isinstance(error, ClientError) and _code_of(error) in _IN_PROGRESS
 
 
 def cancellation_codes(error: BotoCoreError | ClientError) -> list[str]:

@@ -454,6 +454,20 @@ def test_an_item_that_another_process_passed_is_refused(series: str) -> None:
     assert_whole(Entry, series, 2)
 
 
+def test_an_item_before_the_last_one_of_a_series_that_was_made_again_is_refused(
+    series: str,
+) -> None:
+    # As long as before, so the number that the process remembers is right and the order is not.
+    first = entry(series, "2026-03-10")
+    put_item(Entry, first.stored, day={"S": "2026-03-15"})
+    put_counter(Entry, series, 1, "2026-03-15")
+
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-12")
+
+    assert_whole(Entry, series, 1)
+
+
 def test_a_group_is_numbered_in_order(series: str) -> None:
     with behind(Entry, series, lambda: entry(series, "2026-03-10")) as then:
         later = then(lambda: entry(series, "2026-03-12"))
