@@ -37,13 +37,13 @@ from pynamodb.attributes import (
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 from pynamodb.expressions.update import Action
-from pynamodb_attributes import IntegerAttribute
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
+from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.guards import Pending
 from dynamo.models import Item, Model

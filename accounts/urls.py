@@ -21,7 +21,6 @@ from accounts.views.confirmation import (
     SignUpConfirmView,
 )
 from accounts.views.emailchange import EmailChangeCancelView, EmailChangeConfirmView
-from accounts.views.export import AccountExportView
 from accounts.views.profile import ProfileView
 from accounts.views.reauthentication import ReauthenticateView
 from accounts.views.recovery import (
@@ -72,6 +71,5 @@ urlpatterns = [
     path("sessions/end/", SessionEndView.as_view(), name="session_end"),
     path("sessions/end_others/", SessionsEndOthersView.as_view(), name="sessions_end_others"),
     path("reauthenticate/", ReauthenticateView.as_view(), name="reauthenticate"),
-    path("export/", AccountExportView.as_view(), name="account_export"),
     path("delete/", AccountDeleteView.as_view(), name="account_delete"),
 ]

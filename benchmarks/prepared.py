@@ -98,7 +98,7 @@ def _sign_up() -> tuple[str, str]:
 
 
 def _issue(session: str) -> tuple[str, str]:
-    from sequences.forms import InvoiceForm
+    from invoices.forms import InvoiceForm
 
     lines = {
         "lines-TOTAL_FORMS": "1",

@@ -30,17 +30,16 @@ from dynamo import scan  # noqa: E402
 from dynamo.batches import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from sequences.amounts import Line  # noqa: E402
-from sequences.heads import counter_key  # noqa: E402
-from sequences.invoices import (  # noqa: E402
+from invoices.amounts import Line  # noqa: E402
+from invoices.documents import (  # noqa: E402
     Draft,
     Invoice,
     Party,
     draw_up,
-    request_guard,
     to_item,
 )
-from sequences.models import Counter, InvoiceItem  # noqa: E402
+from invoices.models import InvoiceItem  # noqa: E402
+from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(
     Party("A customer", "1 Road\nTown"),
@@ -64,7 +63,7 @@ def give_invoices() -> None:
 
 def _give_invoices(accounts: list[str]) -> None:
     invoices = [_first_invoice(account) for account in accounts]
-    items = [item for each in invoices for item in (to_item(each), request_guard(each, "none"))]
+    items = [item for each in invoices for item in (to_item(each), _guard(each))]
     write_batches(InvoiceItem.table(), [{"PutRequest": {"Item": item}} for item in items])
     counters = [_counter(each) for each in invoices]
     write_batches(Counter.table(), [{"PutRequest": {"Item": item}} for item in counters])
@@ -77,7 +76,16 @@ def _first_invoice(account: str) -> Invoice:
 
 def _counter(invoice: Invoice) -> Item:
     counted = {"currentValue": {"N": "1"}, "lastDate": {"S": invoice.issued_at.isoformat()}}
-    return counter_key(invoice.series) | counted
+    return {"counterName": {"S": InvoiceItem.counter_of(invoice.series).name}} | counted
+
+
+def _guard(invoice: Invoice) -> Item:
+    return {
+        "series": {"S": InvoiceItem.guard_key(invoice.series, invoice.request_id)},
+        "number": {"N": "0"},
+        "owner": {"S": f"{invoice.series}#{invoice.number}"},
+        "digest": {"S": "none"},
+    }
 
 
 class _Fields(HTMLParser):

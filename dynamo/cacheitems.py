@@ -30,8 +30,8 @@ from typing import Any, TypeGuard
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item, Model
 

@@ -13,6 +13,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -35,27 +36,75 @@ READ_TOGETHER = 25
 
 @dataclass(frozen=True)
 class Refusal:
-    """One write whose condition was false: the error it means, and what is stored (or None).
+    """One write whose condition was false: the error it means, and what is stored (or None)."""
 
-    `about` is the object that the write was for: the item, or what `add` was told.
-    """
-
-    about: object
+    write: Write
     error: Exception
     stored: Item | None
 
+    @property
+    def about(self) -> object:
+        """The object that the write is for."""
+        return self.write.about
+
 
 @dataclass(frozen=True, eq=False)
-class _Write:
-    """Where `action` is refused, `otherwise` is the error; without one, `instead` is sent."""
+class Write:
+    """One write under a condition. `otherwise` is the error that its refusal means.
+
+    `about` is the object that the write is for, by which its refusal is found.
+
+    `action` is the entry of TransactItems as on the wire; it must ask for the stored item
+    (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
+    replaced by `instead`.
+    """
 
     about: object
     action: dict[str, Any]
     otherwise: Exception | None
     instead: dict[str, Any] = field(default_factory=dict)
 
-    def swapped(self) -> _Write:
-        """The write with the other one of its two actions."""
+    @classmethod
+    def put(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+        """Put the whole `item` if `condition` holds."""
+        request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"Put": request}, otherwise)
+
+    @classmethod
+    def update(
+        cls, item: Model, actions: list[Action], condition: Condition, *, otherwise: Exception
+    ) -> Self:
+        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
+        request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
+        return cls(item, {"Update": request}, otherwise)
+
+    @classmethod
+    def delete(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+        """Delete the stored item with the key of `item` if `condition` holds."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"Delete": request}, otherwise)
+
+    @classmethod
+    def check(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"ConditionCheck": request}, otherwise)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The table and the key that it concerns: a transaction takes each key once."""
+        ((kind, request),) = self.action.items()
+        if kind == "Put":
+            # Only the key attributes matter; without a model, the whole item stands for them.
+            names = self.about.key_attribute_names() if isinstance(self.about, Model) else None
+            item: Item = request["Item"]
+            wire = {name: item[name] for name in names} if names else item
+        else:
+            wire = request["Key"]
+        return request["TableName"], json.dumps(wire, sort_keys=True, default=str)
+
+    def swapped(self) -> Write:
+        """The write with its other action."""
         return replace(self, action=self.instead, instead=self.action)
 
 
@@ -77,26 +126,23 @@ class Transaction:
 
     def __init__(self, *, afresh: bool = False) -> None:
         self._afresh = afresh
-        self._writes: list[_Write] = []
+        self._writes: list[Write] = []
         #: Filled by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
     def put(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
         """Put the whole `item` where `condition` holds."""
-        request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"Put": request}, otherwise))
+        self.add(Write.put(item, condition, otherwise=otherwise))
 
     def update(
         self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Exception
     ) -> None:
         """Apply `actions` to the stored item that has `item`'s key, where `condition` holds."""
-        request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"Update": request}, otherwise))
+        self.add(Write.update(item, actions, condition, otherwise=otherwise))
 
     def delete(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
         """Delete the stored item that has `item`'s key, where `condition` holds."""
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"Delete": request}, otherwise))
+        self.add(Write.delete(item, condition, otherwise=otherwise))
 
     def delete_if(self, item: Model, condition: Condition) -> None:
         """Delete the stored item where `condition` holds, else leave it and go on without.
@@ -106,19 +152,15 @@ class Transaction:
         """
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
+        self._writes.append(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
     def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing to the item that has `item`'s key, but demand that `condition` holds."""
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        self._writes.append(_Write(item, {"ConditionCheck": request}, otherwise))
+        self.add(Write.check(item, condition, otherwise=otherwise))
 
-    def add(self, action: dict[str, Any], *, about: object, otherwise: Exception) -> None:
-        """Add one entry of TransactItems as on the wire, where a model would be in the way.
-
-        It must ask for what is stored: `ReturnValuesOnConditionCheckFailure` = ALL_OLD.
-        """
-        self._writes.append(_Write(about, action, otherwise))
+    def add(self, *writes: Write) -> None:
+        """Add writes that were made before."""
+        self._writes += writes
 
     def __enter__(self) -> Self:
         return self
@@ -137,6 +179,10 @@ class Transaction:
         cancelled = self._sent()
         if cancelled is not None:
             raise _one_or_all(self.refusals) from cancelled
+
+    def try_commit(self) -> list[Refusal]:
+        """As `commit`, but return the refusals instead of raising them; empty once committed."""
+        return [] if self._sent() is None else self.refusals
 
     def commit_along(self, along: Companion, about: object) -> None:
         """Commit with what `along` adds, as the plain write of `about` that it is without.
@@ -163,7 +209,7 @@ class Transaction:
             except TransactionCancelled as cancelled:
                 refused = _refused(writes, cancelled)
                 self.refusals = [
-                    Refusal(write.about, write.otherwise, stored)
+                    Refusal(write, write.otherwise, stored)
                     for write, stored in refused.items()
                     if write.otherwise is not None
                 ]
@@ -174,7 +220,7 @@ class Transaction:
                 break
         return None
 
-    def _send(self, writes: list[_Write]) -> None:
+    def _send(self, writes: list[Write]) -> None:
         request = {
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
@@ -183,7 +229,7 @@ class Transaction:
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""
-        return next((refusal for refusal in self.refusals if refusal.about is about), None)
+        return next((each for each in self.refusals if each.about is about), None)
 
 
 Companion = Callable[[Transaction], None]
@@ -193,7 +239,7 @@ A commit that is refused is sent anew in some operations: each time it is called
 """
 
 
-def _refused(writes: list[_Write], cancelled: TransactionCancelled) -> dict[_Write, Item | None]:
+def _refused(writes: list[Write], cancelled: TransactionCancelled) -> dict[Write, Item | None]:
     """The writes whose condition was false, with what is stored in their place."""
     refused = {}
     for write, reason in zip(writes, cancelled.reasons, strict=True):

@@ -18,8 +18,8 @@ Source: https://github.com/awslabs/amazon-dynamodb-lock-client
 from __future__ import annotations
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 
 RELEASED = "1"

@@ -18,7 +18,7 @@ from typing import Any
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
-from dynamo.transaction import Companion, Transaction
+from dynamo.transaction import Companion, Transaction, Write
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
@@ -238,7 +238,7 @@ def _send(action: str, name: str, request: dict[str, Any], along: Companion | No
         send(f"{action}Item", request)
         return
     write = Transaction()
-    write.add({action: request}, about=request, otherwise=LockChanged(name))
+    write.add(Write(request, {action: request}, LockChanged(name)))
     write.commit_along(along, about=request)
 
 

@@ -12,6 +12,8 @@ class ProjectConfig(AppConfig):
 
     def ready(self) -> None:
         """Let `check --deploy` look at the static files, and the log see threads and warnings."""
-        from project import checks, logs  # noqa: F401 - checks registers itself
+        from project import checks, logs, metrics  # noqa: F401 - checks registers itself
+        from sequences.signals import numbers_given
 
+        numbers_given.connect(metrics.note_numbers, dispatch_uid="project.metrics")
         logs.take_in_what_python_writes()

@@ -131,6 +131,7 @@ DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
 INSTALLED_APPS = [
     "project",
     "staff",
+    "invoices",
     "accounts",
     "uploads",
     "sequences",
@@ -284,7 +285,7 @@ DEFAULT_FROM_EMAIL = env.text("DJANGO_FROM_EMAIL", check=is_address) or "webmast
 
 # Bodies: forms here are small; a larger one is answered with 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
-# An invoice of `sequences.forms.SHOWN_LINES` has 970; files are taken nowhere.
+# An invoice of `invoices.forms.SHOWN_LINES` has 970; files are taken nowhere.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 

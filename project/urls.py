@@ -6,12 +6,14 @@ from django.urls import include, path
 from accounts.views.language import switch_language
 from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
+from invoices.views.accountexport import AccountExportView
 from project.exposition import metrics
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
+    path("accounts/export/", AccountExportView.as_view(), name="account_export"),
     path("accounts/", include("accounts.urls")),
-    path("invoices/", include("sequences.urls")),
+    path("invoices/", include("invoices.urls")),
     path("staff/", include("staff.urls")),
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),

@@ -6,6 +6,6 @@ from django.apps import AppConfig
 
 
 class SequencesConfig(AppConfig):
-    """Makes the tables `counters` and `invoices`, and the commands, known."""
+    """Registers the table `counters` and the commands."""
 
     name = "sequences"

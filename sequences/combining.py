@@ -1,12 +1,9 @@
-"""Callers who wait for the same thing while a request is under way are served by the next one.
+"""Callers that wait for the same thing while a request is under way share the next request.
 
-The first caller sends its request at once, alone. Whoever comes while that is under way waits;
-when it is done the first of them sends one request for all who wait, and so on. There is no thread
-and no timer to gather callers, and nobody waits for company: under no load it costs nothing, and
-the more callers there are the more of them share a request.
-
-A group may be prepared: where there is something to wait for before it is sent (another process,
-whose turn it is), the one who sends waits for it, and whoever comes meanwhile joins the group.
+The first caller leads: it sends its request at once, alone. Callers that arrive while the request
+is under way wait. When it is done, one of them leads and sends one request for all that wait, and
+so on. There is no thread and no timer. Without load it costs nothing; under load, the more callers
+wait, the more of them share a request.
 
 Known from databases as group commit: DeWitt et al., "Implementation Techniques for Main Memory
 Database Systems", SIGMOD 1984.
@@ -17,215 +14,196 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Final, Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from dynamo.tally import current
-
-
-class _Word(Enum):
-    AGAIN = "serve this one again"
-
-
-Again = Literal[_Word.AGAIN]
-AGAIN: Final = _Word.AGAIN
-"""What came of an ask of which nothing came yet: it is in the next group, with who came since."""
 
 Key = TypeVar("Key", bound=Hashable)
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
 
 
-def _held() -> threading.Lock:
+def _held_lock() -> threading.Lock:
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
 @dataclass(eq=False)
-class _Caller(Generic[Ask, Answer]):
-    """One caller: what it asks, until when it waits, and what came of it.
-
-    `tried` says that some request was sent for it, so that it may be carried out.
-    """
+class Caller(Generic[Ask, Answer]):
+    """One caller: what it asks, and what came of it."""
 
     ask: Ask
     ends_at: float
-    # A bare lock, as an Event that Ctrl-C meets while it is waited for can stay locked inside.
-    sleep: threading.Lock = field(default_factory=_held)
-    tried: bool = False
-    served: bool = False
-    outcome: Answer | Exception | None = None
+    is_tried: bool = False
+    is_served: bool = False
+    has_left: bool = False
+    _outcome: Answer | Exception | None = None
+    #: Held while the caller waits. A lock each wakes only those that have something to do.
+    _sleep: threading.Lock = field(default_factory=_held_lock)
 
-    def sleep_until_woken(self) -> bool:
-        """Whether it was woken before its deadline."""
-        return self.sleep.acquire(timeout=max(0.0, self.ends_at - time.monotonic()))
+    def is_here(self) -> bool:
+        """Whether a request may be sent for the caller; from then on its write may be stored.
+
+        A caller that gives up at its deadline sets `has_left` and then reads `is_tried`; this
+        writes and reads in the other order. So what the caller is told stays true.
+        """
+        self.is_tried = True
+        return not self.has_left
+
+    def serve(self, outcome: Answer | Exception) -> None:
+        """Set what the caller gets: an answer, or an error of its own. The first one stays."""
+        if not self.is_served:
+            self._outcome = outcome
+            self.is_served = True
+
+    def answer(self) -> Answer:
+        """The answer, once served. Raises the error if the outcome is one."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome  # type: ignore[return-value]  # set by `serve`
+
+    def sleep(self) -> bool:
+        """Wait to be woken; False once the deadline has passed."""
+        return self._sleep.acquire(timeout=max(0.0, self.ends_at - time.monotonic()))
 
     def wake(self) -> None:
-        """Wake it, or let its next sleep end at once. Only under the combiner's lock."""
-        if self.sleep.locked():
-            self.sleep.release()
+        """Let the caller look. Call it with the queue's lock held."""
+        if self._sleep.locked():
+            self._sleep.release()
 
 
-@dataclass(frozen=True, eq=False)
+#: How long after its deadline a leader may still wait for its last request.
+OVERDUE_SECONDS = 5.0
+
+
+@dataclass(eq=False)
 class _Queue(Generic[Ask, Answer]):
-    """The callers of one key: who sends, for whom besides itself, and who waits for the next turn.
+    """The callers of one key: the leader, and those that wait for the next request."""
 
-    It is never changed, only replaced, in a single assignment: an exception that arrives from
-    outside between two instructions (Ctrl-C) finds one leader, never none and never two.
-    """
+    leader: Caller[Ask, Answer] | None = None
+    waiting: deque[Caller[Ask, Answer]] = field(default_factory=deque)
 
-    leader: _Caller[Ask, Answer]
-    followers: tuple[_Caller[Ask, Answer], ...] = ()
-    waiting: tuple[_Caller[Ask, Answer], ...] = ()
+    @property
+    def is_led(self) -> bool:
+        """Whether a leader is at work. One that is long overdue was killed, and left no word."""
+        leader = self.leader
+        return leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS
 
 
 class Combiner(Generic[Key, Ask, Answer]):
-    """Serves callers together, by key. Made once, for the life of the process.
+    """Serves callers of a key together. Make one for the life of the process.
 
-    `serve(key, asks)` sends for all of `asks` and returns an outcome for each, in their order: its
-    answer, the error that it alone gets, or `AGAIN`. It runs in the thread and under the deadline
-    of the one caller who sends, and what it raises concerns that one: the others are served again,
-    by the next of them. So it may be called again for an ask whose first request was carried out.
+    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, except
+    those that `is_here` denies, and calls `serve` of those that it decides; the others share a
+    later request with callers that arrive meanwhile. It runs in the thread and under the deadline
+    of one caller, the leader, which calls it until it is served itself. An exception that it
+    raises concerns the leader alone: the others are served by the next leader, so it may be called
+    again for an ask that is stored.
 
-    `fits(asks)` says how many of `asks`, from the front, go into one request (at least one). It
-    must be quick, and not wait: others wait for it.
-
-    `prepare(key)`, where it is given, is called by the one who sends before it gathers the others,
-    under its deadline: whoever comes while it waits shares the request. What it raises counts as
-    raised by `serve`.
+    `prepare(key)` is called before the callers are gathered. It may wait; callers that arrive
+    meanwhile join the request.
     """
 
     def __init__(
         self,
-        serve: Callable[[Key, list[Ask]], Sequence[Answer | Exception | Again]],
-        fits: Callable[[list[Ask]], int] = len,
+        serve: Callable[[Key, list[Caller[Ask, Answer]]], None],
         prepare: Callable[[Key], None] | None = None,
     ) -> None:
         self._serve = serve
-        self._fits = fits
         self._prepare = prepare
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        # Also in a forked child: whoever was waiting there is a thread that the child has not.
+        # A forked child has none of the threads that wait here.
         self._lock = threading.Lock()
         self._queues: dict[Key, _Queue[Ask, Answer]] = {}
 
     def __call__(self, key: Key, ask: Ask) -> Answer:
-        """What comes of `ask`.
+        """The answer to `ask`.
 
         Raises:
-            Unavailable: nobody's request came back before this caller's deadline.
-            Exception: the outcome that `serve` gave for `ask`, or what it raised.
+            Unavailable: the deadline of the operation passed while the caller waited.
+            Exception: the error that `serve` set for `ask`, or raised while this caller led.
         """
-        caller: _Caller[Ask, Answer] = _Caller(ask, operation_ends_at())
+        caller: Caller[Ask, Answer] = Caller(ask, operation_ends_at())
         try:
-            if self._enter(key, caller) or self._wait(key, caller):
-                self._send(key, caller)
-                self._leave(key, caller)
+            queue = self._queue_to_lead(key, caller)
+            if queue is not None:
+                self._lead(key, queue, caller)
             elif (tally := current()) is not None:
                 tally.note_joined()
-        except BaseException:
-            # Harmless where it had left already, and right where it had only begun to.
+        except Exception:
+            # The request that failed may have decided this caller before.
+            if not caller.is_served:
+                raise
+        finally:
             self._leave(key, caller)
-            raise
-        if isinstance(caller.outcome, Exception):
-            raise caller.outcome
-        return caller.outcome  # type: ignore[return-value]  # set by whoever sent
+        return caller.answer()
 
-    def _enter(self, key: Key, caller: _Caller[Ask, Answer]) -> bool:
-        """Join the queue; true where nobody is sending and the caller does it at once."""
+    def _queue_to_lead(self, key: Key, caller: Caller[Ask, Answer]) -> _Queue[Ask, Answer] | None:
+        """Wait until the caller is served (None) or leads (its queue)."""
         with self._lock:
-            queue = self._queues.get(key)
-            if queue is None:
-                self._queues[key] = _Queue(caller)
-            else:
-                waiting = (*queue.waiting, caller)
-                self._queues[key] = _Queue(queue.leader, queue.followers, waiting)
-            return queue is None
-
-    def _wait(self, key: Key, caller: _Caller[Ask, Answer]) -> bool:
-        """Wait to be served; true where instead it is the caller's turn to send."""
+            queue = self._queues.setdefault(key, _Queue())
+            if not queue.is_led:
+                queue.leader = caller
+                return queue
+            queue.waiting.append(caller)
         while True:
-            in_time = caller.sleep_until_woken()
+            in_time = caller.sleep()
             with self._lock:
-                if caller.served:
-                    return False
-                queue = self._queues[key]
+                if caller.is_served:
+                    return None
                 if queue.leader is caller:
-                    return True
+                    return queue
                 if not in_time:
-                    # Still under the lock: what it is told of `tried` must stay so.
-                    self._queues[key] = _without(caller, queue)
+                    caller.has_left = True
                     raise Unavailable(
-                        "a combined request", "waited in vain", maybe_written=caller.tried
+                        "a combined request", "no turn in time", maybe_written=caller.is_tried
                     )
-            # Woken without a reason, as its waker was interrupted: it waits on.
 
-    def _send(self, key: Key, leader: _Caller[Ask, Answer]) -> None:
+    def _lead(self, key: Key, queue: _Queue[Ask, Answer], leader: Caller[Ask, Answer]) -> None:
         with within(leader.ends_at - time.monotonic()):
-            while not leader.served:
+            while not leader.is_served:
                 if self._prepare is not None:
                     self._prepare(key)
-                group = self._group(key, leader)
-                outcomes = self._serve(key, [caller.ask for caller in group])
-                for caller, outcome in zip(group, outcomes, strict=True):
-                    if outcome is not AGAIN:
-                        caller.outcome = outcome
-                        caller.served = True
+                with self._lock:
+                    callers = [leader, *queue.waiting]
+                    queue.waiting.clear()
+                try:
+                    self._serve(key, callers)
+                finally:
+                    self._put_back(queue, callers[1:])
 
-    def _group(self, key: Key, leader: _Caller[Ask, Answer]) -> list[_Caller[Ask, Answer]]:
-        """The leader, and as many of those who wait as fit; who was served meanwhile goes."""
+    def _put_back(self, queue: _Queue[Ask, Answer], followers: list[Caller[Ask, Answer]]) -> None:
+        """Wake the followers that are served; the others go first next time."""
         with self._lock:
-            queue = self._queues[key]
-            waiting = (*_unserved(queue), *queue.waiting)
-            crowd = [leader, *waiting]
-            size = max(1, self._fits([caller.ask for caller in crowd])) if waiting else 1
-            group = crowd[:size]
-            for caller in group:
-                caller.tried = True
-            self._queues[key] = _Queue(leader, tuple(group[1:]), tuple(crowd[size:]))
-            return group
+            unserved = []
+            for follower in followers:
+                if follower.is_served:
+                    follower.wake()
+                elif not follower.has_left:
+                    unserved.append(follower)
+            queue.waiting.extendleft(reversed(unserved))
 
-    def _leave(self, key: Key, caller: _Caller[Ask, Answer]) -> None:
-        """Take the caller out, and with it the duty to send. Called twice it does no more."""
+    def _leave(self, key: Key, caller: Caller[Ask, Answer]) -> None:
+        """Take the caller out; a leader hands over to the first that waits."""
         with self._lock:
+            caller.has_left = True
             queue = self._queues.get(key)
             if queue is None:
                 return
+            if caller in queue.waiting:
+                queue.waiting.remove(caller)
             if queue.leader is caller:
-                self._hand_over(key, queue)
-            else:
-                self._queues[key] = _without(caller, queue)
-
-    def _hand_over(self, key: Key, queue: _Queue[Ask, Answer]) -> None:
-        """Wake those whom the leader served, and let the next one lead; the others go first."""
-        waiting = (*_unserved(queue), *queue.waiting)
-        if waiting:
-            # Woken first: it looks only under the lock, and by then it leads.
-            waiting[0].wake()
-            self._queues[key] = _Queue(waiting[0], (), waiting[1:])
-        else:
-            del self._queues[key]
-
-
-def _unserved(queue: _Queue[Ask, Answer]) -> list[_Caller[Ask, Answer]]:
-    """Those followers for whom nothing came of the last request; the others are woken."""
-    for follower in queue.followers:
-        if follower.served:
-            follower.wake()
-    return [follower for follower in queue.followers if not follower.served]
-
-
-def _without(caller: _Caller[Ask, Answer], queue: _Queue[Ask, Answer]) -> _Queue[Ask, Answer]:
-    return _Queue(
-        queue.leader,
-        tuple(other for other in queue.followers if other is not caller),
-        tuple(other for other in queue.waiting if other is not caller),
-    )
+                queue.leader = queue.waiting.popleft() if queue.waiting else None
+                if queue.leader is not None:
+                    queue.leader.wake()
+                else:
+                    del self._queues[key]

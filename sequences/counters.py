@@ -22,11 +22,12 @@ send theirs; what the failed one may have counted is burned.
 
 So a plain counter never gives a number twice (unless it is deleted, or starts over), but may skip
 some; and callers who share a counter may not see their numbers in the order in which they asked.
-What must not skip is an invoice number: see `sequences.issuing`. Counters belong in one region: a
-global table that is written in two gives numbers twice.
+For numbers that must not skip, see `sequences.series`. Counters belong in one region: a global
+table that is written in two gives numbers twice.
 
-Names are any text of up to 2,048 bytes in UTF-8 but `invoices#…`, which count the invoices.
-Numbers are exact up to 38 digits, and refused beyond.
+Names are any text of up to 2,048 bytes in UTF-8, except those of the counters of series: the table
+of a numbered model and `#`, such as `invoices#…`. Numbers are exact up to 38 digits, and refused
+beyond.
 
 Sources: "DynamoDBとPythonでユニークな連番を採番する" (atomic counters from Python), "How to
 autoincrement in DynamoDB if you really need to" (both strategies), django-sequences 3.1 (the API).
@@ -42,8 +43,7 @@ from typing import get_args
 
 from dynamo.client import send
 from dynamo.models import PARTITION_KEY_MAX_BYTES
-from sequences import metrics
-from sequences.combining import Combiner
+from sequences.combining import Caller, Combiner
 from sequences.draws import (
     NUMBERS_END,
     Counting,
@@ -55,7 +55,8 @@ from sequences.draws import (
     read,
 )
 from sequences.exceptions import ReservedName
-from sequences.models import SERIES_COUNTER_PREFIX, Counter
+from sequences.models import Counter, is_counter_of_series
+from sequences.signals import numbers_given
 
 #: Orders that move a counter less than this share a request. A larger one might pass the 38 digits
 #: of the numbers, and then it alone is to be refused.
@@ -80,7 +81,7 @@ def next_value(
     starting over costs 2 requests and 2 write units.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         NotACounter: what is stored is no whole number. Where it is a fraction, atomic has added to
             it all the same.
         CounterContended: others were faster until the deadline (optimistic, or at `reset_value`).
@@ -93,7 +94,7 @@ def next_value(
     counting = _counting(name, initial_value, increment, reset_value, strategy)
     if reset_value is not None and strategy == "atomic":
         value = draw_or_start_over(counting, reset_value)
-        metrics.note("counter", callers=1, numbers=1)
+        numbers_given.send_robust(sender=None, kind="counter", callers=1, numbers=1)
         return value
     return _draw(counting, 1)[0]
 
@@ -125,7 +126,7 @@ def last_value(name: str) -> int | None:
     By the time of the answer others may have drawn more. Costs 1 request and 1 read unit.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         NotACounter: what is stored is no whole number.
         ValueError: a name that is no key.
     """
@@ -139,7 +140,7 @@ def delete(name: str) -> bool:
     Costs 1 request and 1 write unit.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         ValueError: a name that is no key.
     """
     request = {
@@ -157,7 +158,7 @@ class Sequence:
     Each step draws a number, with the costs and errors of `next_value`.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         ValueError: as `next_value` says.
     """
 
@@ -211,13 +212,13 @@ def checked_name(name: str) -> str:
     """`name`, where a counter can have it; costs no request.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         ValueError: it is empty, too long, or no text that UTF-8 can write.
         TypeError: it is no text at all.
     """
     if not isinstance(name, str):
         raise TypeError(f"A counter's name must be text, not {name!r}.")
-    if name.startswith(SERIES_COUNTER_PREFIX):
+    if is_counter_of_series(name):
         raise ReservedName(name)
     try:
         size_bytes = len(name.encode())
@@ -235,7 +236,7 @@ def _counting(
     """How to count, where that makes sense.
 
     Raises:
-        ReservedName: the name belongs to an invoice series.
+        ReservedName: the name is reserved for a series.
         ValueError: something about it contradicts itself.
         TypeError: a name that is no text, a number that is no whole one.
     """
@@ -274,8 +275,15 @@ def _draw(counting: Counting, count: int) -> range:
 def _draw_together(counting: Counting, counts: SequenceOf[int]) -> list[range]:
     draw = draw_atomically if counting.strategy == "atomic" else draw_optimistically
     drawn = draw(counting, counts)
-    metrics.note("counter", callers=len(counts), numbers=sum(counts))
+    numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
     return drawn
 
 
-_combiner: Combiner[Counting, int, range] = Combiner(_draw_together)
+def _serve(counting: Counting, callers: list[Caller[int, range]]) -> None:
+    callers = [caller for caller in callers if caller.is_here()]
+    drawn = _draw_together(counting, [caller.ask for caller in callers])
+    for caller, numbers in zip(callers, drawn, strict=True):
+        caller.serve(numbers)
+
+
+_combiner: Combiner[Counting, int, range] = Combiner(_serve)

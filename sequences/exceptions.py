@@ -1,40 +1,36 @@
-"""What can go wrong with numbers and invoices.
+"""What can go wrong with counters and series.
 
 SequenceError
-├── ReservedName          a counter's name that belongs to invoice series
-├── NotACounter           what is stored under a counter's name is no whole number
-├── CounterContended      the optimistic strategy met others until its deadline
-└── InvoiceError
-    ├── UnknownInvoice    no such invoice of this account
-    ├── RequestIdReused   the request id issued an invoice of other contents
-    ├── DateTooEarly      the issue date is before the last one of its series
-    ├── InvoiceTooLarge   it does not fit into an item of DynamoDB
-    ├── AlreadyVoided     an invoice is voided once, for one reason
-    └── DamagedSeries     counter and invoices of a series contradict each other
+├── ReservedName         the name belongs to the counter of a series
+├── NotACounter          the stored value is not a whole number
+├── CounterContended     the optimistic strategy lost every race until its deadline
+└── SeriesError
+    ├── RequestIdReused  the request id issued an item with other contents
+    ├── OutOfOrder       the series has an item with a later value of `ordered_by`
+    ├── ItemTooLarge     the item does not fit into DynamoDB
+    └── DamagedSeries    the counter and the items of a series contradict each other
 """
 
 from __future__ import annotations
 
-from datetime import date
-
 
 class SequenceError(Exception):
-    """Base of every error of counters and invoices."""
+    """Base of every error of counters and series."""
 
 
 class ReservedName(SequenceError):
-    """A counter cannot have this name: it counts the invoices of a series."""
+    """A counter cannot have this name: it belongs to a series."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return f"The name {self.name!r} belongs to an invoice series, which counts by itself."
+        return f"The name {self.name!r} is reserved for the counter of a series."
 
 
 class NotACounter(SequenceError):
-    """What is stored under this name is no whole number, so it cannot be counted up."""
+    """The value stored under this name is not a whole number."""
 
     def __init__(self, name: str, stored: object = None) -> None:
         super().__init__(name, stored)
@@ -42,11 +38,11 @@ class NotACounter(SequenceError):
         self.stored = stored
 
     def __str__(self) -> str:
-        return f"The counter {self.name!r} holds no whole number: {self.stored!r}."
+        return f"The counter {self.name!r} does not hold a whole number: {self.stored!r}."
 
 
 class CounterContended(SequenceError):
-    """Others changed the counter at every try until the deadline; no number was drawn."""
+    """Other callers changed the counter at every try until the deadline; no number was drawn."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -56,50 +52,40 @@ class CounterContended(SequenceError):
         return f"The counter {self.name!r} is too busy for the optimistic strategy."
 
 
-class InvoiceError(SequenceError):
-    """Base of every error of an invoice."""
+class SeriesError(SequenceError):
+    """Base of every error of a series."""
 
 
-class UnknownInvoice(InvoiceError):
-    """This account has no invoice of this number (`2026-000042`)."""
+class RequestIdReused(SeriesError):
+    """The request id issued item `number` of `series` before, with other contents."""
 
-    def __init__(self, number: str) -> None:
-        super().__init__(number)
-        self.number = number
-
-    def __str__(self) -> str:
-        return f"There is no invoice {self.number}."
-
-
-class RequestIdReused(InvoiceError):
-    """The request id issued an invoice already, and with other contents."""
-
-    def __init__(self, request_id: str, number: str) -> None:
-        super().__init__(request_id, number)
+    def __init__(self, request_id: str, series: str, number: int) -> None:
+        super().__init__(request_id, series, number)
         self.request_id = request_id
+        self.series = series
         self.number = number
 
     def __str__(self) -> str:
         return (
-            f"This request has issued invoice {self.number} already, with other contents; "
-            "use a new request id."
+            f"This request id issued number {self.number} of {self.series} before, with other "
+            "contents. Use a new request id."
         )
 
 
-class DateTooEarly(InvoiceError):
-    """The issue date is before `last`, the date of the series' last invoice."""
+class OutOfOrder(SeriesError):
+    """The item has `value`, but the series has `last` already. Both are stored values."""
 
-    def __init__(self, issued_on: date, last: date) -> None:
-        super().__init__(issued_on, last)
-        self.issued_on = issued_on
+    def __init__(self, value: str, last: str) -> None:
+        super().__init__(value, last)
+        self.value = value
         self.last = last
 
     def __str__(self) -> str:
-        return f"The series has an invoice of {self.last}: {self.issued_on} is before it."
+        return f"The series has {self.last} already, which is after {self.value}."
 
 
-class InvoiceTooLarge(InvoiceError):
-    """The invoice has `size_bytes` and DynamoDB stores at most `limit_bytes`."""
+class ItemTooLarge(SeriesError):
+    """The item has `size_bytes`, and at most `limit_bytes` can be stored."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(size_bytes, limit_bytes)
@@ -107,27 +93,15 @@ class InvoiceTooLarge(InvoiceError):
         self.limit_bytes = limit_bytes
 
     def __str__(self) -> str:
-        return f"The invoice is too long: {self.size_bytes:,} of {self.limit_bytes:,} bytes."
+        return f"The item is too large: {self.size_bytes:,} of {self.limit_bytes:,} bytes."
 
 
-class AlreadyVoided(InvoiceError):
-    """The invoice was voided before, whether for the same reason or not; `reason` is that one."""
-
-    def __init__(self, number: str, reason: str) -> None:
-        super().__init__(number, reason)
-        self.number = number
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"Invoice {self.number} is voided already: {self.reason}"
-
-
-class DamagedSeries(InvoiceError):
-    """Counter and invoices of `series` contradict each other; run `checkinvoices`."""
+class DamagedSeries(SeriesError):
+    """The counter and the items of `series` contradict each other; run `checkseries`."""
 
     def __init__(self, series: str) -> None:
         super().__init__(series)
         self.series = series
 
     def __str__(self) -> str:
-        return f"The series {self.series} is damaged: run checkinvoices. Nothing was issued."
+        return f"The series {self.series} is damaged: run checkseries. Nothing was issued."

@@ -1,33 +1,39 @@
-"""The tables `counters` and `invoices`.
+"""Counters, and the base of items that are numbered without a gap.
 
-counters
-    counterName (S)            a counter's name, or `invoices#<series>`
-    currentValue (N)           the last number that was given out
-    lastDate (S)               of a series: the issue date of its last invoice
+The table `counters`:
 
-invoices
-    series (S)                 number (N)   what it is
-    <account pk>#<year>        1, 2, 3 …    an invoice
-    requestId#<account pk>#<id>    0        a guard: `owner` = `<series>#<number>`, `digest` of the
-                                            contents that were asked for
+    counterName (S)    a counter's name; `<table>#<series>` for the counter of a series
+    currentValue (N)   the last number that was given out
+    lastDate (S or N)  of a series with `ordered_by`: that attribute of its last item
 
-Numbers are exact, so these items are written and read as on the wire: PynamoDB's numbers go
-through floats.
+The table of a `NumberedItem`:
+
+    series (S)                number (N)   item
+    <series>                  1, 2, 3 …    the numbered items, each with its `requestId` (S)
+    requestId#<scope>#<id>    0            the guard item of a request id: `owner` (S) =
+                                           `<series>#<number>`, `digest` (S) of the contents
+
+Numbers are exact, so counters are written and read as on the wire.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple, Self
+
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
-from dynamo.models import Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.models import Item, Model
 
-SERIES_COUNTER_PREFIX = "invoices#"
+#: The partition key of every request id's guard item begins with this.
 REQUEST_PREFIX = "requestId#"
 
 
 class Counter(Model):
-    """A counter's item."""
+    """The key of a counter's item."""
 
     class Meta:
         table_name = "counters"
@@ -35,11 +41,150 @@ class Counter(Model):
     name = UnicodeAttribute(hash_key=True, attr_name="counterName")
 
 
-class InvoiceItem(Model):
-    """The key of an invoice, or of a request id's guard; `sequences.invoices` has the rest."""
+_counter_prefixes: set[str] = set()
 
-    class Meta:
-        table_name = "invoices"
+
+def is_counter_of_series(name: str) -> bool:
+    """Whether a counter of this name belongs to a series of some numbered model."""
+    return "#" in name and name.startswith(tuple(_counter_prefixes))
+
+
+class Place(NamedTuple):
+    """Where a numbered item is stored."""
+
+    series: str
+    number: int
+
+
+class NumberedItem(Model):
+    """An item with a number of its series: 1, 2, 3 … without a gap.
+
+    Subclass it, name the table in `Meta.table_name`, and store items with
+    `sequences.series.issue` only:
+
+        class Ticket(NumberedItem):
+            class Meta:
+                table_name = "tickets"
+
+            subject = UnicodeAttribute()
+    """
 
     series = UnicodeAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)
+    request_id = UnicodeAttribute(attr_name="requestId", null=True)
+
+    #: The stored name of an attribute (S or N) whose values may not go back within a series.
+    #: S is compared as text, so use a format that sorts, such as ISO dates.
+    ordered_by: ClassVar[str | None] = None
+
+    #: Whether a `request_scope` may contain `#`; if so, no request id may: guard keys are unique.
+    scopes_have_hash: ClassVar[bool] = True
+
+    #: Bytes that must stay free in the stored item, for what its model writes later.
+    reserved_bytes: ClassVar[int] = 0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if hasattr(cls, "Meta"):
+            _counter_prefixes.add(cls.counter_prefix())
+
+    @classmethod
+    def check_order(cls, order: tuple[str, str]) -> None:
+        """Refuse a value of `ordered_by`, as its type and text on the wire, that is not in order.
+
+        Raises:
+            ValueError: it has another type than the attribute, or is not finite.
+        """
+        own = cls.get_attributes().values()
+        kinds = {each.attr_type for each in own if each.attr_name == cls.ordered_by} or {"S", "N"}
+        kind, value = order
+        if kind not in kinds & {"S", "N"} or (kind == "N" and not Decimal(value).is_finite()):
+            raise ValueError(f"A series cannot be ordered by {order!r}.")
+
+    @classmethod
+    def request_scope(cls, series: str) -> str:
+        """The name within which a request id is unique; the series itself unless overridden."""
+        return series
+
+    def contents(self) -> Any:
+        """What two calls with one request id must agree on, as JSON.
+
+        By default all that is stored but the series, the number and the request id. Override it
+        if an attribute depends on when the item was made.
+        """
+        own = self.to_wire()
+        return {name: _ordered(value) for name, value in own.items() if name not in _KEPT_APART}
+
+    def digest(self) -> str:
+        """The SHA-256 of `contents`, in hex."""
+        text = json.dumps(self.contents(), default=_as_text, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_wire(self) -> Item:
+        """The attributes as on the wire; `issue` adds series, number and request id.
+
+        Raises:
+            ValueError: one is missing.
+        """
+        # Unlike `to_dynamodb_dict`, which encodes bytes for JSON and lets anything be missing.
+        wire: Item = self.serialize()
+        return wire
+
+    # Keys, and what stands beside the item --------------------------------------------------
+
+    @classmethod
+    def counter_of(cls, series: str) -> Counter:
+        """The key of the counter of a series."""
+        return Counter(f"{cls.counter_prefix()}{series}")
+
+    @classmethod
+    def counter_prefix(cls) -> str:
+        """How the names of this model's counters begin."""
+        return f"{cls.Meta.table_name}#"
+
+    @classmethod
+    def guard_key(cls, series: str, request_id: str) -> str:
+        """The partition key of the guard item of a request id; its number is 0."""
+        return f"{REQUEST_PREFIX}{cls.request_scope(series)}#{request_id}"
+
+    @classmethod
+    def scope_of(cls, guard_key: str) -> str:
+        """The scope that is part of a guard item's key."""
+        parts = guard_key.removeprefix(REQUEST_PREFIX)
+        return parts.rpartition("#")[0] if cls.scopes_have_hash else parts.partition("#")[0]
+
+    @classmethod
+    def at(cls, series: str, number: int) -> Self:
+        """The key of an item; see `dynamo.transaction.read_together`."""
+        return cls(series, number)
+
+    @staticmethod
+    def place_of(guard: Item) -> Place | None:
+        """The item that a guard item names; None if it does not name one."""
+        series, _, number = guard.get("owner", {}).get("S", "").rpartition("#")
+        return Place(series, int(number)) if series and _is_whole(number) else None
+
+
+_KEPT_APART = {"series", "number", "requestId"}
+_SETS = {"SS", "NS", "BS"}
+
+
+def _ordered(value: Any) -> Any:
+    """A value as on the wire, with its sets, which have no order of their own, in one."""
+    if isinstance(value, list):
+        return [_ordered(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            kind: sorted(each) if kind in _SETS and isinstance(each, list) else _ordered(each)
+            for kind, each in value.items()
+        }
+    return value
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _as_text(value: Any) -> str:
+    """Binary attribute values, which JSON does not have."""
+    return bytes(value).hex()

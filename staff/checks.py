@@ -13,8 +13,8 @@ from accounts.models import User
 from dynamo.findings import Findings
 from dynamo.guardcheck import check_guards
 from dynamo.guardstate import KINDS
-from sequences.invoicecheck import check_invoices
-from sequences.seriescheck import SeriesReport
+from invoices.check import check_invoices
+from sequences.seriesreport import SeriesReport
 
 Progress = Callable[[int], None]
 """Told how many more items were looked at."""
@@ -62,14 +62,14 @@ def guards(progress: Progress) -> Result:
 def invoices(progress: Progress) -> Result:
     """Whether every series has its numbers without a gap, each once.
 
-    Costs and raises as `sequences.invoicecheck.check_invoices`.
+    Costs and raises as `invoices.check.check_invoices`.
     """
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):
         series += 1
-        issued += report.issued
-        voided += report.voided
+        voided += report.counts["voided"]
+        issued += report.items - report.counts["voided"]
         if not report.is_sound:
             wrong += 1
             if len(damaged) < SHOWN:

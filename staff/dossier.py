@@ -13,10 +13,10 @@ from dynamo.guards import Guard
 from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
 from dynamo.transaction import read_together
-from sequences import days
-from sequences.heads import counted
-from sequences.invoices import series_of
-from sequences.models import SERIES_COUNTER_PREFIX, Counter
+from invoices import days
+from invoices.documents import series_of
+from invoices.models import InvoiceItem
+from sequences.groups import counted
 
 #: Of so many years the last number is shown, this one included.
 YEARS = 3
@@ -78,7 +78,7 @@ def dossier_of(pk: str) -> Dossier:
         keys = _keys(user)
         this_year = days.today().year
         years = range(this_year, this_year - YEARS, -1)
-        counters = [Counter(f"{SERIES_COUNTER_PREFIX}{series_of(pk, year)}") for year in years]
+        counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
         guards = [User.unique.guard_model(key) for key in keys]
         item, *others = read_together([User(pk), *guards, *counters])
         if item is None:
@@ -130,6 +130,6 @@ def _sound(guard: Guard | None, pk: str) -> str:
 
 def _last(counter: Item) -> int | None:
     try:
-        return counted(counter)[0]
+        return counted(counter, InvoiceItem).number
     except ValueError:
         return None

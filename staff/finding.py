@@ -8,7 +8,8 @@ from accounts.models import User
 from accounts.values import as_uuid
 from dynamo.guards import Guard
 from dynamo.unique import SEPARATOR
-from sequences.models import REQUEST_PREFIX, SERIES_COUNTER_PREFIX
+from invoices.models import InvoiceItem
+from sequences.models import REQUEST_PREFIX
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def find(who: str) -> Found:
 
 
 def _account_key(who: str) -> str | None:
-    bare = who.removeprefix(SERIES_COUNTER_PREFIX).removeprefix(REQUEST_PREFIX)
+    bare = who.removeprefix(InvoiceItem.counter_prefix()).removeprefix(REQUEST_PREFIX)
     return as_uuid(bare.partition(SEPARATOR)[0])
 
 

@@ -32,8 +32,8 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 
 #: What staff does, as stored and as shown.

@@ -16,7 +16,7 @@ from dynamo import scan
 from dynamo.guardstate import is_user_key
 from dynamo.models import Item
 from locks.registry import LockView, State, all_locks
-from sequences.models import SERIES_COUNTER_PREFIX, Counter
+from sequences.models import Counter, is_counter_of_series
 from staff.checks import SHOWN, Progress, Result, cut
 from uploads.models import DONE, UPLOADING, UploadItem
 
@@ -76,7 +76,7 @@ def _counters(progress: Progress) -> Result:
     for page in scan.pages(Counter.table(), ("counterName", "currentValue")):
         for item in page:
             name, value = item["counterName"]["S"], _whole(item, "currentValue")
-            if name.startswith(SERIES_COUNTER_PREFIX):
+            if is_counter_of_series(name):
                 series, numbers = series + 1, numbers + value
             else:
                 count += 1

@@ -22,7 +22,7 @@ _MODULES = (
     "dynamo.deadline",
     "sequences.combining",
     "sequences.draws",
-    "sequences.issuing",
+    "sequences.series",
 )
 
 

@@ -16,9 +16,9 @@ from django.template.base import Template
 from accounts import passwords
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
+from invoices.views import downloads
 from locks import heartbeats
 from project import settings as site_settings
-from sequences.views import downloads
 from tests import engines
 from tests.clocks import StallProofClock, stand_in
 from tests.emptying import empty_all

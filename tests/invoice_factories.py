@@ -10,11 +10,12 @@ from typing import Any
 from dynamo import scan
 from dynamo.client import send
 from dynamo.models import Item
-from dynamo.transaction import read_together
-from sequences.amounts import Line
-from sequences.invoices import Draft, Invoice, Party, series_of
-from sequences.issuing import issue
-from sequences.models import SERIES_COUNTER_PREFIX, Counter, InvoiceItem
+from invoices.amounts import Line
+from invoices.documents import Draft, Invoice, Party, series_of
+from invoices.issuing import issue
+from invoices.models import InvoiceItem
+from sequences.models import Counter
+from tests import numbered
 
 DAY = date(2026, 3, 14)
 SELLER = Party("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
@@ -50,55 +51,38 @@ def series(account: str, year: int = DAY.year) -> str:
 
 
 def stored_numbers(account: str, year: int = DAY.year) -> list[int]:
-    """The numbers that stand on an invoice of the series."""
-    return [int(item["number"]["N"]) for item in stored_invoices(account, year)]
+    """The numbers that invoices of the series have."""
+    return numbered.stored_numbers(InvoiceItem, series(account, year))
 
 
 def stored_invoices(account: str, year: int = DAY.year) -> list[Item]:
     """Every invoice of the series as on the wire."""
-    request = {
-        "TableName": InvoiceItem.table(),
-        "KeyConditionExpression": "series = :series",
-        "ExpressionAttributeValues": {":series": {"S": series(account, year)}},
-    }
-    items: list[Item] = []
-    while True:
-        answer = send("Query", request)
-        items += answer["Items"]
-        if "LastEvaluatedKey" not in answer:
-            return items
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return numbered.stored_items(InvoiceItem, series(account, year))
 
 
 def counter_of(account: str, year: int = DAY.year) -> Counter:
     """The key of the series' counter."""
-    return Counter(f"{SERIES_COUNTER_PREFIX}{series(account, year)}")
+    return InvoiceItem.counter_of(series(account, year))
 
 
 def stored_counter(account: str, year: int = DAY.year) -> Item | None:
     """The series' counter as on the wire."""
-    return read_together([counter_of(account, year)])[0]
+    return numbered.stored_counter(InvoiceItem, series(account, year))
 
 
 def put_counter(account: str, value: Any, last_date: Any = None) -> None:
     """Set the series' counter past all rules; attributes as on the wire, or numbers and texts."""
-    item = {
-        "counterName": {"S": counter_of(account).name},
-        "currentValue": value if isinstance(value, dict) else {"N": str(value)},
-        "lastDate": last_date if isinstance(last_date, dict) else {"S": str(last_date or DAY)},
-    }
-    send("PutItem", {"TableName": Counter.table(), "Item": item})
+    numbered.put_counter(InvoiceItem, series(account), value, last_date or DAY)
 
 
 def put_invoice(item: Item, **changes: Any) -> None:
     """Put an invoice's item past all rules, with other attributes."""
-    send("PutItem", {"TableName": InvoiceItem.table(), "Item": item | changes})
+    numbered.put_item(InvoiceItem, item, **changes)
 
 
 def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` past all rules."""
-    wire = {"series": {"S": key}, "number": {"N": str(number)}}
-    send("DeleteItem", {"TableName": InvoiceItem.table(), "Key": wire})
+    numbered.remove_item(InvoiceItem, key, number)
 
 
 def sweep() -> None:
@@ -112,8 +96,7 @@ def sweep() -> None:
 
 def remove_counter(account: str, year: int = DAY.year) -> None:
     """Delete the series' counter past all rules."""
-    key = {"counterName": {"S": counter_of(account, year).name}}
-    send("DeleteItem", {"TableName": Counter.table(), "Key": key})
+    numbered.remove_counter(InvoiceItem, series(account, year))
 
 
 def request_key(account: str, request_id: str) -> str:
@@ -123,6 +106,4 @@ def request_key(account: str, request_id: str) -> str:
 
 def assert_whole(account: str, count: int, year: int = DAY.year) -> None:
     """The rule that always holds: numbers 1..count, each once, and the counter says so."""
-    assert stored_numbers(account, year) == list(range(1, count + 1))
-    counter = stored_counter(account, year)
-    assert int((counter or {"currentValue": {"N": "0"}})["currentValue"]["N"]) == count
+    numbered.assert_whole(InvoiceItem, series(account, year), count)

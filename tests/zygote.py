@@ -170,7 +170,7 @@ def prepare() -> None:
 
     django.setup()
     for name, app in get_commands().items():
-        if isinstance(app, str) and not app.startswith("django.core"):
+        if not app.startswith("django.core"):
             load_command_class(app, name)
 
 

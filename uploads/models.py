@@ -22,8 +22,8 @@ run that has the file continues from the stored parts. Files are cut by the rule
 from __future__ import annotations
 
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 
 UPLOADING = "uploading"

@@ -14,7 +14,7 @@ from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
 from dynamo.deadline import OPERATION_SECONDS
-from sequences import issuing
+from sequences.groups import MAX_ACTIONS
 from sequences.pace import Pace
 
 KEY = 0.3
@@ -115,9 +115,9 @@ class HotSeries:
 
 
 class IssuingProcess(Combined):
-    """A process that issues groups, as `sequences.issuing` does, at its very pace."""
+    """A process that issues groups, as `sequences.series` does, at the same pace."""
 
-    most = issuing.GROUP_MAX_INVOICES
+    most = (MAX_ACTIONS - 1) // 2
 
     def __init__(self, series: HotSeries) -> None:
         super().__init__(series.sender, series.outcomes)
@@ -126,7 +126,7 @@ class IssuingProcess(Combined):
         self.pace = Pace()
 
     def prepare(self) -> Generator[float | Gate, None, None]:
-        """`_wait_for_a_turn`."""
+        """`sequences.series._prepare`."""
         clock = self.sender.clock
         yield max(0.0, self.pace.begins_at - clock.now)
         if self.pace.must_look(clock.now):
@@ -134,7 +134,7 @@ class IssuingProcess(Combined):
             self.known = self.series.head
 
     def serve(self, count: int, _ends_at: float) -> Steps:
-        """`_attempt`: a transaction, sent once; whether it is written."""
+        """`_serve`: a transaction, sent once; whether it is committed."""
         series, clock, pace = self.series, self.sender.clock, self.pace
         began, took = clock.now, self.sender.latency("transaction")
         yield took / 2

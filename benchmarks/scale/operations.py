@@ -27,21 +27,23 @@ from benchmarks.scale.tally import Tally, tallied
 from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.sessions import SessionStore
+from dynamo.sizes import item_bytes
 from dynamo.transaction import Transaction
+from invoices.amounts import Line
+from invoices.days import today
+from invoices.documents import Draft, Party, draw_up, series_of, to_item
+from invoices.issuing import issue
+from invoices.models import InvoiceItem
+from invoices.records import list_invoices, void
 from locks import records
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock, claim_once
-from sequences import issuing
-from sequences.amounts import Line
+from sequences import series
+from sequences.combining import Caller
 from sequences.counters import next_value, next_values
-from sequences.days import today
 from sequences.groups import Ask
-from sequences.invoices import Draft, Party, draw_up, series_of, to_item
-from sequences.issuing import issue
-from sequences.models import REQUEST_PREFIX, InvoiceItem
-from sequences.records import list_invoices, void
-from sequences.sizes import item_bytes
+from sequences.models import REQUEST_PREFIX
 from uploads import claims
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that live for a second
@@ -189,12 +191,17 @@ def _invoices(measure: Measure) -> None:
 
 
 def _issue_group(size: int) -> None:
-    """What waits of one series while another request is under way, sent as the combiner does."""
-    asks = []
+    """What waits for one series while another request is under way, sent as the combiner does."""
+    name = series_of("scale", today().year)
+    callers: list[Any] = []
     for _ in range(size):
         invoice = draw_up(DRAFT, "scale", SELLER, today(), str(uuid.uuid4()))
-        asks.append(Ask(invoice, to_item(invoice), DRAFT.digest(), 1000))
-    issuing._serve(series_of("scale", today().year), asks)
+        item = InvoiceItem.prepared(name, to_item(invoice), DRAFT.digest())
+        item.request_id = invoice.request_id
+        callers.append(
+            Caller(Ask(item, item.to_wire(), invoice.request_id, DRAFT.digest(), 1000), 0.0)
+        )
+    series._serve((InvoiceItem, name), callers)
 
 
 def _locks(measure: Measure) -> None:

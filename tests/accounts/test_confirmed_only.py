@@ -16,9 +16,9 @@ from tests.commands import run
 from tests.factories import changes_of, make_user, stored_items, stored_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
+from tests.invoices.test_invoice_pages import LINE, NEW, TODAY, issued, label, stored, typed
 from tests.pages import Page, meanwhile, sign_in
 from tests.requests import Requests
-from tests.sequences.test_invoice_pages import LINE, NEW, TODAY, issued, label, stored, typed
 
 DEMANDED = "Before you can issue an invoice, your e-mail address must be confirmed."
 REFUSED = "Confirm your e-mail address first: your profile sends you the link."

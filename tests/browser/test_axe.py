@@ -18,8 +18,8 @@ from accounts.links import make
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client import send
+from invoices.records import void
 from locks.lock import Lock, claim_once
-from sequences.records import void
 from staff.actions import deactivate
 from staff.journal import Actor
 from tests.browser.test_invoice_story import let_in, write

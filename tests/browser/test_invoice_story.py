@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
-from sequences.invoices import Invoice
-from sequences.money import readable_amount
-from sequences.records import all_invoices
+from invoices.documents import Invoice
+from invoices.money import readable_amount
+from invoices.records import all_invoices
 from tests.clocks import hold_the_day
 from tests.factories import make_user
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
 from dynamo import guards
+from dynamo.attributes import IntegerAttribute
 from dynamo.client import send
 from dynamo.guards import Pending
 from dynamo.models import Model

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.client import send
 from dynamo.exceptions import (
     ConditionFailed,

@@ -12,7 +12,7 @@ import pytest
 from dynamo import tables
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, Unavailable
-from sequences.records import list_invoices
+from invoices.records import list_invoices
 from tests import engines
 from tests.faults.kinds import Duplicate, Meanwhile, Torn, Truncate
 from tests.faults.proxy import FaultProxy, through

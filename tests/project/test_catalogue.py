@@ -29,7 +29,7 @@ def named(messages: Catalog) -> set[tuple[str | None, str]]:
 def test_the_sources_say_something_in_python_and_in_templates(sources: Catalog) -> None:
     places = {path for message in own(sources) for path, _line in message.locations}
 
-    assert {"accounts/forms.py", "templates/home.html", "sequences/pdf.py"} <= places
+    assert {"accounts/forms.py", "templates/home.html", "invoices/pdf.py"} <= places
     assert "templates/accounts/mail/reset_subject.txt" in places
 
 

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import User
-from sequences.invoices import Party
+from invoices.documents import Party
 from tests.factories import make_user
 from tests.pages import Page
 

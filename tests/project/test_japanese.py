@@ -16,12 +16,12 @@ from pypdf import PdfReader
 from accounts import sessions
 from accounts.models import User
 from accounts.services import edit_profile
-from sequences.invoices import Party
-from sequences.pdf import render
-from sequences.records import void
+from invoices.documents import Party
+from invoices.pdf import render
+from invoices.records import void
 from tests.invoice_factories import DAY, issued
+from tests.invoices.samples import a_line, a_voided_invoice
 from tests.project.test_url_map import ROWS, arrive, path_of, send
-from tests.sequences.samples import a_line, a_voided_invoice
 from tests.visible import Visible, foreign_words, untranslated
 
 JAPANESE = {"accept-language": "ja-JP,ja;q=0.9,en;q=0.8"}

@@ -20,7 +20,7 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
-from sequences.forms import InvoiceForm
+from invoices.forms import InvoiceForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.policies import rights, rights_for

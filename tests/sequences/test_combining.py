@@ -1,22 +1,15 @@
-"""Callers who wait together are served together; whatever befalls one of them is its own."""
+"""Callers that wait together are served together; an error of one of them is its own."""
 
 from __future__ import annotations
 
-import dis
-import itertools
 import os
 import signal
-import sys
 import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import cache
-from itertools import pairwise, takewhile
-from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -26,11 +19,27 @@ from hypothesis import strategies as st
 from dynamo import deadline
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
-from sequences import combining
-from sequences.combining import AGAIN, Again, Combiner
+from sequences.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, stand_in
 
 SECONDS = 120  # until a test that hangs fails
+
+
+Callers = list[Caller[Any, Any]]
+
+
+def here(callers: Callers) -> Callers:
+    return [caller for caller in callers if caller.is_here()]
+
+
+def serving(answer: Callable[[Any], Any]) -> Callable[[Any, Callers], None]:
+    """A `serve` that gives each caller the answer to its ask, or the error."""
+
+    def serve(_key: Any, callers: Callers) -> None:
+        for caller in here(callers):
+            caller.serve(answer(caller.ask))
+
+    return serve
 
 
 class Served:
@@ -43,11 +52,15 @@ class Served:
         self._open = threading.Semaphore(0)
         self.holds = 1
         self.errors: dict[Any, BaseException] = {}
-        #: Who is put off once.
+        #: Asks that are left unserved once.
         self.again: set[Any] = set()
+        #: How many share a request.
+        self.size = 100
 
-    def __call__(self, key: str, asks: list[Any]) -> list[Any]:
-        self.groups.append(list(asks))
+    def __call__(self, key: str, callers: Callers) -> None:
+        callers = here(callers[: self.size])
+        asks = [caller.ask for caller in callers]
+        self.groups.append(asks)
         self.threads.append(threading.get_ident())
         if self.holds:
             self.holds -= 1
@@ -55,13 +68,11 @@ class Served:
             assert self._open.acquire(timeout=SECONDS)
         if asks[0] in self.errors:
             raise self.errors.pop(asks[0])
-        return [self._outcome(f"{key}:{ask}", ask) for ask in asks]
-
-    def _outcome(self, answer: str, ask: Any) -> Any:
-        if ask not in self.again:
-            return answer
-        self.again.remove(ask)
-        return AGAIN
+        for caller in callers:
+            if caller.ask in self.again:
+                self.again.remove(caller.ask)
+            else:
+                caller.serve(f"{key}:{caller.ask}")
 
     def wait_for_leader(self) -> None:
         assert self.arrived.acquire(timeout=SECONDS)
@@ -140,7 +151,8 @@ def test_keys_do_not_wait_for_each_other(served: Served, pool: ThreadPoolExecuto
 def test_a_group_is_as_large_as_fits_and_keeps_the_order(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
-    combiner = Combiner(served, fits=lambda asks: min(2, len(asks)))
+    served.size = 2
+    combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abcdef")
 
     served.go_on()
@@ -149,27 +161,14 @@ def test_a_group_is_as_large_as_fits_and_keeps_the_order(
     assert served.groups == [["a"], ["b", "c"], ["d", "e"], ["f"]]
 
 
-@pytest.mark.parametrize("size", [-1, 0])
-def test_one_at_least_is_served_whatever_fits_says(
-    served: Served, pool: ThreadPoolExecutor, size: int
-) -> None:
-    combiner = Combiner(served, fits=lambda asks: size)
-    futures = crowd(pool, combiner, served, *"abc")
-
-    served.go_on()
-
-    assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
-    assert served.groups == [["a"], ["b"], ["c"]]
-
-
 def test_each_gets_its_own_answer_or_its_own_error(pool: ThreadPoolExecutor) -> None:
     held = threading.Event()
 
-    def serve(key: str, asks: list[int]) -> list[int | Exception]:
+    def answer(ask: int) -> int | Exception:
         assert held.wait(SECONDS)
-        return [ValueError(ask) if ask % 2 else ask for ask in asks]
+        return ValueError(ask) if ask % 2 else ask
 
-    combiner = Combiner(serve)
+    combiner = Combiner(serving(answer))
     futures = [pool.submit(combiner, "key", ask) for ask in range(8)]
     until(lambda: waiting(combiner) == 7)
     held.set()
@@ -183,7 +182,7 @@ def test_each_gets_its_own_answer_or_its_own_error(pool: ThreadPoolExecutor) -> 
 
 
 def test_no_answer_is_an_answer(pool: ThreadPoolExecutor) -> None:
-    combiner: Combiner[str, int, None] = Combiner(lambda _key, asks: [None for _ask in asks])
+    combiner: Combiner[str, int, None] = Combiner(serving(lambda _ask: None))
 
     futures = [pool.submit(combiner, "key", ask) for ask in range(20)]
 
@@ -210,7 +209,8 @@ def test_followers_of_a_failed_leader_go_before_those_who_came_later(
 ) -> None:
     served.holds = 2
     served.errors = {"b": ConnectionError()}
-    combiner = Combiner(served, fits=lambda asks: min(3, len(asks)))
+    served.size = 3
+    combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abc")
     served.go_on()
     served.wait_for_leader()
@@ -236,22 +236,38 @@ def test_where_each_leader_fails_each_gets_its_own_failure(
     assert combiner._queues == {}
 
 
-def test_a_fault_in_fits_hurts_the_leader_alone(served: Served, pool: ThreadPoolExecutor) -> None:
-    def fits(asks: list[str]) -> int:
-        if asks[0] == "b":
-            raise ArithmeticError
-        return len(asks)
+def test_an_error_while_a_request_is_prepared_is_the_leaders_alone(
+    served: Served, pool: ThreadPoolExecutor
+) -> None:
+    turns = iter([None, ArithmeticError(), None])
 
-    combiner = Combiner(served, fits)
+    def prepare(_key: str) -> None:
+        if error := next(turns):
+            raise error
+
+    combiner = Combiner(served, prepare)
     futures = crowd(pool, combiner, served, *"abcd")
 
     served.go_on()
 
     assert isinstance(futures[1].exception(SECONDS), ArithmeticError)
     assert [futures[n].result(SECONDS) for n in (0, 2, 3)] == ["key:a", "key:c", "key:d"]
+    assert served.groups == [["a"], ["c", "d"]]
 
 
-def test_who_is_to_come_again_shares_the_next_request_with_those_who_came_meanwhile(
+def test_an_error_after_the_leader_was_served_is_not_its_own(pool: ThreadPoolExecutor) -> None:
+    def serve(_key: str, callers: Callers) -> None:
+        for caller in here(callers):
+            caller.serve(caller.ask)
+        raise ConnectionError
+
+    combiner: Combiner[str, str, str] = Combiner(serve)
+
+    assert combiner("key", "a") == "a"
+    assert combiner._queues == {}
+
+
+def test_an_unserved_caller_shares_the_next_request_with_those_that_came_meanwhile(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.again = {"a", "c"}
@@ -261,7 +277,7 @@ def test_who_is_to_come_again_shares_the_next_request_with_those_who_came_meanwh
     served.go_on()
 
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
-    # Each of the two was put off once; who leads sends until it is served itself.
+    # Each of the two was left unserved once; a leader sends until it is served itself.
     assert served.groups == [["a"], ["a", "b", "c"], ["c"]]
     assert served.threads[0] == served.threads[1]
     assert combiner._queues == {}
@@ -330,14 +346,16 @@ def test_who_was_tried_once_and_then_waits_in_vain_is_told_so_too(
 ) -> None:
     served.holds = 3
     served.errors = {"b": ConnectionError()}
-    # b sends for c and d as well, and fails; c then sends for itself, and d waits on.
-    combiner = Combiner(served, fits=lambda asks: 3 if asks[0] == "b" else 1)
+    combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abc")
     leaving = pool.submit(impatient, combiner, "d", 0.5)
     until(lambda: waiting(combiner) == 3)
-    for _turn in "ab":
-        served.go_on()
-        served.wait_for_leader()
+    served.go_on()
+    served.wait_for_leader()
+    # b sent for c and d as well, and fails; c then sends for itself, and d waits on.
+    served.size = 1
+    served.go_on()
+    served.wait_for_leader()
 
     error = leaving.exception(SECONDS)
 
@@ -367,6 +385,41 @@ def test_one_that_left_is_not_served_again(served: Served, pool: ThreadPoolExecu
     assert served.groups == [["a"], ["b", "c", "d"], ["d"]]
 
 
+def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
+    pool: ThreadPoolExecutor,
+) -> None:
+    sent: list[list[str]] = []
+    gathered = threading.Event()
+
+    def serve(_key: str, callers: Callers) -> None:
+        asks = [caller.ask for caller in callers]
+        if asks == ["a"]:
+            until(lambda: waiting(combiner) == 2)
+        elif "c" in asks:
+            gathered.set()
+            until(lambda: bool(leaving) and leaving[0].done())
+        callers = here(callers)
+        sent.append([caller.ask for caller in callers])
+        for caller in callers:
+            caller.serve(caller.ask)
+
+    combiner: Combiner[str, str, str] = Combiner(serve)
+    leaving: list[Future[Any]] = []
+    first = pool.submit(combiner, "key", "a")
+    until(lambda: "key" in combiner._queues)
+    second = pool.submit(combiner, "key", "b")
+    until(lambda: waiting(combiner) == 1)
+    leaving.append(pool.submit(impatient, combiner, "c", 0.3))
+
+    assert gathered.wait(SECONDS)
+    error = leaving[0].exception(SECONDS)
+
+    assert isinstance(error, Unavailable)
+    assert not error.maybe_written
+    assert (first.result(SECONDS), second.result(SECONDS)) == ("a", "b")
+    assert sent == [["a"], ["b"]]
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     """The clock of deadlines, which are so far away that a stall does not use them up."""
@@ -379,11 +432,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
 def test_who_sends_keeps_to_its_own_deadline(clock: LeapingClock) -> None:
     left: list[float] = []
 
-    def serve(key: str, asks: list[str]) -> list[str]:
+    def answer(_ask: str) -> None:
         left.append(operation_ends_at() - clock.monotonic())
-        return asks
 
-    combiner = Combiner(serve)
+    combiner: Combiner[str, str, None] = Combiner(serving(answer))
     with within(500):
         combiner("key", "a")
 
@@ -396,13 +448,13 @@ def test_who_waited_has_only_the_rest_of_its_time_to_send(
     left: dict[str, float] = {}
     held = threading.Event()
 
-    def serve(key: str, asks: list[str]) -> list[str]:
-        left[asks[0]] = operation_ends_at() - clock.monotonic()
-        if asks == ["a"]:
+    def answer(ask: str) -> str:
+        left[ask] = operation_ends_at() - clock.monotonic()
+        if ask == "a":
             assert held.wait(SECONDS)
-        return asks
+        return ask
 
-    combiner = Combiner(serve)
+    combiner: Combiner[str, str, str] = Combiner(serving(answer))
     first = pool.submit(combiner, "key", "a")
     until(lambda: "a" in left)
     second = pool.submit(combiner, "key", "b")
@@ -465,83 +517,36 @@ def _ctrl_c_raises() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@cache
-def interruptible(code: CodeType) -> set[int]:
-    """The offsets in `code` at which CPython may deliver a signal: after a call, a jump back."""
-    steps = list(dis.get_instructions(code))
-    return {
-        step.offset
-        for before, step in pairwise(steps)
-        if before.opname.startswith(("CALL", "RESUME", "JUMP_BACKWARD"))
-    }
+def test_followers_that_a_dead_leader_gathered_wait_until_their_deadline_at_most(
+    served: Served, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it was interrupted between gathering them and sending."""
+    combiner = Combiner(served)
+    (first,) = crowd(pool, combiner, served, "a")
+    lost = pool.submit(impatient, combiner, "b", 0.3)
+    until(lambda: waiting(combiner) == 1)
+    combiner._queues["key"].waiting.clear()
 
+    assert isinstance(lost.exception(SECONDS), Unavailable)
 
-@contextmanager
-def interrupted_at(point: int) -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt in this thread at the so-many-th point of the combiner's code."""
-    seen = [0]
-
-    def trace(frame: FrameType, event: str, _argument: object) -> Any:
-        if frame.f_code.co_filename != combining.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode" and frame.f_lasti in interruptible(frame.f_code):
-            seen[0] += 1
-            if seen[0] == point:
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield seen
-    finally:
-        sys.settrace(before)
-
-
-def interrupt_one_of_a_crowd(point: int, *, leads: bool) -> bool:
-    """Interrupt one caller there, be it a leader or a follower; whether it got that far.
-
-    Whatever it was doing: the others are served, and nothing is left behind.
-    """
-    began = threading.Event()
-    followers: list[Future[str]] = []
-
-    def serve(key: str, asks: list[str]) -> list[str | Again]:
-        if asks == ["first"]:
-            began.set()
-            until(lambda: waiting(combiner) >= (1 if leads else 2))
-        elif not followers:
-            # They wait while this is sent, or are followers where it is sent by the next leader.
-            followers.extend(pool.submit(combiner, "key", ask) for ask in "cd")
-            until(lambda: waiting(combiner) >= 2)
-            # All but one are in the next request as well.
-            return [*asks[:1], *(AGAIN for _ask in asks[1:])] if len(asks) > 1 else [AGAIN]
-        return [*asks]
-
-    combiner: Combiner[str, str, str] = Combiner(serve)
-    with ThreadPoolExecutor(8) as pool:
-        others = [pool.submit(combiner, "key", "first")]
-        assert began.wait(SECONDS)
-        if not leads:
-            others.append(pool.submit(combiner, "key", "ahead"))
-            until(lambda: waiting(combiner) == 1)
-        with suppress(KeyboardInterrupt), interrupted_at(point) as seen:
-            combiner("key", "mine")
-        assert combiner("key", "after") == "after"
-        assert [other.result(SECONDS) for other in others] == ["first", "ahead"][: len(others)]
-        assert [follower.result(SECONDS) for follower in followers] == ["c", "d"]
+    served.go_on()
+    assert first.result(SECONDS) == "key:a"
     assert combiner._queues == {}
-    return seen[0] >= point
 
 
-@pytest.mark.parametrize("leads", [True, False])
-def test_an_interruption_at_any_instruction_takes_nobody_along(leads: bool) -> None:
-    points = takewhile(
-        lambda point: interrupt_one_of_a_crowd(point, leads=leads), itertools.count(1)
-    )
+def test_a_leader_that_was_killed_is_replaced_once_it_is_overdue(
+    served: Served, pool: ThreadPoolExecutor, clock: LeapingClock
+) -> None:
+    combiner = Combiner(served)
+    hanging = crowd(pool, combiner, served, "a", "b")
+    clock.leap(deadline.OPERATION_SECONDS + OVERDUE_SECONDS + 1)
 
-    assert sum(1 for _point in points) > 15
+    assert combiner("key", "c") == "key:c"
+    assert served.groups[:2] == [["a"], ["c", "b"]]
+
+    served.go_on()
+    assert [each.result(SECONDS) for each in hanging] == ["key:a", "key:b"]
+    assert combiner._queues == {}
 
 
 def test_a_forked_child_begins_anew(served: Served, pool: ThreadPoolExecutor) -> None:
@@ -562,10 +567,7 @@ def test_a_forked_child_begins_anew(served: Served, pool: ThreadPoolExecutor) ->
 
 
 def test_a_child_forked_by_who_sends_ends_in_peace() -> None:
-    def serve(key: str, asks: list[str]) -> list[int]:
-        return [os.fork()]
-
-    combiner: Combiner[str, str, int] = Combiner(serve)
+    combiner: Combiner[str, str, int] = Combiner(serving(lambda _ask: os.fork()))
     child = combiner("key", "a")
     if not child:
         os._exit(0 if combiner._queues == {} else 1)
@@ -588,24 +590,27 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
     answered: Counter[int] = Counter()
     put_off: set[int] = set()
 
-    def outcome_of(ask: int) -> int | Exception | Again:
+    def decide(caller: Caller[int, int]) -> None:
+        ask = caller.ask
         if plan[ask] == "again" and ask not in put_off:
             put_off.add(ask)
-            return AGAIN
+            return
         answered[ask] += 1
-        return ValueError(ask) if plan[ask] == "error" else ask
+        caller.serve(ValueError(ask) if plan[ask] == "error" else ask)
 
-    def serve(key: str, asks: list[int]) -> list[int | Exception | Again]:
+    def serve(_key: str, callers: list[Caller[int, int]]) -> None:
         assert sending.acquire(blocking=False), "two lead at once"
         try:
+            callers = here(callers[:size])
             time.sleep(0.0005)
-            if plan[asks[0]] == "fail":
-                raise ConnectionError(asks[0])
-            return [outcome_of(ask) for ask in asks]
+            if plan[callers[0].ask] == "fail":
+                raise ConnectionError(callers[0].ask)
+            for caller in callers:
+                decide(caller)
         finally:
             sending.release()
 
-    combiner = Combiner(serve, fits=lambda asks: min(size, len(asks)))
+    combiner = Combiner(serve)
 
     def outcome(ask: int) -> tuple[str, object]:
         try:
@@ -639,11 +644,12 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
 def test_sixteen_threads_share_their_requests() -> None:
     groups: list[int] = []
 
-    def serve(key: str, asks: list[int]) -> list[int]:
-        groups.append(len(asks))
-        # Longer than a busy machine takes to wake those who were answered.
+    def serve(_key: str, callers: list[Caller[int, int]]) -> None:
+        groups.append(len(callers))
+        # Longer than a busy machine takes to wake those that were answered.
         time.sleep(0.01)
-        return asks
+        for caller in here(callers):
+            caller.serve(caller.ask)
 
     combiner = Combiner(serve)
     with ThreadPoolExecutor(16) as pool:

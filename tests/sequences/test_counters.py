@@ -228,7 +228,7 @@ def test_an_order_that_passes_38_digits_is_refused(strategy: Strategy) -> None:
 def test_what_is_no_whole_number_is_no_counter(strategy: Strategy, value: dict[str, Any]) -> None:
     store("a", value)
 
-    with pytest.raises(NotACounter, match="'a' holds no whole number"):
+    with pytest.raises(NotACounter, match="'a' does not hold a whole number"):
         next_value("a", strategy=strategy)
     with pytest.raises(NotACounter):
         next_values(3, "a", 5, strategy=strategy)

@@ -59,10 +59,7 @@ def test_the_name_of_a_series_is_refused_in_one_line(words: list[str]) -> None:
     out, err, code = commands.run(*words)
 
     assert (out, code) == ("", 1)
-    assert err == (
-        "CommandError: The name 'invoices#x' belongs to an invoice series, which counts by "
-        "itself.\n"
-    )
+    assert err == ("CommandError: The name 'invoices#x' is reserved for the counter of a series.\n")
     assert counters_left() == []
 
 
@@ -71,7 +68,7 @@ def test_nextvalue_says_what_is_no_counter() -> None:
     item = {"counterName": {"S": "a"}, "currentValue": {"S": "x"}}
     send("PutItem", {"TableName": CounterItem.table(), "Item": item})
 
-    with pytest.raises(CommandError, match="'a' holds no whole number"):
+    with pytest.raises(CommandError, match="'a' does not hold a whole number"):
         run("nextvalue", "a")
 
 

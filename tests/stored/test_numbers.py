@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sequences.amounts import Line
+from invoices.amounts import Line
+from invoices.documents import Draft, Party
+from invoices.exceptions import AlreadyVoided, RequestIdReused
+from invoices.issuing import issue
+from invoices.records import all_invoices, find_invoice, list_invoices, void
 from sequences.counters import last_value, next_value, next_values
-from sequences.exceptions import AlreadyVoided, RequestIdReused
-from sequences.invoices import Draft, Party
-from sequences.issuing import issue
-from sequences.records import all_invoices, find_invoice, list_invoices, void
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft
 from tests.stored.releases import Stored, each_release

@@ -11,7 +11,7 @@ from typing import Any
 
 from accounts.models import User
 from dynamo import scan
-from sequences.models import InvoiceItem
+from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.bench import Bench
 from tests.torture.clients.inspector import wrong_guards, wrong_series

@@ -8,10 +8,10 @@ from typing import Any
 from dynamo.client import send
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item
-from sequences.exceptions import InvoiceError
-from sequences.heads import Head, counter_key
-from sequences.invoices import Invoice, from_item, invoice_of_guard, request_guard_key
-from sequences.models import Counter, InvoiceItem
+from invoices.documents import Invoice, from_item
+from invoices.models import InvoiceItem
+from sequences.exceptions import SequenceError
+from sequences.groups import Head, key_of_counter
 from tests.invoice_factories import DAY, issued, series
 from tests.worlds.accounts import told
 from tests.worlds.processes import Processes
@@ -37,7 +37,7 @@ class InvoiceWorld:
             issued(ANN, request_id=f"before {number}")
         if warm:
             for process in set(processes.of):
-                processes.remember(process, SERIES, Head(before, DAY))
+                processes.remember(process, SERIES, Head(before, ("S", DAY.isoformat())))
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
 
@@ -70,11 +70,13 @@ class InvoiceWorld:
         assert len(by_request) == len(invoices), "two invoices of one request"
         assert len(guards) == len(invoices), "an invoice without its guard, or the reverse"
         for guard in guards:
-            named = invoice_of_guard(guard)
+            place = InvoiceItem.place_of(guard)
             [request_id] = [
-                each for each in by_request if request_guard_key(ANN, each) == guard["series"]["S"]
+                each
+                for each in by_request
+                if InvoiceItem.guard_key(SERIES, each) == guard["series"]["S"]
             ]
-            assert named == (SERIES, by_request[request_id])
+            assert place == (SERIES, by_request[request_id])
 
     def afterwards(self, outcomes: list[Any]) -> None:
         """Whoever was told of an invoice finds it stored as it was told."""
@@ -85,7 +87,7 @@ class InvoiceWorld:
                 assert (now.request_id, now.customer) == (outcome.request_id, outcome.customer)
                 assert now.is_voided or not outcome.is_voided
             elif isinstance(outcome, Exception) and not isinstance(
-                outcome, (InvoiceError, DynamoError)
+                outcome, (SequenceError, DynamoError)
             ):
                 raise outcome
         self.expects(outcomes)
@@ -112,15 +114,16 @@ def stored() -> list[Item]:
 
 def counted() -> int:
     """How far the counter of the series is."""
-    answer = send("GetItem", {"TableName": Counter.table(), "Key": counter_key(SERIES)})
+    answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
 
 
 def clear_invoices() -> None:
     """Delete the series and its counter."""
     keys = [{name: item[name] for name in ("series", "number")} for item in stored()]
+    counter = key_of_counter(InvoiceItem, SERIES)
     deletes: dict[str, Any] = {
-        Counter.table(): [{"DeleteRequest": {"Key": counter_key(SERIES)}}],
+        counter["TableName"]: [{"DeleteRequest": {"Key": counter["Key"]}}],
     }
     if keys:
         deletes[InvoiceItem.table()] = [{"DeleteRequest": {"Key": key}} for key in keys]

@@ -1,6 +1,6 @@
-"""What each process keeps of invoice series: operations are in different ones, or in one.
+"""What each process keeps of series: operations are in different ones, or in one.
 
-`sequences.issuing` remembers how far a series is, and lets callers of a process share transactions.
+`sequences.series` remembers how far a series is, and lets callers of a process share transactions.
 Threads of this process would share both. Here each operation finds what is its process's own.
 """
 
@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from sequences import issuing
+from invoices.models import InvoiceItem
+from sequences import series as issuing
 from sequences.combining import Combiner
-from sequences.groups import Ask
-from sequences.heads import Head, Heads, Known
-from sequences.invoices import Invoice
+from sequences.groups import Ask, Head
+from sequences.series import Key
 from tests.worlds.operations import running
 
 
 class _Process:
     def __init__(self) -> None:
-        self.heads = Heads()
-        self.combiner: Combiner[str, Ask, Invoice] = Combiner(
-            issuing._serve, issuing._fits, prepare=issuing._wait_for_a_turn
+        self.memory = issuing._Memory()
+        self.combiner: Combiner[Key, Ask[Any], Any] = Combiner(
+            issuing._serve, prepare=issuing._prepare
         )
 
     def begin(self) -> None:
-        self.heads._begin()
+        self.memory._begin()
         self.combiner._begin()
 
 
@@ -36,7 +37,7 @@ _all = [_Process() for _ in range(4)]
 
 
 class Processes:
-    """Stands for the memory and the combiner of `sequences.issuing`; a step of theirs is real.
+    """Stands for the memory and the combiner of `sequences.series`; a step of theirs is real.
 
     `of` names the process of each operation, by number; by default each has its own.
     """
@@ -50,20 +51,20 @@ class Processes:
             process.begin()
 
     def remember(self, process: int, series: str, head: Head) -> None:
-        """Let a process have seen the series at `head`."""
-        _all[process].heads.put(series, Known(head))
+        """Let a process have seen a series of invoices at `head`."""
+        _all[process].memory.put((InvoiceItem, series), issuing._Known(head))
 
-    def get(self, series: str) -> Known | None:
-        """`Heads.get`."""
-        return self._own().heads.get(series)
+    def get(self, key: Key) -> Any:
+        """`_Memory.get`."""
+        return self._own().memory.get(key)
 
-    def put(self, series: str, known: Known) -> None:
-        """`Heads.put`."""
-        self._own().heads.put(series, known)
+    def put(self, key: Key, known: Any) -> None:
+        """`_Memory.put`."""
+        self._own().memory.put(key, known)
 
-    def __call__(self, series: str, ask: Ask) -> Invoice:
+    def __call__(self, key: Key, ask: Ask[Any]) -> Any:
         """`Combiner.__call__`."""
-        return self._own().combiner(series, ask)
+        return self._own().combiner(key, ask)
 
     def _own(self) -> _Process:
         operation = running()
@@ -75,6 +76,6 @@ def apart() -> Iterator[Processes]:
     """Let the operations of worlds be in different processes."""
     processes = Processes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(issuing, "_heads", processes)
+        patch.setattr(issuing, "_memory", processes)
         patch.setattr(issuing, "_combiner", processes)
         yield processes

@@ -122,14 +122,14 @@ def held(seams: Seams) -> Iterator[None]:
         patch.setattr(time, "time_ns", lambda: int(time.time() * 10**9))
         patch.setattr(time, "sleep", sleep)
         patch.setattr(HTTPConnectionPool, "urlopen", urlopen)
-        patch.setattr(combining._Caller, "sleep_until_woken", _sleep_until_woken)
+        patch.setattr(combining.Caller, "sleep", _sleep)
         yield
 
 
-def _sleep_until_woken(caller: Any) -> bool:
-    """`_Caller.sleep_until_woken`, for the thread of an operation: nobody's patience ends."""
-    wait_for(lambda: not caller.sleep.locked(), "its turn")
-    return bool(caller.sleep.acquire(blocking=False))
+def _sleep(caller: Any) -> bool:
+    """`Caller.sleep`, for the thread of an operation: its deadline does not pass."""
+    wait_for(lambda: not caller._sleep.locked(), "its turn")
+    return bool(caller._sleep.acquire(blocking=False))
 
 
 def _named(args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sequences.records import find_invoice, void
+from invoices.records import find_invoice, void
 from tests.invoice_factories import DAY
 from tests.worlds.conftest import LOSSES, Explore
 from tests.worlds.invoices import ANN, InvoiceWorld, asks, numbers_told

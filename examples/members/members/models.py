@@ -1,6 +1,6 @@
 from pynamodb.attributes import UnicodeAttribute
-from pynamodb_attributes import IntegerAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 from dynamo.unique import UniqueAttributes
 from dynamo.versions import new_version

@@ -9,11 +9,11 @@ from datetime import date
 from decimal import Decimal
 
 from dynamo.exceptions import DynamoError
-from sequences import records
-from sequences.amounts import Line
-from sequences.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
-from sequences.invoices import Draft, Party, label_of
-from sequences.issuing import issue
+from invoices import records
+from invoices.amounts import Line
+from invoices.documents import Draft, Party, label_of
+from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
+from invoices.issuing import issue
 from tests.torture.history import Journal
 
 DAY = date(2026, 3, 14)

@@ -1,0 +1,68 @@
+"""What can go wrong with invoices.
+
+InvoiceError (a SequenceError)
+├── UnknownInvoice   the account has no such invoice
+├── RequestIdReused  the request id issued an invoice with other contents
+├── DateTooEarly     the issue date is before the last one of its series
+└── AlreadyVoided    the invoice is voided already
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from sequences.exceptions import SequenceError
+
+
+class InvoiceError(SequenceError):
+    """Base of every error of an invoice."""
+
+
+class UnknownInvoice(InvoiceError):
+    """This account does not have an invoice with this number (`2026-000042`)."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"There is no invoice {self.number}."
+
+
+class RequestIdReused(InvoiceError):
+    """The request id issued an invoice before, with other contents."""
+
+    def __init__(self, request_id: str, number: str) -> None:
+        super().__init__(request_id, number)
+        self.request_id = request_id
+        self.number = number
+
+    def __str__(self) -> str:
+        return (
+            f"This request has issued invoice {self.number} already, with other contents; "
+            "use a new request id."
+        )
+
+
+class DateTooEarly(InvoiceError):
+    """The issue date is before `last`, the date of the last invoice in the series."""
+
+    def __init__(self, issued_on: date, last: date) -> None:
+        super().__init__(issued_on, last)
+        self.issued_on = issued_on
+        self.last = last
+
+    def __str__(self) -> str:
+        return f"The series has an invoice of {self.last}: {self.issued_on} is before it."
+
+
+class AlreadyVoided(InvoiceError):
+    """The invoice was voided before; `reason` is the one given then."""
+
+    def __init__(self, number: str, reason: str) -> None:
+        super().__init__(number, reason)
+        self.number = number
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"Invoice {self.number} is voided already: {self.reason}"

@@ -1,0 +1,48 @@
+"""The invoices' pages. A number in an address has the one spelling that we print: `2026-000042`."""
+
+from django.urls import path, register_converter
+
+from invoices.views.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.views.issuing import InvoiceNewView
+from invoices.views.reading import InvoiceListView, InvoicePdfView, InvoiceView
+from invoices.views.voiding import InvoiceVoidView
+
+
+class LabelConverter:
+    """An invoice's number: six digits after the year, more only where six do not hold it."""
+
+    regex = "[0-9]{4}-(?:[0-9]{6}|[1-9][0-9]{6,14})"
+
+    def to_python(self, value: str) -> str:
+        """As it is."""
+        return value
+
+    to_url = to_python
+
+
+class YearConverter:
+    """A year of four digits."""
+
+    regex = "[1-9][0-9]{3}"
+
+    def to_python(self, value: str) -> int:
+        """The year as a number."""
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        """The year as text."""
+        return str(value)
+
+
+register_converter(LabelConverter, "label")
+register_converter(YearConverter, "invoice_year")
+
+urlpatterns = [
+    path("", InvoiceListView.as_view(), name="invoice_list"),
+    path("new/", InvoiceNewView.as_view(), name="invoice_new"),
+    path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
+    path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("<label:label>/", InvoiceView.as_view(), name="invoice"),
+    path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
+]

@@ -1,0 +1,67 @@
+"""Invoices for tests that need no engine, and strategies that draw them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from invoices.amounts import Line
+from invoices.documents import Draft, Invoice, Party, draw_up
+
+SELLER = Party("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
+CUSTOMER = Party("株式会社山田商店", "東京都千代田区１－１")
+
+CURRENCIES = st.sampled_from(["EUR", "USD", "JPY", "KWD", "CLP", "TND"])
+RATES = st.sampled_from([Decimal(rate) for rate in ("0", "7", "8.1", "19", "20")])
+NUMBERS = st.decimals(-(10**9), 10**9, allow_nan=False, allow_infinity=False, places=4)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+NAMES = TEXTS.filter(str.strip)
+LINES = st.builds(Line, NAMES, NUMBERS, NUMBERS, RATES)
+
+
+def a_line(
+    quantity: str = "1", unit_price: str = "100", vat_rate: str = "19", description: str = "Work"
+) -> Line:
+    """One line; numbers as text, so that each is exact."""
+    return Line(description, Decimal(quantity), Decimal(unit_price), Decimal(vat_rate))
+
+
+def an_invoice(*lines: Line, currency: str = "EUR", **changes: Any) -> Invoice:
+    """Invoice 2026-000042 of the lines (one of 100 when none is given)."""
+    draft = Draft(CUSTOMER, lines or (a_line(),), currency)
+    invoice = draw_up(draft, "account-1", SELLER, date(2026, 11, 21), "request-1")
+    return replace(invoice, **({"number": 42} | changes))
+
+
+def a_voided_invoice(**changes: Any) -> Invoice:
+    """The same, voided."""
+    voided_at = datetime(2026, 11, 23, 12, tzinfo=UTC)
+    voided: dict[str, Any] = {
+        "status": "voided",
+        "void_reason": "Wrong customer",
+        "voided_at": voided_at,
+    }
+    return an_invoice(**(voided | changes))
+
+
+@st.composite
+def invoices(draw: st.DrawFn) -> Invoice:
+    """Any issued or voided invoice."""
+    draft = Draft(
+        draw(st.builds(Party, NAMES, TEXTS, TEXTS)),
+        tuple(draw(st.lists(LINES, min_size=1, max_size=4))),
+        draw(CURRENCIES),
+        draw(st.dates(date(1000, 1, 1))),
+        draw(TEXTS),
+    )
+    seller = draw(st.builds(Party, TEXTS, TEXTS, TEXTS))
+    invoice = draw_up(draft, "account-1", seller, date(2026, 1, 1), "request-1")
+    invoice = replace(invoice, number=draw(st.integers(1, 10**15 - 1)))
+    if not draw(st.booleans()):
+        return invoice
+    voided_at = draw(st.datetimes(timezones=st.just(UTC)))
+    return replace(invoice, status="voided", void_reason=draw(NAMES), voided_at=voided_at)

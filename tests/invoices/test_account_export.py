@@ -1,0 +1,203 @@
+"""All that is kept about a person as one JSON document, which is whole or no JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from itertools import islice
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts import exports, sessions
+from accounts.models import User
+from accounts.services import edit_profile
+from dynamo.exceptions import Unavailable
+from invoices.records import void
+from tests.commands import run
+from tests.factories import make_user
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy, through
+from tests.invoice_factories import issued
+from tests.pages import sign_in
+from tests.requests import Requests
+
+URL = "/accounts/export/"
+HIDDEN = {
+    "password",
+    "session_epoch",
+    "confirmation_id",
+    "pending_reservation",
+    "sessions",
+    "version",
+}
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="Ann", email="ann@example.org", full_name="Änn “A” Example")
+    sign_in(client, user)
+    return user
+
+
+def exported(client: Client) -> Any:
+    return json.loads(b"".join(client.get(URL).streaming_content))  # type: ignore[attr-defined]
+
+
+def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None:
+    edit_profile(User.get(ann.pk), business_address="Main Street 1\n12345 Town", vat_id="DE1")
+
+    account = exported(client)["account"]
+
+    assert account == {
+        "pk": ann.pk,
+        "userName": "Ann",
+        "email": "ann@example.org",
+        "emailConfirmedAt": None,
+        "pendingEmail": None,
+        "pendingUntil": None,
+        "fullName": "Änn “A” Example",
+        "phoneNumber": None,
+        "businessName": None,
+        "businessAddress": "Main Street 1\n12345 Town",
+        "vatId": "DE1",
+        "language": None,
+        "isActive": True,
+        "isStaff": False,
+        "isSuperuser": False,
+        "joinedAt": account["joinedAt"],
+        "lastLoginAt": account["lastLoginAt"],
+    }
+    assert datetime.fromisoformat(account["lastLoginAt"]).tzinfo is not None
+
+
+def test_every_attribute_is_shown_or_hidden_on_purpose() -> None:
+    attributes = set(User.get_attributes())
+
+    assert set(exports.SHOWN.values()) == attributes - HIDDEN
+    assert attributes > HIDDEN
+
+
+def test_nothing_secret_is_in_it(client: Client, ann: User) -> None:
+    user = User.get(ann.pk)
+    [session_id] = [session.id for session in sessions.alive(user)]
+
+    text = b"".join(client.get(URL).streaming_content).decode()  # type: ignore[attr-defined]
+
+    key = client.cookies["sessionid"].value
+    for secret in (user.password, user.confirmation_id, session_id, key):
+        assert secret
+        assert secret not in text
+
+
+def test_a_pending_address_is_in_it(client: Client, ann: User) -> None:
+    until = int(datetime(2030, 1, 2, tzinfo=UTC).timestamp())
+    values = {"pending_email": "new@example.org", "pending_until": until}
+    ann.update(User.set_or_remove(values))
+
+    account = exported(client)["account"]
+
+    assert account["pendingEmail"] == "new@example.org"
+    assert account["pendingUntil"] == "2030-01-02T00:00:00+00:00"
+
+
+def test_the_sessions_are_in_it(client: Client, ann: User) -> None:
+    sessions.begin(User.get(ann.pk), browser="Firefox/1", address="192.0.2.7")
+
+    first, second = exported(client)["sessions"]
+
+    found = {(each["browser"], each["address"]) for each in (first, second)}
+    assert found == {("Firefox/1", "192.0.2.7"), ("", "127.0.0.1")}
+    assert first.keys() == {"browser", "address", "signedInAt", "seenAt", "expiresAt"}
+    assert datetime.fromisoformat(first["seenAt"]).tzinfo is not None
+
+
+def test_the_invoices_of_all_years_are_in_it_as_the_command_shows_them(
+    client: Client, ann: User
+) -> None:
+    for day in (date(2026, 3, 14), date(2024, 1, 1), date(2026, 3, 15)):
+        issued(ann.pk, customer="Bob", day=day)
+    void(ann.pk, "2026-000001", "a mistake")
+    issued(make_user().pk)
+
+    invoices = exported(client)["invoices"]
+
+    assert [each["number"] for each in invoices] == ["2024-000001", "2026-000001", "2026-000002"]
+    assert invoices[1]["voidReason"] == "a mistake"
+    for each in invoices:
+        out, _err, _code = run("showinvoice", "--user", "Ann", each["number"], "--json")
+        assert json.loads(out) == each
+
+
+def test_an_account_without_invoices_has_an_empty_list(client: Client, ann: User) -> None:
+    assert exported(client)["invoices"] == []
+
+
+def test_it_is_a_file_that_nobody_keeps(client: Client, ann: User) -> None:
+    response = client.get(URL)
+
+    assert response["Content-Type"] == "application/json"
+    assert response["Content-Disposition"] == 'attachment; filename="account.json"'
+    assert response["Cache-Control"] == "private, no-store"
+    assert response.streaming
+
+
+def test_it_is_only_read(client: Client, ann: User) -> None:
+    assert client.post(URL).status_code == 405
+
+
+@pytest.mark.parametrize("page", ["/accounts/profile/", "/accounts/delete/"])
+def test_it_is_offered(client: Client, ann: User, page: str) -> None:
+    assert f'href="{URL}"' in client.get(page).content.decode()
+
+
+def test_invoices_are_read_while_they_are_sent(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    for year in (2022, 2023, 2024):
+        issued(ann.pk, day=date(year, 1, 1))
+    requests_sent.clear()
+
+    pieces = iter(client.get(URL).streaming_content)  # type: ignore[attr-defined]
+    assert requests_sent.operations.count("Query") == 1
+    list(islice(pieces, 4))
+    assert requests_sent.operations.count("Query") == 1
+    list(pieces)
+
+    assert requests_sent.operations == [
+        *["GetItem", "GetItem"],
+        *["TransactGetItems"] * 6,
+        *["Query", "Query", "Query"],
+    ]
+
+
+def test_without_an_answer_before_the_first_byte_it_is_a_503(
+    engine: str, client: Client, ann: User, impatient: float
+) -> None:
+    issued(ann.pk)
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("Query", Answer(500, "InternalServerError"), times=1_000)
+        response = client.get(URL)
+
+    assert response.status_code == 503
+    assert "Content-Disposition" not in response
+
+
+def test_what_breaks_off_in_the_middle_is_no_whole_document(
+    engine: str, client: Client, ann: User, impatient: float
+) -> None:
+    issued(ann.pk, day=date(2023, 1, 1))
+    issued(ann.pk, day=date(2024, 1, 1))
+    got: list[bytes] = []
+    with FaultProxy(engine) as proxy, through(proxy):
+        broken = Answer(500, "InternalServerError")
+        proxy.plan("Query", broken, times=1_000, when=lambda body: "#2024" in json.dumps(body))
+        pieces = iter(client.get(URL).streaming_content)  # type: ignore[attr-defined]
+        with pytest.raises(Unavailable):
+            got.extend(pieces)
+
+    assert b"2023-000001" in got[-1]
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(b"".join(got))

@@ -1,0 +1,193 @@
+"""What invoices add up to, and how amounts are written."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoices.amounts import Line, in_major_units, minor_units, totals
+from invoices.money import (
+    LEFT_TO_RIGHT_MARK,
+    WORD_JOINER,
+    bare_amount,
+    bare_price,
+    currency_choices,
+    is_currency,
+    plain_amount,
+    readable_amount,
+    readable_decimal,
+    readable_price,
+)
+from tests.invoices.samples import CURRENCIES, LINES, NUMBERS, a_line
+
+MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
+
+
+def rounded_half_up(amount: Fraction) -> int:
+    """By another way than the code's: half away from zero."""
+    sign = -1 if amount < 0 else 1
+    return sign * int(abs(amount) + Fraction(1, 2))
+
+
+def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
+    result = totals([a_line(unit_price="0.1"), a_line(unit_price="0.2")], "EUR")
+
+    assert result.net == 30
+    assert result.vat == 6  # 5.7
+    assert result.gross == 36
+
+
+@pytest.mark.parametrize(
+    ("rate", "vat"), [("0", 0), ("7", 700), ("8.1", 810), ("19", 1900), ("20", 2000)]
+)
+def test_vat_of_a_hundred_is_the_rate(rate: str, vat: int) -> None:
+    assert totals([a_line(vat_rate=rate)], "EUR").vat == vat
+
+
+@pytest.mark.parametrize(
+    ("quantity", "price", "currency", "net"),
+    [
+        ("1", "0.005", "EUR", 1),
+        ("1", "0.0049", "EUR", 0),
+        ("1", "-0.005", "EUR", -1),
+        ("2.5", "0.33", "EUR", 83),  # 0.825
+        ("0.333", "3", "EUR", 100),  # 0.999
+        ("1.5", "333", "JPY", 500),  # 499.5
+        ("3", "0.0005", "KWD", 2),  # 0.0015
+        ("-2", "9.99", "EUR", -1998),
+    ],
+)
+def test_a_line_is_rounded_half_up_to_minor_units(
+    quantity: str, price: str, currency: str, net: int
+) -> None:
+    assert a_line(quantity, price).net(currency) == net
+
+
+def test_vat_is_rounded_once_per_rate_not_per_line() -> None:
+    three_of_a_cent = [a_line(unit_price="0.01", vat_rate="19")] * 3
+
+    assert totals(three_of_a_cent, "EUR").vat == 1  # 0.57, where each line has 0.0019
+
+
+def test_a_rebate_takes_its_vat_with_it() -> None:
+    result = totals([a_line(unit_price="100"), a_line("-1", "100")], "EUR")
+
+    assert (result.net, result.vat, result.gross) == (0, 0, 0)
+
+
+def test_one_rate_in_two_spellings_is_one_share() -> None:
+    result = totals([a_line(vat_rate="19"), a_line(vat_rate="19.00")], "EUR")
+
+    assert [(share.rate, share.net) for share in result.shares] == [(Decimal(19), 20000)]
+
+
+@given(st.lists(LINES, max_size=6), CURRENCIES)
+def test_totals_are_those_of_exact_fractions(lines: list[Line], currency: str) -> None:
+    result = totals(lines, currency)
+
+    nets: dict[Fraction, int] = {}
+    for line in lines:
+        exact = Fraction(line.quantity) * Fraction(line.unit_price) * minor_units(currency)
+        assert line.net(currency) == rounded_half_up(exact)
+        rate = Fraction(line.vat_rate)
+        nets[rate] = nets.get(rate, 0) + line.net(currency)
+    vat = {rate: rounded_half_up(net * rate / 100) for rate, net in nets.items()}
+    assert {Fraction(share.rate): share.net for share in result.shares} == nets
+    assert {Fraction(share.rate): share.vat for share in result.shares} == vat
+    assert result.net == sum(nets.values())
+    assert result.gross == result.net + sum(vat.values())
+    assert [share.rate for share in result.shares] == sorted(share.rate for share in result.shares)
+
+
+@given(st.lists(LINES, max_size=6), CURRENCIES, st.randoms())
+def test_the_order_of_lines_changes_nothing(
+    lines: list[Line], currency: str, chance: Random
+) -> None:
+    shuffled = list(lines)
+    chance.shuffle(shuffled)
+
+    assert totals(shuffled, currency) == totals(lines, currency)
+
+
+@given(st.integers(-(10**30), 10**30), CURRENCIES)
+def test_an_amount_is_written_exactly(amount: int, currency: str) -> None:
+    written = plain_amount(amount, currency)
+    read = bare_amount(amount, currency).replace(MINUS, "-").replace(",", "")
+
+    assert Decimal(written) == in_major_units(amount, currency)
+    assert read == written
+    assert readable_amount(amount, currency).endswith(bare_amount(abs(amount), currency))
+
+
+@given(NUMBERS, CURRENCIES)
+def test_a_price_is_written_in_full_and_with_the_currencys_decimals(
+    price: Decimal, currency: str
+) -> None:
+    written = bare_price(price, currency).replace(MINUS, "-").replace(",", "")
+
+    assert Decimal(written) == price
+    assert len(written.partition(".")[2]) >= len(str(minor_units(currency))) - 1
+
+
+@given(NUMBERS)
+def test_a_number_is_written_in_full_without_idle_zeros(number: Decimal) -> None:
+    written = readable_decimal(number).replace(MINUS, "-").replace(",", "")
+
+    assert Decimal(written) == number
+    assert "." not in written or written[-1] not in ".0"
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        (123450, "EUR", "€1,234.50"),
+        (0, "EUR", "€0.00"),
+        (-500, "EUR", f"{MINUS}€5.00"),
+        (100, "JPY", "¥100"),
+        (1000, "KWD", "KWD\xa01.000"),
+        (-1, "KWD", f"{MINUS}KWD\xa00.001"),
+        (500, "CHF", "CHF\xa05.00"),
+        (500, "CAD", "CA$5.00"),
+    ],
+)
+def test_an_amount_reads_as_its_currency_has_it(amount: int, currency: str, text: str) -> None:
+    assert readable_amount(amount, currency) == text
+
+
+@pytest.mark.parametrize(
+    ("price", "currency", "text"),
+    [("2", "EUR", "€2.00"), ("0.0125", "EUR", "€0.0125"), ("1234.5", "JPY", "¥1,234.5")],
+)
+def test_a_price_finer_than_the_currency_is_shown_in_full(
+    price: str, currency: str, text: str
+) -> None:
+    assert readable_price(Decimal(price), currency) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [("1E+3", "1,000"), ("2.50", "2.5"), ("-0", "0"), ("-3", f"{MINUS}3"), ("1E-7", "0.0000001")],
+)
+def test_a_number_never_shows_an_exponent(number: str, text: str) -> None:
+    assert readable_decimal(Decimal(number)) == text
+
+
+@given(st.integers(-(10**20), 10**20), CURRENCIES)
+def test_an_amount_has_no_space_that_breaks(amount: int, currency: str) -> None:
+    assert " " not in readable_amount(amount, currency)
+
+
+def test_currencies_are_those_of_today() -> None:
+    codes = [code for code, _name in currency_choices()]
+
+    assert codes == sorted(set(codes))
+    assert {"EUR", "USD", "JPY", "KWD", "CHF"} <= set(codes)
+    assert ("EUR", "EUR – Euro") in currency_choices()
+    assert is_currency("EUR")
+    for none in ("DEM", "eur", "XXX", "XAU", "", "EUR "):
+        assert not is_currency(none)

@@ -1,0 +1,196 @@
+"""The check of invoices: what it adds to that of series (`tests.sequences.test_checkseries`)."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accounts.services import delete
+from dynamo.client import send
+from invoices.check import check_invoices
+from invoices.records import void
+from sequences.check import Sizes
+from sequences.models import Counter
+from sequences.seriesreport import SeriesReport
+from tests.factories import make_user
+from tests.invoice_factories import (
+    counter_of,
+    issued,
+    new_account,
+    put_counter,
+    put_invoice,
+    remove_invoice,
+    request_key,
+    series,
+    stored_invoices,
+)
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
+
+
+@pytest.fixture
+def account() -> str:
+    """An account with three invoices, of the requests a, b and c."""
+    made = new_account()
+    for request_id in "abc":
+        issued(made, request_id=request_id)
+    return made
+
+
+def check(account: str | None = None) -> list[SeriesReport]:
+    return list(check_invoices(account, sizes=SMALL))
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    """What the command prints, and the line with which it exits 1; empty where it succeeds."""
+    out = StringIO()
+    failures: list[CommandError] = []
+    try:
+        call_command("checkinvoices", *arguments, stdout=out)
+    except CommandError as error:
+        failures.append(error)
+    assert [each.returncode for each in failures] in ([], [1])
+    return out.getvalue(), "".join(map(str, failures))
+
+
+# Sound series ------------------------------------------------------------------------------------
+
+
+def test_no_series_at_all_are_sound() -> None:
+    assert run("--json") == ("", "")
+
+
+def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(account: str) -> None:
+    void(account, "2026-000002", "typo")
+    unguarded = issued(account, day=date(2027, 1, 1))
+    # As an earlier version stored it on request.
+    remove_invoice(request_key(account, unguarded.request_id), 0)
+
+    out, error = run("--json")
+
+    assert error == ""
+    assert [list(json.loads(line).items()) for line in out.splitlines()] == [
+        [
+            ("series", f"{account}#2026"),
+            ("last", 3),
+            ("issued", 2),
+            ("voided", 1),
+            ("gaps", []),
+            ("duplicates", []),
+        ],
+        [
+            ("series", f"{account}#2027"),
+            ("last", 1),
+            ("issued", 1),
+            ("voided", 0),
+            ("gaps", []),
+            ("duplicates", []),
+        ],
+    ]
+
+
+def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -> None:
+    issued(account, day=date(2027, 1, 1), request_id="z")
+    first = stored_invoices(account)[0]
+    put_invoice(first, series={"S": series(account, 2027)}, number={"N": "2"})
+    send(
+        "UpdateItem",
+        {
+            "TableName": Counter.table(),
+            "Key": {"counterName": {"S": counter_of(account, 2027).name}},
+            "UpdateExpression": "SET currentValue = :two",
+            "ExpressionAttributeValues": {":two": {"N": "2"}},
+        },
+    )
+
+    assert [report.duplicates.listed for report in check()] == [[1], [2]]
+    assert check(account) == check()
+
+
+def test_a_guard_that_names_nothing_stands_under_its_account() -> None:
+    account = new_account()
+    key = request_key(account, "a#b")
+    put_invoice({"series": {"S": key}, "number": {"N": "0"}})
+
+    [report] = check()
+
+    assert (report.series, report.guards.listed) == (account, [key])
+
+
+def test_a_counter_without_a_date_is_reported_as_it_stops_the_series() -> None:
+    account = new_account()
+    put_counter(account, 0, "yesterday")
+
+    assert [report.last for report in check()] == [None]
+
+
+def test_one_accounts_check_reads_the_counter_of_each_year(
+    account: str, requests_sent: Requests
+) -> None:
+    requests_sent.clear()
+
+    [report] = check_invoices(account)
+
+    assert report.items == 3
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    # The counters of all years; the guards.
+    assert sizes == [25] * 5 + [5] + [3]
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_damage_is_reported_in_words_and_exits_with_1(account: str) -> None:
+    remove_invoice(series(account), 2)
+    remove_invoice(request_key(account, "b"), 0)
+    issued(new_account())
+
+    out, error = run()
+
+    lines = sorted(out.splitlines(), key=len)
+    assert lines[1] == f"{series(account)}  last 3, 2 issued, 0 voided; gaps: 2"
+    assert lines[0].endswith("  last 1, 1 issued, 0 voided")
+    assert error == "1 series is damaged."
+
+
+def test_one_accounts_series_are_found_by_whatever_it_goes_by(account: str) -> None:
+    user = make_user(username="ann", email="ann@example.com")
+    issued(user.pk)
+    remove_invoice(series(account), 2)
+
+    for who in ("ann", "ann@example.com", user.pk):
+        out, error = run("--user", who, "--json")
+        assert json.loads(out)["series"] == series(user.pk)
+        assert error == ""
+
+
+def test_a_deleted_accounts_series_are_found_by_its_key() -> None:
+    user = make_user()
+    issued(user.pk)
+    delete(user)
+
+    out, error = run("--user", user.pk.upper(), "--json")
+
+    assert (json.loads(out)["issued"], error) == (1, "")
+
+
+def test_nobodys_series_are_an_error() -> None:
+    assert run("--user", "nobody") == ("", "No account goes by 'nobody'.")
+
+
+def test_a_missing_table_is_one_line(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "absent-"
+
+    out, error = run()
+
+    assert out == ""
+    assert "createtables" in error

@@ -1,0 +1,153 @@
+"""An invoice that was damaged from outside: it is named, and keeps nobody from the others."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.models import User
+from dynamo.client import send
+from dynamo.exceptions import DamagedItem
+from invoices.documents import Invoice
+from invoices.models import InvoiceItem
+from invoices.records import find_invoice, list_invoices, void
+from tests.factories import make_user
+from tests.invoice_factories import DAY, issued, series, stored_invoices
+
+DAMAGES: list[dict[str, Any]] = [
+    {"lines": {"S": "many"}},
+    {"lines": {"L": [{"S": "Work"}]}},
+    {"issuedAt": {"S": "yesterday"}},
+    {"issuedAt": {"S": "1999-12-31"}},
+    {"net": {"N": "0.5"}},
+    {"gross": {"S": "much"}, "vat": {"N": "19"}},
+    {"voidedAt": {"S": "later"}},
+]
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    return make_user(username="ann")
+
+
+def damage(invoice: Invoice, changes: dict[str, Any]) -> None:
+    """Store something else in an invoice, as only who goes around the site can."""
+    stored = stored_invoices(invoice.account)[invoice.number - 1]
+    send("PutItem", {"TableName": InvoiceItem.table(), "Item": stored | changes})
+
+
+def listed(*more: str) -> tuple[list[str], str]:
+    """The numbers that `listinvoices` prints, and the line with which it ends."""
+    out = io.StringIO()
+    try:
+        call_command("listinvoices", "--user", "ann", "--json", *more, stdout=out)
+    except CommandError as error:
+        return [json.loads(line)["number"] for line in out.getvalue().splitlines()], str(error)
+    return [json.loads(line)["number"] for line in out.getvalue().splitlines()], ""
+
+
+@pytest.mark.parametrize("changes", DAMAGES, ids=str)
+def test_listinvoices_lists_all_others_and_names_the_damaged_one(
+    ann: User, changes: dict[str, Any]
+) -> None:
+    _one, two, _three = issued(ann.pk), issued(ann.pk), issued(ann.pk)
+    damage(two, changes)
+
+    numbers, error = listed()
+
+    assert numbers == ["2026-000003", "2026-000001"]
+    assert error == f"1 damaged invoice could not be read: {series(ann.pk)}#2."
+
+
+def test_of_many_damaged_invoices_listinvoices_names_ten(ann: User) -> None:
+    for _ in range(12):
+        damage(issued(ann.pk), {"lines": {"S": "many"}})
+    issued(ann.pk)
+
+    numbers, error = listed()
+
+    assert numbers == ["2026-000013"]
+    assert error.startswith(f"12 damaged invoices could not be read: {series(ann.pk)}#12, ")
+    assert error.endswith(f"{series(ann.pk)}#3 and 2 more.")
+    assert listed("--limit", "1") == (["2026-000013"], "")
+
+
+@pytest.mark.parametrize(
+    "command", [["showinvoice"], ["voidinvoice", "--reason=x"], ["invoicepdf", "--output=-"]]
+)
+def test_a_command_on_a_damaged_invoice_says_in_one_line_which(
+    ann: User, command: list[str]
+) -> None:
+    damage(issued(ann.pk), {"lines": {"S": "many"}})
+    name, *more = command
+
+    with pytest.raises(CommandError, match=f"^The item '{series(ann.pk)}#1' of .* is damaged: "):
+        call_command(name, "2026-000001", "--user", "ann", *more)
+
+
+def test_the_list_shows_all_others_and_names_the_damaged_one(ann: User, client: Client) -> None:
+    _one, two, _three = (
+        issued(ann.pk, customer="Zoe"),
+        issued(ann.pk, customer="Zoe"),
+        issued(ann.pk, customer="Zoe"),
+    )
+    damage(two, {"lines": {"S": "many"}})
+    client.force_login(ann)
+
+    for search in ("", "&customer=zoe"):
+        shown = client.get(f"/invoices/?year={DAY.year}{search}").content.decode()
+
+        assert "/invoices/2026-000001/" in shown
+        assert "/invoices/2026-000002/" not in shown
+        assert "/invoices/2026-000003/" in shown
+        assert "What is stored of 2026-000002 is damaged" in shown
+
+
+def test_pages_of_the_list_leave_out_damaged_invoices_alone(ann: User) -> None:
+    invoices = [issued(ann.pk) for _ in range(7)]
+    for invoice in invoices[1:6:2]:
+        damage(invoice, {"lines": {"S": "many"}})
+
+    numbers: list[int] = []
+    damaged: set[str] = set()
+    before = None
+    while True:
+        page = list_invoices(ann.pk, DAY.year, before=before, limit=2)
+        numbers += [invoice.number for invoice in page.invoices]
+        damaged.update(page.damaged)
+        before = page.before
+        if before is None:
+            break
+
+    assert numbers == [7, 5, 3, 1]
+    assert damaged == {"2026-000002", "2026-000004", "2026-000006"}
+
+
+def test_a_damaged_invoice_is_an_error_that_names_it(ann: User) -> None:
+    invoice = issued(ann.pk)
+    damage(invoice, {"lines": {"S": "many"}})
+
+    for ask in (
+        lambda: find_invoice(ann.pk, invoice.label),
+        lambda: void(ann.pk, invoice.label, "typo"),
+    ):
+        with pytest.raises(DamagedItem) as damaged:
+            ask()
+        assert damaged.value.key == f"{series(ann.pk)}#1"
+
+
+def test_who_repeats_a_request_whose_invoice_is_damaged_is_told_and_gets_no_other(
+    ann: User,
+) -> None:
+    damage(issued(ann.pk, request_id="r"), {"lines": {"S": "many"}})
+
+    with pytest.raises(DamagedItem):
+        issued(ann.pk, request_id="r")
+
+    assert len(stored_invoices(ann.pk)) == 1
+    assert issued(ann.pk).number == 2

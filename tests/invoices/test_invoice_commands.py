@@ -1,0 +1,433 @@
+"""The invoice commands: one line or one JSON document, exit 1 for a refusal, 2 for wrong usage."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+
+from accounts.models import User
+from accounts.services import delete, edit_profile
+from invoices import rules
+from invoices.amounts import Line
+from invoices.records import find_invoice
+from tests import commands
+from tests.factories import make_user
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
+from tests.invoice_factories import DAY, issued, stored_numbers
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def ann() -> User:
+    """An account with a profile."""
+    user = make_user(username="ann", email="ann@example.com", full_name="Ann O.")
+    edit_profile(user, business_name="Ann & Söhne", business_address="Main Street 1\nTown")
+    return user
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What a command prints; with a `code`, the line with which it ends."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    failures: list[CommandError] = []
+    try:
+        call_command(*arguments, stdout=out)
+    except CommandError as error:
+        failures.append(error)
+    printed = out.buffer.getvalue().decode("utf-8", "replace")  # type: ignore[attr-defined]  # a BytesIO
+    if not code:
+        assert failures == []
+        return printed
+    [failure] = failures
+    # Called from Python, the parser says "Error: …" where from a shell it exits with 2.
+    assert (2 if str(failure).startswith("Error: ") else failure.returncode) == code
+    assert "\n" not in str(failure)
+    assert printed == ""
+    return str(failure)
+
+
+def issue_for(who: str, *more: str, line: str = "Work;1.5;100;19") -> dict[str, Any]:
+    """What `issueinvoice --json` prints."""
+    shown: dict[str, Any] = json.loads(
+        run("issueinvoice", "--user", who, "--customer", "Bob", "--line", line, *more, "--json")
+    )
+    return shown
+
+
+# issueinvoice ------------------------------------------------------------------------------------
+
+
+def test_issuing_prints_the_object_of_the_contract(ann: User) -> None:
+    shown = issue_for("ann", "--date", "2026-03-14")
+
+    assert list(shown.items()) == [
+        ("number", "2026-000001"),
+        ("series", f"{ann.pk}#2026"),
+        ("net", 15_000),
+        ("vat", 2_850),
+        ("gross", 17_850),
+        ("currency", "EUR"),
+        ("issuedAt", "2026-03-14"),
+        ("status", "issued"),
+    ]
+
+
+@pytest.mark.parametrize("who", ["ann", "ANN", "ann@example.com"])
+def test_the_account_is_found_by_whatever_it_goes_by(ann: User, who: str) -> None:
+    assert issue_for(who)["series"].startswith(ann.pk)
+
+
+def test_the_seller_is_as_the_profile_says(ann: User) -> None:
+    invoice = find_invoice(ann.pk, issue_for("ann")["number"])
+
+    assert invoice.seller.name == "Ann & Söhne"
+    assert invoice.seller.address == "Main Street 1\nTown"
+
+
+def test_a_description_may_hold_semicolons_and_lines_may_be_many(ann: User) -> None:
+    shown = issue_for(
+        "ann", "--line", "A; b; c;-1;0.5;0", "--currency", "jpy", "--address", "Road 1\nTown",
+        "--note", "Thanks", line="x;y;2;3;8.1",
+    )  # fmt: skip
+
+    invoice = find_invoice(ann.pk, shown["number"])
+    assert [line.description for line in invoice.lines] == ["x;y", "A; b; c"]
+    assert (invoice.currency, invoice.note) == ("JPY", "Thanks")
+    assert invoice.customer.address == "Road 1\nTown"
+    assert shown["net"] == 5
+
+
+def test_the_same_request_id_is_one_invoice(ann: User) -> None:
+    first = issue_for("ann", "--request-id", "order-7")
+
+    assert issue_for("ann", "--request-id", "order-7") == first
+    error = run("issueinvoice", "--user", "ann", "--customer", "Eve", "--line", "Work;1;1;1",
+                "--request-id", "order-7", code=1)  # fmt: skip
+    assert error.startswith(f"This request has issued invoice {first['number']} already")
+
+
+def test_without_json_it_is_one_line(ann: User) -> None:
+    out = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;100;19",
+              "--date", "2026-03-14")  # fmt: skip
+
+    assert out == "2026-000001  2026-03-14  119.00 EUR  Bob\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        (["--line", "Work;0;1;1"], "Line 2, quantity: The quantity cannot be 0."),
+        (["--line", "Work;x;1;1"], "Line 2, quantity: Enter a number such as 12.50."),
+        (["--line", "Work;1;1.1234567;1"], "Line 2, unit price: Use at most 6 decimals."),
+        (["--line", "Work;1;1;101"], "Line 2, VAT rate: The VAT rate is from 0 to 100 percent."),
+        (["--line", " ;1;1;1"], "Line 2, description: This field is required."),
+        (["--line", "\U0001f986;1;1;1"], "Line 2, description: An invoice cannot print"),
+        (["--line", "W;999999999;999999999999;1"], "Lines: The invoice’s total is too large."),
+        (["--currency", "DEM"], "Currency: That is no currency in use, such as EUR."),
+        (["--customer", "x" * 201], "Customer: Use at most 200 characters."),
+        (["--address", "x" * 501], "Address: Use at most 500 characters."),
+        (["--note", "x" * 1_001], "Note: Use at most 1000 characters."),
+        (["--request-id", "x" * 101], "Request id: Use at most 100 characters."),
+        (["--request-id", ""], "Request id: This field is required."),
+        (["--request-id", "a\u202eb"], "Request id: Use printable characters only."),
+        (["--user", "nobody"], "No account goes by 'nobody'."),
+    ],
+)
+def test_a_value_that_breaks_its_rule_is_one_line_and_issues_nothing(
+    ann: User, more: list[str], error: str
+) -> None:
+    said = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
+               *more, code=1)  # fmt: skip
+
+    assert said.startswith(error)
+    assert run("checkinvoices", "--user", "ann") == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["issueinvoice", "--user", "ann", "--customer", "Bob"],
+        ["issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1"],
+        ["issueinvoice", "--user", "ann", "--line", "Work;1;1;1"],
+        ["issueinvoice", "--customer", "Bob", "--line", "Work;1;1;1"],
+        ["issueinvoice", "--user", "ann", "--customer", "B", "--line", "W;1;1;1", "--date", "x"],
+        *[
+            ["issueinvoice", "--user", "a", "--customer", "B", "--line", "W;1;1;1", "--date", day]
+            for day in ("2026-W48-1", "20261121", "2026-325", "2026-1-1", "２０２６-11-21")
+        ],
+        ["voidinvoice", "--user", "ann", "2026-000001"],
+        ["showinvoice", "--user", "ann"],
+        ["listinvoices", "--user", "ann", "--limit", "0"],
+        ["invoicepdf", "--user", "ann", "2026-000001"],
+    ],
+)
+def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
+    assert run(*arguments, code=2).startswith("Error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            "issueinvoice --user nobody --customer Bob --line W;1;1;1",
+            "No account goes by 'nobody'.",
+        ),
+        ("issueinvoice --user ann --customer Bob --line W;0;1;1", "Line 1, quantity: The quantity"),
+        ("voidinvoice --user ann 2026-000001 --reason x", "There is no invoice 2026-000001."),
+        ("showinvoice --user ann 2026-000001", "There is no invoice 2026-000001."),
+        ("listinvoices --user nobody", "No account goes by 'nobody'."),
+        ("invoicepdf --user ann 2026-000001 -o x.pdf", "There is no invoice 2026-000001."),
+        ("checkinvoices --user nobody", "No account goes by 'nobody'."),
+    ],
+)
+def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
+    ann: User, arguments: str, error: str
+) -> None:
+    out, err, code = commands.run(*arguments.split())
+
+    assert (out, code) == ("", 1)
+    (line,) = err.splitlines()
+    assert line.startswith(f"CommandError: {error}")
+
+
+@pytest.mark.parametrize("model", ["nobody.User", "auth.User"])
+def test_a_project_without_accounts_of_ours_is_told_so(settings: Any, model: str) -> None:
+    settings.AUTH_USER_MODEL = model
+
+    line = ["--customer", "Bob", "--line", "Work;1;1;0"]
+    told = run("issueinvoice", "--user", "ann", *line, code=1)
+
+    assert told == "This project has no accounts that invoices could belong to."
+
+
+def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
+    issue_for("ann", "--date", "2026-03-14")
+
+    error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
+                "--date", "2026-03-13", code=1)  # fmt: skip
+
+    assert error == "The series has an invoice of 2026-03-14: 2026-03-13 is before it."
+
+
+def test_a_profile_that_cannot_be_printed_is_told(ann: User) -> None:
+    edit_profile(ann, business_name="Ann \U0001f986")
+
+    error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
+                code=1)  # fmt: skip
+
+    assert error.startswith("Change your profile first. An invoice cannot print")
+
+
+def test_after_no_answer_it_names_the_request_id_that_repeats_it(
+    proxy: FaultProxy, ann: User, impatient: float
+) -> None:
+    proxy.plan("TransactWriteItems", Answer(500, "InternalServerError", carried_out=True), 1_000)
+    error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1.5;100;19",
+                "--date", "2026-03-14", code=1)  # fmt: skip
+    proxy.forget()
+
+    request_id = error.split("--request-id ")[1].split(",")[0]
+    assert issue_for("ann", "--date", "2026-03-14", "--request-id", request_id)["gross"] == 17_850
+    assert stored_numbers(ann.pk) == [1]
+
+
+# The others --------------------------------------------------------------------------------------
+
+
+def test_voiding_keeps_the_number_and_prints_the_status(ann: User) -> None:
+    issued(ann.pk)
+
+    out = run("voidinvoice", "--user", "ann", "2026-000001", "--reason", "typo", "--json")
+
+    assert json.loads(out)["status"] == "voided"
+    assert find_invoice(ann.pk, "2026-000001").void_reason == "typo"
+    error = run("voidinvoice", "--user", "ann", "2026-000001", "--reason", "again", code=1)
+    assert error == "Invoice 2026-000001 is voided already: typo"
+
+
+def test_voiding_without_words_is_refused(ann: User) -> None:
+    issued(ann.pk)
+
+    error = run("voidinvoice", "--user", "ann", "2026-000001", "--reason", " ", code=1)
+
+    assert error == "Reason: This field is required."
+    assert not find_invoice(ann.pk, "2026-000001").is_voided
+
+
+def test_showing_prints_all_that_the_invoice_says(ann: User) -> None:
+    issued(ann.pk, request_id="a", note="Thanks")
+
+    shown = json.loads(run("showinvoice", "--user", "ann", "2026-000001", "--json"))
+
+    assert (shown["number"], shown["gross"], shown["note"]) == ("2026-000001", 11_900, "Thanks")
+    assert shown["customer"] == {"name": "Bob", "address": "", "vatId": ""}
+    assert shown["lines"] == [
+        {
+            "description": "Work",
+            "quantity": "1",
+            "unitPrice": "100",
+            "vatRate": "19",
+            "net": 10_000,
+        }
+    ]
+    assert shown["vatShares"] == [{"rate": "19", "net": 10_000, "vat": 1_900}]
+    text = run("showinvoice", "--user", "ann", "2026-000001")
+    assert "gross:       119.00 EUR" in text.splitlines()
+
+
+@pytest.mark.parametrize("number", ["2026-000002", "2025-000001", "nonsense", "2026-0000001"])
+@pytest.mark.parametrize("command", ["showinvoice", "voidinvoice", "invoicepdf"])
+def test_an_invoice_that_is_not_there_is_one_line(
+    ann: User, command: str, number: str, tmp_path: Path
+) -> None:
+    issued(ann.pk)
+    more = {"voidinvoice": ["--reason", "x"], "invoicepdf": ["-o", str(tmp_path / "x.pdf")]}
+
+    error = run(command, "--user", "ann", number, *more.get(command, []), code=1)
+
+    assert error == f"There is no invoice {number}."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_accounts_invoice_is_not_there(ann: User) -> None:
+    issued(ann.pk)
+    make_user(username="eve")
+
+    assert run("showinvoice", "--user", "eve", "2026-000001", code=1)
+
+
+def test_listing_is_newest_first_over_all_years_or_one(ann: User) -> None:
+    for day in (DAY, DAY, date(2025, 1, 2)):
+        issued(ann.pk, day=day)
+
+    def numbers(*more: str) -> list[str]:
+        lines = run("listinvoices", "--user", "ann", "--json", *more).splitlines()
+        return [json.loads(line)["number"] for line in lines]
+
+    assert numbers() == ["2026-000002", "2026-000001", "2025-000001"]
+    assert numbers("--year", "2025") == ["2025-000001"]
+    assert numbers("--limit", "2") == ["2026-000002", "2026-000001"]
+    assert numbers("--year", "2024") == []
+    assert run("listinvoices", "--user", "ann", "--limit", "1").startswith("2026-000002  2026-")
+
+
+def test_the_pdf_is_a_whole_file_that_is_the_same_each_time(ann: User, tmp_path: Path) -> None:
+    issued(ann.pk)
+    path = tmp_path / "invoice.pdf"
+    path.write_bytes(b"before")
+
+    out = run("invoicepdf", "--user", "ann", "2026-000001", "-o", str(path))
+
+    first = path.read_bytes()
+    assert out == ""
+    assert first.startswith(b"%PDF-")
+    assert [each.name for each in tmp_path.iterdir()] == ["invoice.pdf"]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o400
+    run("invoicepdf", "--user", "ann", "2026-000001", "-o", str(path))
+    assert path.read_bytes() == first
+
+
+def test_the_pdf_goes_to_stdout_too(ann: User) -> None:
+    issued(ann.pk)
+
+    assert run("invoicepdf", "--user", "ann", "2026-000001", "-o", "-").startswith("%PDF-")
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    ann: User, tmp_path: Path
+) -> None:
+    issued(ann.pk)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    for path in (str(tmp_path / "absent" / "x.pdf"), str(folder), ".", "/"):
+        error = run("invoicepdf", "--user", "ann", "2026-000001", "-o", path, code=1)
+        assert error.startswith(f"Cannot write {path}: ")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_no_plain_file_is_written_to_and_a_link_stays_one(
+    ann: User, tmp_path: Path
+) -> None:
+    issued(ann.pk)
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.pdf", tmp_path / "target.pdf"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(pipe.read_bytes)
+        run("invoicepdf", "--user", "ann", "2026-000001", "-o", str(pipe))
+        assert reading.result().startswith(b"%PDF-")
+    run("invoicepdf", "--user", "ann", "2026-000001", "-o", str(link))
+
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert target.read_bytes().startswith(b"%PDF-")
+
+
+def test_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path: Path) -> None:
+    issued(ann.pk)
+    delete(ann)
+
+    assert json.loads(run("showinvoice", "--user", ann.pk, "2026-000001", "--json"))["gross"]
+    assert run("listinvoices", "--user", ann.pk).startswith("2026-000001")
+    run("invoicepdf", "--user", ann.pk, "2026-000001", "-o", str(tmp_path / "x.pdf"))
+    run("voidinvoice", "--user", ann.pk, "2026-000001", "--reason", "x")
+    assert find_invoice(ann.pk, "2026-000001").is_voided
+
+
+# The rules ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"])
+def test_what_is_no_plain_number_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        rules.clean_unit_price(text)
+
+
+@pytest.mark.parametrize(
+    "number", [Decimal("1E+999999999"), Decimal("1E-999999999"), Decimal("sNaN"), Decimal(10**12)]
+)
+def test_a_number_of_any_size_is_refused_at_once(number: Decimal) -> None:
+    with pytest.raises(ValidationError):
+        rules.clean_unit_price(number)
+
+
+def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
+    assert rules.clean_quantity("-999999999.999999") == Decimal("-999999999.999999")
+    assert str(rules.clean_unit_price("-0.00")) == "0"
+    assert rules.clean_vat_rate("8.125") == Decimal("8.125")
+    assert rules.clean_unit_price("1.0000000000") == 1
+
+
+def test_an_invoice_has_from_one_to_two_hundred_lines() -> None:
+    line = Line("Work", Decimal(1), Decimal(1), Decimal(0))
+
+    assert len(rules.clean_lines([line] * 200, "EUR")) == 200
+    for count in (0, 201):
+        with pytest.raises(ValidationError):
+            rules.clean_lines([line] * count, "EUR")
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x00b", "\u202egnorw", "\ud800", "x" * 1_001, ""])
+def test_a_description_is_one_printable_line(text: str) -> None:
+    with pytest.raises(ValidationError):
+        rules.clean_description(text)
+
+
+def test_an_address_keeps_its_lines() -> None:
+    assert rules.clean_address(" Road 1 \r\n東京\n") == "Road 1\n東京"

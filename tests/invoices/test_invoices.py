@@ -1,0 +1,133 @@
+"""What an invoice is: its item, its label, the digest of what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invoices.documents import (
+    Draft,
+    Invoice,
+    Party,
+    from_item,
+    label_of,
+    parse_label,
+    series_of,
+    to_item,
+)
+from invoices.exceptions import UnknownInvoice
+from tests.invoices.samples import (
+    CUSTOMER,
+    NUMBERS,
+    SELLER,
+    a_line,
+    an_invoice,
+    invoices,
+)
+
+DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", date(2026, 11, 21), "Thank you.")
+
+
+@given(invoices())
+def test_an_invoice_comes_back_from_its_item_as_it_was(invoice: Invoice) -> None:
+    stored = from_item(to_item(invoice))
+
+    assert stored == invoice
+    assert stored.voided_at == invoice.voided_at
+    assert stored.totals.gross == invoice.totals.gross
+
+
+def test_an_item_leaves_out_what_is_empty() -> None:
+    item = to_item(an_invoice(seller=Party("Ann")))
+
+    assert not {"sellerAddress", "sellerVatId", "customerVatId", "note", "voidReason"} & set(item)
+    assert item["series"] == {"S": "account-1#2026"}
+    assert item["number"] == {"N": "42"}
+
+
+@given(NUMBERS, st.integers(0, 6))
+def test_the_spelling_of_a_number_changes_no_digest(number: Decimal, zeros: int) -> None:
+    spelled = number.quantize(Decimal(1).scaleb(-4 - zeros))
+    line = replace(DRAFT.lines[0], quantity=number, unit_price=number, vat_rate=abs(number))
+    other = replace(line, quantity=spelled, unit_price=spelled, vat_rate=abs(spelled))
+
+    assert replace(DRAFT, lines=(line,)).digest() == replace(DRAFT, lines=(other,)).digest()
+
+
+@pytest.mark.parametrize(("one", "other"), [("1", "1.00"), ("1000", "1E+3"), ("0", "-0.0")])
+def test_equal_numbers_have_one_digest(one: str, other: str) -> None:
+    drafts = [replace(DRAFT, lines=(a_line(quantity),)) for quantity in (one, other)]
+
+    assert drafts[0].digest() == drafts[1].digest()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"customer": replace(CUSTOMER, name="Bob")},
+        {"customer": replace(CUSTOMER, address="Elsewhere")},
+        {"customer": replace(CUSTOMER, vat_id="DE1")},
+        {"lines": ()},
+        {"lines": DRAFT.lines * 2},
+        {"lines": (replace(DRAFT.lines[0], description="Play"),)},
+        {"lines": (replace(DRAFT.lines[0], quantity=Decimal("1.01")),)},
+        {"lines": (replace(DRAFT.lines[0], unit_price=Decimal("2.51")),)},
+        {"lines": (replace(DRAFT.lines[0], vat_rate=Decimal(7)),)},
+        # Apart only beyond the 28 digits of Python's usual decimal context.
+        {"lines": (a_line("1.0000000000000000000000000000001", "2.5"),)},
+        {"currency": "USD"},
+        {"issued_on": date(2026, 11, 22)},
+        {"issued_on": None},
+        {"note": ""},
+    ],
+)
+def test_other_contents_have_another_digest(changes: dict[str, object]) -> None:
+    assert replace(DRAFT, **changes).digest() != DRAFT.digest()  # type: ignore[arg-type]
+
+
+def test_contents_do_not_flow_into_each_other() -> None:
+    one = replace(DRAFT, customer=Party("Ann", "Lee"))
+    other = replace(DRAFT, customer=Party("AnnLee", ""))
+
+    assert one.digest() != other.digest()
+
+
+@given(st.integers(1000, 9999), st.integers(1, 10**15 - 1))
+def test_a_label_is_read_as_it_was_written(year: int, number: int) -> None:
+    assert parse_label(label_of(year, number)) == (year, number)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "",
+        "2026",
+        "2026-",
+        "2026-42",
+        "2026-000000",
+        "2026-0000042",
+        "26-000042",
+        "2026-000042 ",
+        "2026-000042\n",
+        "2026-00004٢",
+        "２０２６-000042",
+        "2026-" + "9" * 16,
+    ],
+)
+def test_what_is_no_label_names_no_invoice(label: str) -> None:
+    with pytest.raises(UnknownInvoice):
+        parse_label(label)
+
+
+def test_an_invoice_knows_its_label_and_series() -> None:
+    invoice = an_invoice()
+
+    assert invoice.label == "2026-000042"
+    assert invoice.series == series_of("account-1", 2026) == "account-1#2026"
+    assert not invoice.is_voided
+    assert invoice.seller == SELLER

@@ -1,0 +1,187 @@
+"""Amounts and invoices in English and Japanese; what is stored and asked for is in neither."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import translation
+from pypdf import PdfReader
+
+from accounts.services import edit_profile
+from invoices import money, rules
+from invoices.documents import Invoice, from_item, to_item
+from invoices.exports import as_csv
+from invoices.forms import InvoiceForm
+from invoices.issuing import issue
+from invoices.pdf import render
+from invoices.records import find_invoice
+from tests.commands import run
+from tests.factories import make_user
+from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices
+from tests.invoices.samples import a_voided_invoice, an_invoice
+
+LABEL = f"{DAY.year}-000001"
+
+
+@pytest.fixture
+def japanese() -> Iterator[None]:
+    with translation.override("ja"):
+        yield
+
+
+def digest(invoice: Invoice) -> str:
+    return hashlib.sha256(render(invoice)).hexdigest()
+
+
+# Amounts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("japanese")
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        (123450, "EUR", "€1,234.50"),
+        (123450, "JPY", "￥123,450"),
+        (123450, "CNY", "元\N{NO-BREAK SPACE}1,234.50"),
+        (1000, "KWD", "KWD\N{NO-BREAK SPACE}1.000"),
+        (-500, "USD", "\N{LEFT-TO-RIGHT MARK}−\N{WORD JOINER}$5.00"),
+    ],
+)
+def test_an_amount_reads_as_japanese_has_it(amount: int, currency: str, text: str) -> None:
+    assert money.readable_amount(amount, currency) == text
+
+
+@pytest.mark.usefixtures("japanese")
+def test_currencies_have_their_japanese_names_and_their_own_codes() -> None:
+    choices = dict(money.currency_choices())
+
+    assert choices["JPY"] == "JPY – 日本円"
+    with translation.override("en"):
+        assert choices.keys() == dict(money.currency_choices()).keys()
+        assert dict(money.currency_choices())["JPY"] == "JPY – Japanese Yen"
+
+
+@pytest.mark.parametrize("language", ["de", "xx", None])
+def test_where_no_language_of_ours_is_spoken_amounts_are_english(language: str | None) -> None:
+    with translation.override(language):
+        assert money.readable_amount(123450, "EUR") == "€1,234.50"
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_number_is_typed_alike_in_every_language(language: str) -> None:
+    with translation.override(language):
+        assert rules.clean_unit_price("1234.50") == Decimal("1234.50")
+        assert rules.clean_unit_price("1.500") == Decimal("1.5")
+        for ambiguous in ("1,50", "1,234.50", "1.234,50", "1 234"):
+            with pytest.raises(ValidationError):
+                rules.clean_unit_price(ambiguous)
+
+
+# The PDF -----------------------------------------------------------------------------------------
+
+
+def test_a_pdf_is_in_the_language_of_its_invoice_whoever_looks() -> None:
+    invoices = [
+        replace(invoice, language=language)
+        for language in ("en", "ja")
+        for invoice in (an_invoice(), a_voided_invoice())
+    ]
+
+    in_english = [digest(invoice) for invoice in invoices]
+    with translation.override("ja"):
+        in_japanese = [digest(invoice) for invoice in invoices]
+
+    assert in_english == in_japanese
+    assert len(set(in_english)) == 4
+
+
+def test_a_pdf_tells_programs_its_language() -> None:
+    reader = PdfReader(io.BytesIO(render(an_invoice(language="ja"))))
+
+    assert reader.root_object["/Lang"] == "ja"
+
+
+def test_an_invoice_of_before_is_english_and_stays_so() -> None:
+    item = to_item(an_invoice())
+
+    assert "language" not in item
+    assert from_item(item).language == "en"
+    assert from_item(to_item(an_invoice(language="ja"))).language == "ja"
+
+
+# Issuing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_page_issues_in_the_language_that_it_is_read_in() -> None:
+    user = make_user()
+    client = Client(headers={"accept-language": "ja"})
+    client.force_login(user)
+    values = {
+        "customer_name": "田中商店",
+        "currency": "JPY",
+        "request_id": InvoiceForm.new_request_id(),
+        "lines-TOTAL_FORMS": "1",
+        "lines-INITIAL_FORMS": "0",
+        "lines-0-description": "作業",
+        "lines-0-quantity": "1",
+        "lines-0-unit_price": "1234.50",
+        "lines-0-vat_rate": "10",
+    }
+
+    path = client.post("/invoices/new/", values)["Location"]
+
+    assert find_invoice(user.pk, path.split("/")[2]).language == "ja"
+    pdf = client.get(f"{path.rstrip('/')}.pdf", headers={"accept-language": "en"})
+    assert "請求書" in PdfReader(io.BytesIO(pdf.content)).pages[0].extract_text()
+    assert "Accept-Language" not in pdf.get("Vary", "")
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_request_repeated_in_another_language_gets_its_invoice() -> None:
+    account = new_account()
+
+    first = issue(draft(), account=account, seller=SELLER, request_id="r", language="ja")
+    second = issue(draft(), account=account, seller=SELLER, request_id="r", language="en")
+
+    assert second == first
+    assert [item["language"]["S"] for item in stored_invoices(account)] == ["ja"]
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("language", ["ja", ""])
+def test_a_command_issues_in_the_language_of_the_profile_and_speaks_english(
+    language: str,
+) -> None:
+    user = make_user()
+    edit_profile(user, language=language)
+    asked = ["issueinvoice", "--user", user.pk, "--customer", "Bob", "--date", str(DAY)]
+
+    with translation.override("ja"):
+        out, _err, code = run(*asked, "--line", "Work;1;100;19")
+        _out, refused, _code = run(*asked, "--line", "Work;0;100;19")
+
+    assert code == 0
+    assert "119.00" in out
+    assert "The quantity cannot be 0." in refused
+    assert find_invoice(user.pk, LABEL).language == (language or "en")
+
+
+@pytest.mark.usefixtures("engine", "japanese")
+def test_files_for_programs_are_the_same_in_every_language() -> None:
+    account = new_account()
+    invoices = [issued(account)]
+
+    in_japanese = b"".join(as_csv(invoices))
+    with translation.override("en"):
+        in_english = b"".join(as_csv(invoices))
+
+    assert in_japanese == in_english
+    assert b"number,date,status" in in_english

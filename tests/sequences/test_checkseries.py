@@ -1,0 +1,509 @@
+"""The check of series: each damage is found, and nothing sound, whatever goes on meanwhile."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dynamo import findings
+from dynamo.client import send
+from sequences import seriesreport
+from sequences.check import Sizes, check_series
+from sequences.models import Counter
+from sequences.seriesreport import SeriesCheck, SeriesReport
+from tests.numbered import (
+    Ticket,
+    entry,
+    new_series,
+    put_counter,
+    put_item,
+    remove_counter,
+    remove_item,
+    stored_items,
+    ticket,
+)
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+LABEL = "tests.numbered.Ticket"
+SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
+
+
+@pytest.fixture
+def series() -> str:
+    """A series of three tickets, of the requests a, b and c."""
+    made = new_series()
+    for request_id in "abc":
+        ticket(made, request_id=request_id)
+    return made
+
+
+def check(*series: str) -> list[SeriesReport]:
+    return list(check_series(Ticket, series=series or None, sizes=SMALL))
+
+
+def judged(series: str, *entries: list[str]) -> SeriesReport | None:
+    """The report of a series of which a scan saw this."""
+    return SeriesCheck(Ticket, series, "").run([[series, *each] for each in entries])
+
+
+def found(report: SeriesReport) -> dict[str, list[Any]]:
+    """What is wrong with a series, by kind."""
+    kinds = {
+        "gaps": report.gaps,
+        "duplicates": report.duplicates,
+        "beyond": report.beyond,
+        "guards": report.guards,
+    }
+    return {kind: findings.listed for kind, findings in kinds.items() if findings}
+
+
+def only(series: str) -> SeriesReport:
+    """The report of the series, the same from both ways to read it."""
+    [report] = [each for each in check() if each.series == series]
+    assert check(series) == [report]
+    return report
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    """What the command prints, and the line with which it exits 1; empty where it succeeds."""
+    out = StringIO()
+    failures: list[CommandError] = []
+    try:
+        call_command("checkseries", *arguments, stdout=out)
+    except CommandError as error:
+        failures.append(error)
+    assert [each.returncode for each in failures] in ([], [1])
+    return out.getvalue(), "".join(map(str, failures))
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Call `act` once, when counters and items were read and nothing was judged."""
+    run_check = SeriesCheck.run
+    acts = iter([act])
+
+    def run(self: SeriesCheck, entries: Any) -> SeriesReport | None:
+        for each in acts:
+            each()
+        return run_check(self, entries)
+
+    monkeypatch.setattr(SeriesCheck, "run", run)
+
+
+# Sound series ------------------------------------------------------------------------------------
+
+
+def test_no_series_at_all_are_sound() -> None:
+    assert run(LABEL, "--json") == ("", "")
+
+
+def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(series: str) -> None:
+    # As the site stored items without a guard in an earlier version.
+    remove_item(Ticket, Ticket.guard_key(series, "c"), 0)
+
+    out, error = run(LABEL, "--json")
+
+    assert error == ""
+    assert [list(json.loads(line).items()) for line in out.splitlines()] == [
+        [("series", series), ("last", 3), ("items", 3), ("gaps", []), ("duplicates", [])]
+    ]
+
+
+def test_sound_series_cost_two_scans_and_no_look_up(series: str, requests_sent: Requests) -> None:
+    requests_sent.clear()
+
+    list(check_series(Ticket, sizes=Sizes(segments=2)))
+
+    assert requests_sent.operations == ["Scan"] * 4
+    assert all(request["ConsistentRead"] for request in requests_sent.requests)
+
+
+def test_some_series_are_checked_without_a_scan(series: str, requests_sent: Requests) -> None:
+    other = new_series()
+    ticket(other)
+    remove_item(Ticket, series, 2)
+    requests_sent.clear()
+
+    reports = list(check_series(Ticket, series=[other, series, "nothing", series]))
+
+    assert "Scan" not in requests_sent.operations
+    assert sorted((each.series, each.gaps.listed) for each in reports) == sorted(
+        [(other, []), (series, [2])]
+    )
+
+
+def test_plain_counters_and_those_of_other_models_are_not_series_of_a_model() -> None:
+    item = {"counterName": {"S": "testTickets"}, "currentValue": {"N": "7"}}
+    send("PutItem", {"TableName": Counter.table(), "Item": item})
+    entry(new_series(), "2026-03-14")
+
+    assert check() == []
+
+
+def test_many_series_over_many_pages_are_reported_in_the_order_of_their_names() -> None:
+    names = sorted(new_series() for _ in range(12))
+    for count, each in enumerate(names):
+        for _ in range(count % 4 + 1):
+            ticket(each)
+
+    reports = check()
+
+    assert [report.series for report in reports] == names
+    assert [report.items for report in reports] == [1, 2, 3, 4] * 3
+    assert all(report.is_sound for report in reports)
+
+
+# One thing wrong at a time -----------------------------------------------------------------------
+
+
+def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: str) -> None:
+    remove_item(Ticket, series, 2)
+
+    [report] = check()
+
+    assert found(report) == {"gaps": [2], "guards": [Ticket.guard_key(series, "b")]}
+    assert (report.last, report.items) == (3, 2)
+    # A series that is read by its items does not show the guard item of one that is gone.
+    assert [found(each) for each in check(series)] == [{"gaps": [2]}]
+
+
+@pytest.mark.parametrize(("gone", "gaps"), [("1", [1]), ("3", [3]), ("123", [1, 2, 3])])
+def test_gaps_at_the_beginning_and_the_end_are_found(
+    series: str, gone: str, gaps: list[int]
+) -> None:
+    for number in gone:
+        remove_item(Ticket, series, number)
+    for request_id in "abc":
+        remove_item(Ticket, Ticket.guard_key(series, request_id), 0)
+
+    assert found(only(series)) == {"gaps": gaps}
+
+
+def test_a_counter_put_ahead_by_hand_leaves_gaps(series: str) -> None:
+    put_counter(Ticket, series, 5)
+
+    report = only(series)
+
+    assert (report.last, found(report)) == (5, {"gaps": [4, 5]})
+
+
+def test_an_item_put_by_hand_is_beyond_the_counter(series: str) -> None:
+    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "5"}, requestId={"S": "by hand"})
+
+    report = only(series)
+
+    assert (report.last, report.items, found(report)) == (3, 4, {"beyond": [5]})
+
+
+def test_a_lost_counter_leaves_its_items_beyond(series: str) -> None:
+    remove_counter(Ticket, series)
+
+    report = only(series)
+
+    assert (report.last, report.items, found(report)) == (0, 3, {"beyond": [1, 2, 3]})
+
+
+def test_two_items_of_one_request_are_duplicates(series: str) -> None:
+    put_item(Ticket, stored_items(Ticket, series)[1], number={"N": "4"})
+    put_counter(Ticket, series, 4)
+
+    report = only(series)
+
+    assert (report.items, found(report)) == (4, {"duplicates": [2, 4]})
+
+
+def test_more_items_of_one_request_than_one_reading_takes_are_all_duplicates() -> None:
+    series = new_series()
+    ticket(series, request_id="a")
+    [first] = stored_items(Ticket, series)
+    for number in range(2, 21):
+        put_item(Ticket, first, number={"N": str(number)})
+    put_counter(Ticket, series, 20)
+
+    assert found(only(series)) == {"duplicates": list(range(1, 21))}
+
+
+def test_the_same_request_id_of_two_series_is_no_duplicate(series: str) -> None:
+    ticket(new_series(), request_id="a")
+
+    assert all(report.is_sound for report in check())
+
+
+@pytest.mark.parametrize("number", [2, 9])
+def test_a_guard_that_names_another_requests_item_or_none_is_wrong(
+    series: str, number: int
+) -> None:
+    key = Ticket.guard_key(series, "a")
+    item = {"series": {"S": key}, "number": {"N": "0"}}
+    put_item(Ticket, item, owner={"S": f"{series}#{number}"}, digest={"S": "x"})
+
+    [report] = check()
+
+    assert found(report) == {"guards": [key]}
+
+
+def test_a_guard_that_names_another_series_item_is_wrong(series: str) -> None:
+    key = Ticket.guard_key(new_series(), "a")
+    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}}, owner={"S": f"{series}#1"})
+
+    assert [found(report) for report in check()] == [{"guards": [key]}]
+
+
+@pytest.mark.parametrize(
+    "guard", [{}, {"owner": {"S": "nothing"}}, {"owner": {"S": "#1"}}, {"owner": {"N": "1"}}]
+)
+def test_a_guard_that_names_nothing_stands_under_its_scope(guard: dict[str, Any]) -> None:
+    series = new_series()
+    key = Ticket.guard_key(series, "a")
+    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | guard)
+
+    [report] = check()
+
+    assert (report.series, found(report)) == (series, {"guards": [key]})
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", str(10**30)])
+def test_a_number_that_no_series_has_is_beyond(series: str, number: str) -> None:
+    put_item(
+        Ticket, stored_items(Ticket, series)[0], number={"N": number}, requestId={"S": "by hand"}
+    )
+
+    report = only(series)
+
+    [beyond] = found(report)["beyond"]
+    assert str(beyond) == number
+    assert report.items == 4
+
+
+@pytest.mark.parametrize("value", [{"S": "three"}, {"N": "3.5"}, {"N": "-3"}])
+def test_a_counter_that_holds_no_number_is_told(series: str, value: dict[str, str]) -> None:
+    put_counter(Ticket, series, value)
+
+    report = only(series)
+
+    assert report.last is None
+    assert not report.is_sound
+    assert run(LABEL, "--json")[1] == "1 series is damaged."
+
+
+# Issuing goes on ---------------------------------------------------------------------------------
+
+
+def test_what_is_issued_meanwhile_is_neither_counted_nor_missed(
+    series: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile(monkeypatch, lambda: [ticket(series) for _ in range(3)])
+
+    [report] = check()
+
+    assert (report.last, report.items, report.is_sound) == (3, 3, True)
+
+
+def test_a_gap_in_what_was_seen_is_none_if_the_item_is_there(series: str) -> None:
+    report = judged(series, ["", "counter", "3", ""])
+
+    assert report is not None
+    assert (report.items, report.is_sound) == (3, True)
+
+
+def test_a_series_that_began_meanwhile_is_not_reported() -> None:
+    series = new_series()
+    ticket(series, request_id="a")
+    at = seriesreport.position("1")
+    guard = [at, "request", Ticket.guard_key(series, "a")]
+
+    assert judged(series, [at, "item", "", "a"], guard) is None
+    assert judged(series, guard) is None
+
+
+@pytest.mark.parametrize(
+    ("counted", "position"), [("0", "3"), ("3", "2")], ids=["without its item", "at another number"]
+)
+def test_a_guard_that_looks_wrong_is_confirmed_first(
+    series: str, counted: str, position: str
+) -> None:
+    report = judged(
+        series,
+        ["", "counter", counted, ""],
+        [seriesreport.position(position), "request", Ticket.guard_key(series, "c")],
+    )
+
+    assert report is not None
+    assert report.is_sound
+
+
+def test_a_guard_seen_without_a_name_is_confirmed_first(series: str) -> None:
+    guard = [seriesreport.position("none"), "request", Ticket.guard_key(series, "c")]
+
+    assert judged(series, guard) is None
+
+
+def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
+    names = [new_series() for _ in range(2)]
+
+    def go_on(number: int) -> None:
+        for count in range(60):
+            ticket(names[number % 2], request_id=f"{number}-{count}")
+
+    checks = 0
+    with ThreadPoolExecutor(4) as pool:
+        issuing = [pool.submit(go_on, number) for number in range(4)]
+        while not all(each.done() for each in issuing):
+            reports = list(check_series(Ticket, sizes=Sizes(segments=3, page_limit=40)))
+            if checks % 4 == 1:
+                reports += check_series(Ticket, series=names[:1])
+            assert [found(report) for report in reports if not report.is_sound] == []
+            for report in reports:
+                assert report.items == report.last
+            checks += 1
+
+    for each in issuing:
+        each.result()
+    assert checks
+    assert sum(report.items for report in check()) == 240
+
+
+# Bounds ------------------------------------------------------------------------------------------
+
+
+def test_a_lost_million_is_told_without_being_listed(
+    series: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    monkeypatch.setattr(findings, "LISTED", 150)
+    put_counter(Ticket, series, 10**15)
+    requests_sent.clear()
+
+    [report] = check(series)
+
+    assert report.gaps.listed == list(range(4, 154))
+    assert len(report.gaps.listed) + report.gaps.more == 10**15 - 3
+    assert requests_sent.operations.count("TransactGetItems") < 20
+
+
+def test_no_transaction_reads_more_items_than_every_engine_takes(
+    series: str, requests_sent: Requests
+) -> None:
+    for _ in range(27):
+        ticket(series)
+    put_counter(Ticket, series, 100)
+    requests_sent.clear()
+
+    [report] = check_series(Ticket, series=[series])
+
+    assert report.gaps.listed == list(range(31, 101))
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
+    # The counter; the guard items; the missing numbers, each time with the counter.
+    assert sizes == [1, 25, 5, 25, 25, 23]
+
+
+def test_the_others_of_a_long_list_are_a_number_in_the_answer(
+    series: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "LISTED", 2)
+    put_counter(Ticket, series, 10)
+
+    out, error = run(LABEL, "--json")
+
+    shown = json.loads(out)
+    assert (shown["gaps"], shown["more"]) == ([4, 5], {"gaps": 5})
+    assert error == "1 series is damaged."
+
+
+def test_many_items_beyond_are_bounded_too(series: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "LISTED", 4)
+    first = stored_items(Ticket, series)[0]
+    for number in range(10, 35):
+        put_item(Ticket, first, number={"N": str(number)}, requestId={"S": str(number)})
+
+    [report] = check()
+
+    assert report.beyond.listed == [10, 11, 12, 13]
+    assert report.beyond.more == 21
+
+
+def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = new_series()
+    put_counter(Ticket, series, 12_000)
+
+    def pages(table: str, *_attributes: Any, **_sizes: Any) -> Any:
+        if table == Counter.table():
+            yield [
+                {
+                    "counterName": {"S": Ticket.counter_of(series).name},
+                    "currentValue": {"N": "12000"},
+                    "lastDate": {"S": "2026-03-14"},
+                }
+            ]
+            return
+        for start in range(1, 12_001, 1_000):
+            yield [
+                {
+                    "series": {"S": series},
+                    "number": {"N": str(number)},
+                    "status": {"S": "issued"},
+                    "requestId": {"S": f"request-{number}"},
+                }
+                for number in range(start, start + 1_000)
+            ]
+
+    monkeypatch.setattr("dynamo.scan.pages", pages)
+    tracemalloc.start()
+    try:
+        [report] = check_series(Ticket, sizes=Sizes(run_length=500))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert (report.items, report.is_sound) == (12_000, True)
+    # All claims at once would take some 10 MB.
+    assert peak < 4_000_000
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:
+    remove_item(Ticket, series, 2)
+    put_counter(Ticket, series, 1_020)
+    ticket(new_series())
+
+    out, error = run(LABEL)
+
+    short, long = sorted(out.splitlines(), key=len)
+    assert short.endswith("  last 1, 1 items")
+    assert long == (
+        f"{series}  last 1020, 2 items; gaps: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 1,008 more; "
+        f"wrong guard items: {Ticket.guard_key(series, 'b')}"
+    )
+    assert error == "1 series is damaged."
+
+
+def test_the_model_of_an_app_is_found_whatever_its_case() -> None:
+    assert run("invoices.invoiceitem", "--json") == ("", "")
+
+
+@pytest.mark.parametrize("name", ["tickets.Nothing", "Ticket", "accounts.User", ""])
+def test_an_unknown_model_is_one_line_with_those_that_exist(name: str) -> None:
+    out, error = run(name)
+
+    assert out == ""
+    assert error.startswith(f"{name!r} is not a numbered model. Numbered models: ")
+    assert "invoices.InvoiceItem" in error
+
+
+def test_a_missing_table_is_one_line(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "absent-"
+
+    out, error = run(LABEL)
+
+    assert out == ""
+    assert "createtables" in error

@@ -1,0 +1,822 @@
+"""Series of any model: number, item and guard item in one transaction; 1, 2, 3 … without a gap."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo import deadline
+from dynamo.exceptions import Rejected
+from dynamo.sizes import ITEM_MAX_BYTES
+from dynamo.transaction import Write
+from sequences import pace
+from sequences import series as issuing
+from sequences.counters import last_value, next_value
+from sequences.exceptions import (
+    DamagedSeries,
+    ItemTooLarge,
+    OutOfOrder,
+    RequestIdReused,
+    ReservedName,
+)
+from sequences.groups import Ask
+from sequences.series import issue
+from tests.forks import in_a_child
+from tests.numbered import (
+    Entry,
+    Reading,
+    Ticket,
+    assert_whole,
+    behind,
+    entry,
+    forget_all,
+    new_series,
+    put_counter,
+    put_item,
+    remember,
+    remove_counter,
+    remove_item,
+    stored_counter,
+    stored_guard,
+    stored_items,
+    stored_numbers,
+    ticket,
+)
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture
+def series() -> str:
+    return new_series()
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
+    other = new_series()
+
+    tickets = [ticket(series), ticket(series), ticket(other), ticket(series)]
+
+    assert [each.number for each in tickets] == [1, 2, 1, 3]
+    assert_whole(Ticket, series, 3)
+
+
+def test_an_issued_item_is_returned_as_it_is_stored(series: str) -> None:
+    item = Ticket(subject="Broken door", tags={"door"}, photo=b"\xff\x00")
+
+    assert issue(item, series=series, request_id="a") is item
+    assert (item.series, item.number, item.request_id) == (series, 1, "a")
+    assert [item.stored] == stored_items(Ticket, series)
+    assert item.stored == {
+        "series": {"S": series},
+        "number": {"N": "1"},
+        "requestId": {"S": "a"},
+        "subject": {"S": "Broken door"},
+        "tags": {"SS": ["door"]},
+        "photo": {"B": b"\xff\x00"},
+    }
+    guard = stored_guard(Ticket, series, "a")
+    assert guard is not None
+    assert guard["owner"] == {"S": f"{series}#1"}
+    assert stored_counter(Ticket, series) == {
+        "counterName": {"S": f"testTickets#{series}"},
+        "currentValue": {"N": "1"},
+    }
+
+
+def test_models_do_not_share_a_series(series: str) -> None:
+    assert (ticket(series).number, entry(series, "2026-03-14").number) == (1, 1)
+
+
+def test_a_counter_put_at_zero_counts_from_one(series: str) -> None:
+    put_counter(Ticket, series, 0)
+
+    assert ticket(series).number == 1
+    assert_whole(Ticket, series, 1)
+
+
+def test_an_item_that_a_reader_changed_is_not_what_a_model_numbers(series: str) -> None:
+    """A model may have its own number in what it stores; `issue` sets series and number."""
+    item = Ticket(subject="Broken door", series="another", number=77)
+
+    assert (issue(item, series=series).number, item.series) == (1, series)
+
+
+@pytest.mark.parametrize("name", ["", " ", "requestId#a", "x" * 2048, "\ud800"])
+def test_a_name_that_cannot_be_a_series_is_refused_before_anything_is_sent(
+    requests_sent: Requests, name: str
+) -> None:
+    with pytest.raises(ValueError, match=r"series|key|encode"):
+        ticket(name)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("request_id", ["", " ", "x" * 2048, "a#b", "\ud800"])
+def test_a_request_id_that_cannot_be_stored_is_refused_before_anything_is_sent(
+    series: str, requests_sent: Requests, request_id: str
+) -> None:
+    with pytest.raises(ValueError, match=r"request id|key|encode"):
+        ticket(series, request_id=request_id)
+
+    assert requests_sent.operations == []
+
+
+def test_an_item_that_lacks_an_attribute_is_refused_before_anything_is_sent(
+    series: str, requests_sent: Requests
+) -> None:
+    with pytest.raises(ValueError, match="subject"):
+        issue(Ticket(), series=series)
+
+    assert requests_sent.operations == []
+
+
+# One request, one item ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["same process", "another process"])
+def test_a_repeated_request_gets_the_stored_item(series: str, knows: bool) -> None:
+    first = ticket(series, request_id="a")
+    ticket(series)
+    if not knows:
+        forget_all()
+
+    again = ticket(series, request_id="a")
+
+    assert again.stored == first.stored
+    assert_whole(Ticket, series, 2)
+
+
+def test_a_repeated_request_gets_the_item_as_it_is_by_now(series: str) -> None:
+    first = ticket(series, request_id="a")
+    put_item(Ticket, first.stored, subject={"S": "Repaired"})
+
+    assert ticket(series, request_id="a").subject == "Repaired"
+
+
+def test_a_repeated_request_gets_its_item_after_later_ones(series: str) -> None:
+    first = entry(series, "2026-03-14", request_id="a")
+    entry(series, "2026-05-01")
+
+    assert entry(series, "2026-03-14", request_id="a").number == first.number
+    assert_whole(Entry, series, 2)
+
+
+@pytest.mark.parametrize("other", [{"subject": "Other"}, {"tags": {"door"}}, {"photo": b"1"}])
+def test_a_request_id_with_other_contents_is_refused_and_burns_no_number(
+    series: str, other: dict[str, Any]
+) -> None:
+    ticket(series, request_id="a", photo=b"0")
+
+    with pytest.raises(RequestIdReused) as refused:
+        ticket(series, request_id="a", **({"photo": b"0"} | other))
+
+    error = refused.value
+    assert (error.request_id, error.series, error.number) == ("a", series, 1)
+    assert ticket(series).number == 2
+    assert_whole(Ticket, series, 2)
+
+
+def test_the_order_of_a_set_is_not_part_of_the_contents() -> None:
+    tags = [f"tag {number}" for number in range(20)]
+
+    one, other = (Ticket("a", 0, subject="a", tags=set(tags)) for _ in "ab")
+    one_wire, other_wire = (each.to_wire() for each in (one, other))
+    # In another process a set has another order.
+    other_wire["tags"]["SS"].reverse()
+    other.to_wire = lambda: other_wire  # type: ignore[method-assign]
+
+    assert one_wire != other_wire
+    assert one.digest() == other.digest()
+
+
+def test_the_order_of_a_map_is_not_part_of_the_contents(series: str) -> None:
+    ticket(series, request_id="a", details={"door": "front", "floor": 2})
+
+    assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
+
+
+def test_a_request_id_of_another_series_means_nothing(series: str) -> None:
+    ticket(series, request_id="a")
+
+    assert ticket(new_series(), request_id="a", subject="Other").number == 1
+
+
+@pytest.mark.parametrize("request_id", [None, "a", uuid.uuid4()], ids=["drawn", "text", "uuid"])
+def test_every_item_has_a_guard_and_its_id_can_be_repeated(
+    series: str, request_id: str | uuid.UUID | None
+) -> None:
+    first = ticket(series, request_id=request_id)
+
+    assert first.request_id
+    assert stored_guard(Ticket, series, first.request_id)
+    assert ticket(series, request_id=first.request_id).stored == first.stored
+    assert_whole(Ticket, series, 1)
+
+
+def test_one_request_from_sixteen_threads_is_one_item(
+    series: str, at_once: Callable[..., list[Ticket]]
+) -> None:
+    tickets = at_once(lambda _n: ticket(series, request_id="a"), threads=16)
+
+    assert {each.number for each in tickets} == {1}
+    assert_whole(Ticket, series, 1)
+
+
+def test_of_a_group_only_the_item_with_the_reused_id_is_refused(series: str) -> None:
+    ticket(series, request_id="a")
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        waiting = [then(lambda: ticket(series)) for _ in range(2)]
+        reused = then(lambda: ticket(series, request_id="a", subject="Other"))
+        same = then(lambda: ticket(series, request_id="a"))
+        last = then(lambda: ticket(series))
+
+    assert sorted(each.result().number for each in [*waiting, last]) == [3, 4, 5]
+    assert same.result().number == 1
+    with pytest.raises(RequestIdReused):
+        reused.result()
+    assert_whole(Ticket, series, 5)
+
+
+def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> None:
+    item = Ticket(series, 0, subject="x", request_id="a")
+    # Past the checks of `issue`.
+    ask = Ask(item, item.to_wire(), "x" * 3_000, item.digest(), 1_000)
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        rejected = then(lambda: issuing._combiner((Ticket, series), ask))
+        others = [then(lambda: ticket(series)) for _ in range(3)]
+
+    with pytest.raises(Rejected):
+        rejected.result()
+    assert sorted(each.result().number for each in others) == [2, 3, 4]
+    assert_whole(Ticket, series, 4)
+
+
+# Further writes ----------------------------------------------------------------------------------
+
+
+class Full(Exception):
+    pass
+
+
+def note(name: str, error: Exception | None = None) -> Write:
+    """A further write: an item of this name, if there is none."""
+    item = Entry(f"notes#{name}", 1)
+    return Write.put(item, Entry.series.does_not_exist(), otherwise=error or Full(name))
+
+
+def noted(name: str) -> bool:
+    return bool(stored_items(Entry, f"notes#{name}"))
+
+
+def test_further_writes_are_committed_with_their_item(series: str, requests_sent: Requests) -> None:
+    ticket(series)
+    requests_sent.clear()
+    names = [new_series(), new_series()]
+
+    assert ticket(series, also=[note(name) for name in names]).number == 2
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert all(map(noted, names))
+
+
+def test_a_refused_further_write_rejects_its_item_and_burns_no_number(series: str) -> None:
+    taken, free = new_series(), new_series()
+    ticket(series, also=[note(taken)])
+
+    with pytest.raises(Full, match=taken):
+        ticket(series, request_id="a", also=[note(free), note(taken)])
+
+    assert not noted(free)
+    assert stored_guard(Ticket, series, "a") is None
+    assert ticket(series, request_id="a").number == 2
+    assert_whole(Ticket, series, 2)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own error", "one error for all"])
+def test_of_a_group_only_the_item_whose_further_write_is_refused_fails(
+    series: str, shared: bool
+) -> None:
+    error = Full() if shared else None
+    taken = new_series()
+    ticket(series, also=[note(taken)])
+    free = [new_series() for _ in range(3)]
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        first = then(lambda: ticket(series, also=[note(free[0], error)]))
+        refused = then(lambda: ticket(series, also=[note(taken, error)]))
+        others = [
+            then(partial(ticket, series, also=[note(free[number], error)])) for number in (1, 2)
+        ]
+
+    with pytest.raises(Full):
+        refused.result()
+    assert sorted(each.result().number for each in [first, *others]) == [3, 4, 5]
+    assert all(map(noted, free))
+    assert_whole(Ticket, series, 5)
+
+
+def test_two_further_writes_of_one_item_go_one_after_the_other(
+    series: str, requests_sent: Requests
+) -> None:
+    name = new_series()
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        one, other = (then(lambda: ticket(series, also=[note(name)])) for _ in range(2))
+        plain = then(lambda: ticket(series))
+        requests_sent.clear()
+
+    assert {one.result().number, plain.result().number} == {2, 3}
+    with pytest.raises(Full):
+        other.result()
+    assert_whole(Ticket, series, 3)
+    # Sharing a transaction, they would be rejected for writing one item twice.
+    sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
+    sizes = [len(each["TransactItems"]) for name, each in sent if name == "TransactWriteItems"]
+    assert sizes == [1 + 3 + 2, 1 + 3]
+
+
+def test_an_item_that_waits_for_anothers_further_write_is_not_overtaken_by_a_later_one(
+    series: str,
+) -> None:
+    name = new_series()
+
+    def counting(day: str) -> Entry:
+        add = Write.update(
+            Ticket(name, 1),
+            [Ticket.subject.set(day)],
+            Ticket.subject != day,
+            otherwise=Full(),
+        )
+        return issue(Entry(day=day), series=series, also=[add])
+
+    with behind(Entry, series, lambda: entry(series, "2026-03-10")) as then:
+        one = then(lambda: counting("2026-03-11"))
+        other = then(lambda: counting("2026-03-12"))
+        later = then(lambda: entry(series, "2026-03-13"))
+
+    assert [each.result().number for each in (one, other, later)] == [2, 3, 4]
+
+
+def test_more_further_writes_than_fit_are_rejected_without_harm_to_others(series: str) -> None:
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        too_many = then(lambda: ticket(series, also=[note(f"{series} {n}") for n in range(100)]))
+        other = then(lambda: ticket(series))
+
+    with pytest.raises(Rejected):
+        too_many.result()
+    assert other.result().number == 2
+    assert_whole(Ticket, series, 2)
+
+
+# Order -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "last", "early", "stored"),
+    [
+        (lambda day: Entry(day=day), "2026-03-14", "2026-03-13", {"S": "2026-03-14"}),
+        (lambda value: Reading(value=value), 10, 9, {"N": "10"}),
+        (lambda value: Reading(value=value), 0, -1.5, {"N": "0"}),
+    ],
+    ids=["text", "number", "negative number"],
+)
+def test_an_item_before_the_last_one_is_refused_and_burns_no_number(
+    series: str, make: Callable[[Any], Any], last: Any, early: Any, stored: Any
+) -> None:
+    first = issue(make(last), series=series)
+    counter = stored_counter(type(first), series)
+    assert counter is not None
+    assert counter["lastDate"] == stored
+
+    with pytest.raises(OutOfOrder) as refused:
+        issue(make(early), series=series)
+
+    assert (refused.value.value, refused.value.last) == (str(early), str(last))
+    assert issue(make(last), series=series).number == 2
+    assert_whole(type(first), series, 2)
+
+
+@pytest.mark.parametrize(
+    "item", [Entry(), Reading(value=float("nan")), Reading(value=float("inf"))]
+)
+def test_an_item_without_a_usable_order_is_refused_before_anything_is_sent(
+    series: str, requests_sent: Requests, item: Any
+) -> None:
+    with pytest.raises(ValueError, match="order"):
+        issue(item, series=series)
+
+    assert requests_sent.operations == []
+
+
+def test_the_counter_is_read_again_only_before_an_item_is_refused(
+    series: str, requests_sent: Requests
+) -> None:
+    entry(series, "2026-03-14")
+    requests_sent.clear()
+
+    entry(series, "2026-03-14")
+    assert requests_sent.operations == ["TransactWriteItems"]
+
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-13")
+    # The counter, then the guard item: it may be a request that issued an item before.
+    assert requests_sent.operations == ["TransactWriteItems", "GetItem", "TransactGetItems"]
+
+
+def test_an_item_is_not_refused_for_one_that_is_only_remembered(
+    series: str, requests_sent: Requests
+) -> None:
+    entry(series, "2026-12-24")
+    remove_item(Entry, series, 1)
+    remove_counter(Entry, series)
+    requests_sent.clear()
+
+    assert entry(series, "2026-03-14").number == 1
+    assert requests_sent.operations[0] == "GetItem"
+    assert_whole(Entry, series, 1)
+
+
+def test_an_item_that_another_process_passed_is_refused(series: str) -> None:
+    first = entry(series, "2026-03-14")
+    put_item(Entry, first.stored, number={"N": "2"})
+    put_counter(Entry, series, 2, "2026-03-15")
+
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-14")
+
+    assert_whole(Entry, series, 2)
+
+
+def test_an_item_before_the_last_one_of_a_series_that_was_made_again_is_refused(
+    series: str,
+) -> None:
+    # As long as before, so the number that the process remembers is right and the order is not.
+    first = entry(series, "2026-03-10")
+    put_item(Entry, first.stored, day={"S": "2026-03-15"})
+    put_counter(Entry, series, 1, "2026-03-15")
+
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-12")
+
+    assert_whole(Entry, series, 1)
+
+
+def test_a_group_is_numbered_in_order(series: str) -> None:
+    with behind(Entry, series, lambda: entry(series, "2026-03-10")) as then:
+        later = then(lambda: entry(series, "2026-03-12"))
+        earlier = then(lambda: entry(series, "2026-03-11"))
+        too_early = then(lambda: entry(series, "2026-03-09"))
+
+    assert (earlier.result().number, later.result().number) == (2, 3)
+    with pytest.raises(OutOfOrder):
+        too_early.result()
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-11")
+    assert_whole(Entry, series, 3)
+
+
+# Several processes on one series -----------------------------------------------------------------
+
+
+def overtaken(series: str) -> None:
+    """Issue two, the second of them after another process did."""
+    ticket(series)
+    ticket(series)
+    remember(Ticket, series, 1)
+    ticket(series)
+
+
+def test_a_process_that_was_overtaken_reads_the_counter_before_its_next_group(
+    series: str, requests_sent: Requests
+) -> None:
+    overtaken(series)
+    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "4"})
+    put_counter(Ticket, series, 4)
+    requests_sent.clear()
+
+    assert ticket(series).number == 5
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
+
+
+def test_when_the_rivalry_is_over_issuing_costs_one_request_again(
+    series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "RIVALRY_SECONDS", 0.0)
+    overtaken(series)
+    requests_sent.clear()
+
+    assert ticket(series).number == 4
+    assert requests_sent.operations == ["TransactWriteItems"]
+
+
+_PROCESS = """
+import django
+django.setup()
+from concurrent.futures import ThreadPoolExecutor
+from tests.numbered import ticket
+import sys
+series, name = sys.argv[1:]
+with ThreadPoolExecutor(4) as pool:
+    for each in pool.map(lambda n: ticket(series, request_id=f"{name} {n}"), range(60)):
+        print(each.number)
+"""
+
+
+def test_two_processes_issue_at_once_without_a_gap_or_a_duplicate(series: str) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PROCESS, series, name],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+            env=os.environ | {"DJANGO_SETTINGS_MODULE": "project.settings"},
+        )
+        for name in "ab"
+    ]
+
+    numbers = [int(line) for each in processes for line in each.communicate(timeout=120)[0].split()]
+
+    assert sorted(numbers) == list(range(1, 121))
+    assert_whole(Ticket, series, 120)
+
+
+# What it costs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_issuing_costs_one_request_and_six_units(series: str, requests_sent: Requests) -> None:
+    ticket(series)
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
+    assert requests_sent.requests[0]["ConsistentRead"]
+    requests_sent.clear()
+
+    ticket(series)
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert requests_sent.units == 6
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_each_further_write_costs_two_units(series: str, requests_sent: Requests) -> None:
+    ticket(series)
+    requests_sent.clear()
+
+    ticket(series, also=[note(new_series())])
+
+    assert (requests_sent.operations, requests_sent.units) == (["TransactWriteItems"], 8)
+
+
+def test_a_counter_that_another_process_moved_costs_one_refusal(
+    series: str, requests_sent: Requests
+) -> None:
+    ticket(series)
+    ticket(series)
+    remember(Ticket, series, 1)
+    requests_sent.clear()
+
+    assert ticket(series).number == 3
+    assert requests_sent.operations == ["TransactWriteItems"] * 2
+
+
+def test_a_repeated_request_costs_one_refused_transaction_and_one_read(
+    series: str, requests_sent: Requests
+) -> None:
+    ticket(series, request_id="a")
+    requests_sent.clear()
+
+    ticket(series, request_id="a")
+
+    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
+
+
+def test_a_repeated_request_in_a_new_process_reads_the_counter_once(
+    series: str, requests_sent: Requests
+) -> None:
+    ticket(series, request_id="a")
+    forget_all()
+    requests_sent.clear()
+
+    ticket(series, request_id="a")
+    ticket(series)
+
+    assert requests_sent.operations == [
+        *["GetItem", "TransactWriteItems", "TransactGetItems"],
+        "TransactWriteItems",
+    ]
+
+
+def test_series_that_were_not_used_for_longest_are_forgotten(
+    series: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuing, "REMEMBERED_SERIES", 2)
+    forget_all()
+    for each in (series, new_series(), new_series()):
+        ticket(each)
+
+    assert issuing._memory.get((Ticket, series)) is None
+    assert len(issuing._memory._known) == 2
+    assert ticket(series).number == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_while_a_thread_looks_at_what_is_remembered_does_not_block_the_child() -> None:
+    remembered = issuing._Memory()
+
+    with remembered._lock:
+        assert in_a_child(lambda: remembered.get((Ticket, "series"))) == 0
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_callers_that_wait_share_one_transaction(series: str, requests_sent: Requests) -> None:
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        waiting = [then(lambda: ticket(series)) for _ in range(15)]
+        requests_sent.clear()
+
+    assert sorted(each.result().number for each in waiting) == list(range(2, 17))
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert requests_sent.units == 2 + 4 * 15
+    assert_whole(Ticket, series, 16)
+
+
+def test_more_than_forty_nine_take_a_second_transaction(
+    series: str, requests_sent: Requests
+) -> None:
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        waiting = [then(lambda: ticket(series)) for _ in range(55)]
+        requests_sent.clear()
+
+    assert sorted(each.result().number for each in waiting) == list(range(2, 57))
+    sizes = [len(each["TransactItems"]) for each in requests_sent.requests]
+    assert sizes == [99, 13]
+    assert_whole(Ticket, series, 56)
+
+
+# Sizes -------------------------------------------------------------------------------------------
+
+
+def test_forty_nine_waiting_items_of_100_kb_are_split(
+    series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As long as a slow engine may take for 25 of them.
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        waiting = [then(lambda: ticket(series, subject="x" * 99_000)) for _ in range(49)]
+        requests_sent.clear()
+
+    assert sorted(each.result().number for each in waiting) == list(range(2, 51))
+    writes = [len(each["TransactItems"]) for each in requests_sent.requests]
+    assert sorted(writes) == [3] + [5] * 24
+    assert_whole(Ticket, series, 50)
+
+
+@pytest.mark.fault_of("moto", "takes at most 405,000 bytes an item")
+def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_sent(
+    series: str, requests_sent: Requests
+) -> None:
+    names = len("seriesnumberrequestIdsubject")
+    room = ITEM_MAX_BYTES - names - len(series) - len("a") - issuing.NUMBER_BYTES - 3
+
+    assert ticket(series, subject="x" * room, request_id="a").number == 1
+    requests_sent.clear()
+    with pytest.raises(ItemTooLarge) as refused:
+        ticket(series, subject="x" * (room + 1), request_id="b")
+
+    assert refused.value.size_bytes == refused.value.limit_bytes + 1
+    assert requests_sent.operations == []
+
+
+# Damaged series ----------------------------------------------------------------------------------
+
+
+def test_an_item_beyond_the_counter_stops_the_series_with_its_name(
+    series: str, requests_sent: Requests
+) -> None:
+    first = ticket(series, request_id="a")
+    put_item(Ticket, first.stored, number={"N": "2"}, requestId={"S": "by hand"})
+    requests_sent.clear()
+
+    with pytest.raises(DamagedSeries) as refused:
+        ticket(series)
+
+    assert refused.value.series == series
+    assert requests_sent.operations == ["TransactWriteItems", "TransactGetItems"]
+    counter = stored_counter(Ticket, series)
+    assert counter is not None
+    assert counter["currentValue"] == {"N": "1"}
+    # Its stored items are still answered.
+    assert ticket(series, request_id="a").stored == first.stored
+
+
+def test_all_that_wait_for_a_damaged_series_are_told(series: str) -> None:
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        put_item(Ticket, {"series": {"S": series}, "number": {"N": "2"}})
+        waiting = [then(lambda: ticket(series)) for _ in range(3)]
+
+    for each in waiting:
+        with pytest.raises(DamagedSeries):
+            each.result()
+
+
+def test_a_lost_counter_stops_the_series(series: str) -> None:
+    ticket(series)
+    remove_counter(Ticket, series)
+
+    with pytest.raises(DamagedSeries):
+        ticket(series)
+
+    assert stored_counter(Ticket, series) is None
+
+
+@pytest.mark.parametrize("knows", [True, False])
+@pytest.mark.parametrize(
+    ("value", "last"),
+    [
+        ({"S": "seven"}, "a"),
+        ({"N": "1.5"}, "a"),
+        ({"N": "-3"}, "a"),
+        (1, {"N": "20260101"}),
+        (1, {"BOOL": True}),
+    ],
+)
+def test_a_counter_without_a_number_or_with_another_order_stops_the_series(
+    series: str, value: Any, last: Any, knows: bool
+) -> None:
+    entry(series, "2026-03-14")
+    put_counter(Entry, series, value, last)
+    before = stored_counter(Entry, series)
+    if not knows:
+        forget_all()
+    elif isinstance(value, int):
+        # The number is right, so that only who reads the order sees the damage.
+        put_counter(Entry, series, 2, last)
+        before = stored_counter(Entry, series)
+
+    with pytest.raises(DamagedSeries):
+        entry(series, "2026-03-14")
+
+    assert stored_counter(Entry, series) == before
+    assert stored_numbers(Entry, series) == [1]
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        {},
+        {"owner": {"S": "nothing"}},
+        {"owner": {"S": "#1"}},
+        {"owner": {"N": "1"}},
+        {"owner": {"S": "{series}#9"}},
+        {"owner": {"S": "{series}#1"}},  # another request's item
+        {"owner": {"S": "{guard}#0"}},  # itself
+    ],
+)
+def test_a_guard_that_does_not_name_its_requests_item_is_damage(
+    series: str, guard: dict[str, Any]
+) -> None:
+    ticket(series)
+    key = Ticket.guard_key(series, "a")
+    owner = guard.get("owner", {})
+    if "S" in owner:
+        guard = {"owner": {"S": owner["S"].format(series=series, guard=key)}}
+    put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | guard)
+
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        damaged = then(lambda: ticket(series, request_id="a"))
+        other = then(lambda: ticket(series))
+
+    assert other.result().number == 3
+    with pytest.raises(DamagedSeries):
+        damaged.result()
+    assert_whole(Ticket, series, 3)
+
+
+# Counters ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "invoices#ann#2026"])
+def test_a_plain_counter_cannot_have_the_name_of_a_series_counter(
+    requests_sent: Requests, name: str
+) -> None:
+    for call in (next_value, last_value):
+        with pytest.raises(ReservedName):
+            call(name)
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("name", ["testTickets", "testTicket#2026", "other#testTickets#1"])
+def test_names_that_only_look_like_those_of_series_are_free(name: str) -> None:
+    assert next_value(name) == 1

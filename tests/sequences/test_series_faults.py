@@ -1,0 +1,452 @@
+"""Issuing while the network and DynamoDB fail: one item in the end, or one clear error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo import tables
+from dynamo.exceptions import Rejected, Unavailable
+from dynamo.signals import request_sent
+from dynamo.transaction import Write
+from sequences.exceptions import RequestIdReused
+from tests import engines
+from tests.faults.kinds import (
+    Answer,
+    CloseBefore,
+    Delay,
+    DropReply,
+    Fault,
+    Meanwhile,
+    Reply,
+    TimeOut,
+)
+from tests.faults.proxy import FaultProxy, through
+from tests.numbered import (
+    Entry,
+    Ticket,
+    assert_whole,
+    behind,
+    forget_all,
+    new_series,
+    put_counter,
+    put_item,
+    stored_items,
+    stored_numbers,
+    ticket,
+    waiting,
+)
+from tests.sequences.test_combining import until
+
+pytestmark = pytest.mark.usefixtures("proxy")
+
+FAULTS: dict[str, Fault] = {
+    "conflict": Answer(
+        400, "TransactionCanceledException", reasons=["TransactionConflict", "None", "None"]
+    ),
+    "conflict beside a refusal": Answer(
+        400,
+        "TransactionCanceledException",
+        reasons=["ConditionalCheckFailed", "TransactionConflict", "None"],
+    ),
+    "throttled in a transaction": Answer(
+        400, "TransactionCanceledException", reasons=["None", "ThrottlingError", "None"]
+    ),
+    "in progress": Answer(400, "TransactionInProgressException"),
+    "in progress, then done": Answer(400, "TransactionInProgressException", carried_out=True),
+    "throttled": Answer(400, "ThrottlingException"),
+    "table throttled": Answer(400, "ProvisionedThroughputExceededException"),
+    "fails": Answer(500, "InternalServerError"),
+    "fails after it was done": Answer(500, "InternalServerError", carried_out=True),
+    "unavailable": Answer(503, "ServiceUnavailable"),
+    "closed before": CloseBefore(),
+    "reply lost": DropReply(),
+    "timed out": TimeOut(),
+}
+
+
+@pytest.fixture(params=FAULTS)
+def fault(request: pytest.FixtureRequest) -> Fault:
+    """Each of them."""
+    return FAULTS[request.param]
+
+
+@pytest.fixture
+def series() -> str:
+    return new_series()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_passing_fault_ends_in_one_item(
+    series: str, proxy: FaultProxy, fault: Fault, times: int
+) -> None:
+    proxy.plan("TransactWriteItems", fault, times)
+
+    item = ticket(series, request_id="a")
+
+    assert item.number == 1
+    assert stored_items(Ticket, series) == [item.stored]
+    assert_whole(Ticket, series, 1)
+    assert ticket(series, request_id="a").stored == item.stored
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_lasting_fault_is_one_clear_error_and_never_a_duplicate(
+    series: str, proxy: FaultProxy, fault: Fault
+) -> None:
+    proxy.plan("TransactWriteItems", fault, 1_000)
+
+    with pytest.raises(Unavailable):
+        ticket(series, request_id="a")
+    with pytest.raises(Unavailable):
+        ticket(series, request_id="a")
+    proxy.forget()
+    item = ticket(series, request_id="a")
+
+    assert item.number == 1
+    assert_whole(Ticket, series, 1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_counter_that_cannot_be_read_is_one_error(series: str, proxy: FaultProxy) -> None:
+    proxy.plan("GetItem", Answer(500, "InternalServerError"), 1_000)
+
+    with pytest.raises(Unavailable) as failed:
+        ticket(series)
+
+    assert not failed.value.maybe_written
+    proxy.forget()
+    assert_whole(Ticket, series, 0)
+
+
+def note(name: str) -> Write:
+    """A further write, whose condition is false once it is written."""
+    return Write.put(Entry(name, 1), Entry.series.does_not_exist(), otherwise=KeyError(name))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_repeated_request_whose_further_write_is_stored_gets_the_stored_item(
+    series: str, proxy: FaultProxy
+) -> None:
+    also = [note(new_series())]
+    proxy.plan("TransactWriteItems", DropReply(), 1_000)
+    with pytest.raises(Unavailable):
+        ticket(series, request_id="a", also=also)
+    proxy.forget()
+
+    assert ticket(series, request_id="a", also=also).number == 1
+    with pytest.raises(KeyError):
+        ticket(series, also=also)
+    assert_whole(Ticket, series, 1)
+
+
+def test_followers_of_a_failed_leader_get_their_items_though_their_further_writes_are_stored(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    def attempt(_number: int) -> bool:
+        try:
+            return bool(ticket(series, also=[note(new_series())]))
+        except Unavailable:
+            return False
+
+    assert sorted(behind_a_first(series, attempt, 4)) == [False, True, True, True]
+    assert_whole(Ticket, series, 5)
+
+
+@pytest.mark.parametrize("forgets", ["token", "everything"])
+@pytest.mark.usefixtures("impatient")
+def test_the_same_request_after_a_lost_reply_gets_the_stored_item(
+    series: str, proxy: FaultProxy, forgets: str
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply(), 1_000)
+    with pytest.raises(Unavailable) as failed:
+        ticket(series, request_id="a")
+    assert failed.value.maybe_written
+    proxy.forget()
+    assert_whole(Ticket, series, 1)
+    if forgets == "everything":
+        forget_all()
+
+    with pytest.raises(RequestIdReused):
+        ticket(series, request_id="a", subject="Other")
+    assert ticket(series, request_id="a").number == 1
+    assert_whole(Ticket, series, 1)
+
+
+def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
+    series: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = engines.free_port()
+    running = [engines.start("dynoxide", port, tmp_path)]
+
+    def restart() -> None:
+        # With -9 after the commit: it forgets every request token.
+        running[-1].kill()
+        running[-1].wait()
+        running.append(engines.start("dynoxide", port, tmp_path))
+
+    try:
+        with FaultProxy(f"http://127.0.0.1:{port}") as proxy, through(proxy):
+            for table in tables.all_tables():
+                tables.create(table)
+            for request_id in ("a", "b", None):
+                proxy.plan("TransactWriteItems", DropReply())
+                proxy.plan("TransactWriteItems", Meanwhile(restart))
+
+                # Its own condition is false once it is written.
+                also = [note(new_series())]
+                item = ticket(series, request_id=request_id, also=also)
+
+                assert stored_items(Ticket, series)[-1] == item.stored
+                assert ticket(series, request_id=item.request_id, also=also).number == item.number
+            assert len(running) == 4
+            assert_whole(Ticket, series, 3)
+    finally:
+        running[-1].kill()
+        running[-1].wait()
+
+
+# Another transaction on the counter ---------------------------------------------------------------
+
+
+def issue_elsewhere(series: str) -> None:
+    """The second item of a series, from a process that this one knows nothing of."""
+    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "2"})
+    put_counter(Ticket, series, 2)
+
+
+def test_a_group_that_met_another_is_not_sent_again_but_made_anew(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    proxy.plan("GetItem", Meanwhile(lambda: issue_elsewhere(series)))
+
+    item = ticket(series)
+
+    assert item.number == 3
+    # What the rival did meanwhile costs a look, and no second refusal.
+    assert (proxy.count("TransactWriteItems"), proxy.count("GetItem")) == (2, 1)
+    assert_whole(Ticket, series, 3)
+
+
+def test_who_comes_while_a_group_waits_for_its_turn_goes_with_it(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+    others: list[Future[Ticket]] = []
+
+    def come() -> None:
+        others.extend(pool.submit(ticket, series) for _ in range(3))
+        until(lambda: waiting(Ticket, series) == 3)
+
+    proxy.plan("GetItem", Meanwhile(come))
+
+    with ThreadPoolExecutor(3) as pool:
+        first = ticket(series)
+        numbers = [first.number, *(each.result().number for each in others)]
+
+    assert sorted(numbers) == [2, 3, 4, 5]
+    assert proxy.count("TransactWriteItems") == 2
+    assert_whole(Ticket, series, 5)
+
+
+@pytest.mark.fault_of("moto", "ignores request tokens")
+@pytest.mark.parametrize("first", [DropReply(), CloseBefore()])
+def test_once_a_reply_was_lost_a_conflict_is_no_reason_for_another_request(
+    series: str, proxy: FaultProxy, first: Fault
+) -> None:
+    ticket(series)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", first)
+    proxy.plan("TransactWriteItems", FAULTS["conflict"])
+
+    item = ticket(series)
+
+    # The first attempt may have been carried out: the same bytes under the same token.
+    one, again, last = (seen.body for seen in proxy.seen)
+    assert one == again == last
+    assert item.number == 2
+    assert stored_numbers(Ticket, series) == [1, 2]
+
+
+def test_a_group_that_is_throttled_takes_in_who_comes_and_looks_at_nothing(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", FAULTS["throttled in a transaction"], 2)
+
+    assert ticket(series).number == 2
+
+    tokens = [seen.body["ClientRequestToken"] for seen in proxy.seen]
+    assert len(set(tokens)) == 3
+    assert_whole(Ticket, series, 2)
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+def test_a_group_whose_reply_is_lost_is_issued_once(series: str, proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", Delay(0.15))
+    proxy.plan("TransactWriteItems", DropReply())
+
+    with ThreadPoolExecutor(16) as pool:
+        numbers = [
+            each.number for each in pool.map(lambda n: ticket(series, request_id=str(n)), range(16))
+        ]
+
+    assert sorted(numbers) == list(range(1, 17))
+    assert_whole(Ticket, series, 16)
+
+
+def test_a_leader_that_fails_does_not_fail_those_who_follow(series: str, proxy: FaultProxy) -> None:
+    ticket(series)
+    proxy.plan("TransactWriteItems", Answer(400, "AccessDeniedException"))
+
+    def attempt(number: int) -> int | str:
+        try:
+            return ticket(series, request_id=str(number)).number
+        except Rejected:
+            return "rejected"
+
+    with ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(attempt, range(16)))
+
+    assert outcomes.count("rejected") == 1
+    assert sorted(each for each in outcomes if isinstance(each, int)) == list(range(2, 17))
+    assert_whole(Ticket, series, 16)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_leader_out_of_time_leaves_its_followers_to_the_next(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.plan("TransactWriteItems", CloseBefore(), 1)
+    proxy.plan("TransactWriteItems", Delay(0.45))
+
+    def attempt(number: int) -> int:
+        time.sleep(number / 100)
+        while True:
+            try:
+                return ticket(series, request_id=str(number)).number
+            except Unavailable:
+                continue  # as a client would
+
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(attempt, range(8)))
+
+    assert sorted(numbers) == list(range(2, 10))
+    assert_whole(Ticket, series, 9)
+
+
+def behind_a_first(series: str, attempt: Callable[[int], Any], count: int) -> list[Any]:
+    """What so many attempts come to, all but the first of which wait in their order behind it."""
+
+    def at(number: int) -> Callable[[], Any]:
+        return lambda: attempt(number)
+
+    outcomes: list[Any] = []
+    with behind(Ticket, series, lambda: outcomes.append(attempt(0))) as then:
+        others = [then(at(number)) for number in range(1, count)]
+    return [*outcomes, *(each.result() for each in others)]
+
+
+def test_followers_are_served_again_after_a_retry_of_their_group_was_rejected(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    def attempt(_number: int) -> bool:
+        try:
+            return bool(ticket(series))
+        except Unavailable:
+            return False
+
+    outcomes = behind_a_first(series, attempt, 4)
+
+    # Only who sent the group is not answered: the others know their items by their guards.
+    assert sorted(outcomes) == [False, True, True, True]
+    assert_whole(Ticket, series, 5)
+
+
+def test_followers_whose_leader_is_interrupted_after_its_commit_get_the_stored_items(
+    series: str,
+) -> None:
+    def interrupt(**signal: Any) -> None:
+        # The group of three: a counter, three items, three guards.
+        if len(signal["request"].get("TransactItems", ())) == 7:
+            request_sent.disconnect(interrupt)
+            raise KeyboardInterrupt
+
+    request_sent.connect(interrupt, weak=False)
+    try:
+        with behind(Ticket, series, lambda: ticket(series)) as then:
+            leader, *followers = [then(lambda: ticket(series)) for _ in range(3)]
+    finally:
+        request_sent.disconnect(interrupt)
+
+    assert isinstance(leader.exception(), KeyboardInterrupt)
+    assert sorted(follower.result().number for follower in followers) == [3, 4]
+    assert_whole(Ticket, series, 4)
+
+
+def test_a_repeated_request_reads_guard_and_item_at_one_instant(
+    series: str, proxy: FaultProxy
+) -> None:
+    item = ticket(series, request_id="a")
+    key = {"series": {"S": series}, "number": {"N": "1"}}
+    # As DynamoDB may answer while the transaction of another process is being carried out.
+    proxy.plan("GetItem", Reply(lambda _body: {}), when=lambda body: body["Key"] == key)
+
+    assert ticket(series, request_id="a").stored == item.stored
+
+
+def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(
+    series: str, proxy: FaultProxy
+) -> None:
+    proxy.plan("TransactWriteItems", DropReply())
+    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
+
+    with pytest.raises(Unavailable) as failed:
+        ticket(series, request_id="a")
+
+    assert failed.value.maybe_written
+    assert ticket(series, request_id="a").number == 1
+    assert_whole(Ticket, series, 1)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_refusal_that_shows_no_item_does_not_loop_past_the_deadline(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    refused = Answer(
+        400,
+        "TransactionCanceledException",
+        reasons=["None", "None", "ConditionalCheckFailed"],
+    )
+    proxy.plan("TransactWriteItems", refused, 100_000)
+
+    with pytest.raises(Unavailable):
+        ticket(series, request_id="a")
+
+    proxy.forget()
+    assert ticket(series, request_id="a").number == 2
