@@ -18,6 +18,8 @@ UploadError
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dynamo.terminal import printable
 
 
@@ -25,59 +27,53 @@ class UploadError(Exception):
     pass
 
 
+@dataclass(eq=False)
 class BadDestination(UploadError):
-    def __init__(self, text: str, reason: str) -> None:
-        super().__init__(text, reason)
-        self.text = text
-        self.reason = reason
+    text: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{printable(self.text)} is not an s3://BUCKET/PREFIX URL: {self.reason}."
 
 
+@dataclass(eq=False)
 class BadKey(UploadError):
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(key, reason)
-        self.key = key
-        self.reason = reason
+    key: str
+    reason: str
 
     def __str__(self) -> str:
         return f"Not a valid S3 key: {self.reason}."
 
 
+@dataclass(eq=False)
 class Unreadable(UploadError):
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path = path
-        self.reason = reason
+    path: str
+    reason: str
 
     def __str__(self) -> str:
         return f"The file cannot be read: {self.reason}."
 
 
+@dataclass(eq=False)
 class FileChanged(UploadError):
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
+    path: str
 
     def __str__(self) -> str:
         return "The file changed while it was read."
 
 
+@dataclass(eq=False)
 class Conflict(UploadError):
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(key, reason)
-        self.key = key
-        self.reason = reason
+    key: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.reason}."
 
 
+@dataclass(eq=False)
 class ClaimLost(UploadError):
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
+    url: str
 
     def __str__(self) -> str:
         return f"Another process has taken over {printable(self.url)}."
@@ -88,18 +84,17 @@ class Interrupted(UploadError):
         return "The upload was interrupted."
 
 
+@dataclass(eq=False)
 class StorageFailed(UploadError):
     """`code` is S3's error code, or the name of botocore's exception.
 
     `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
     """
 
-    def __init__(self, operation: str, code: str, message: str, *, retries: int = 0) -> None:
-        super().__init__(operation, code, message)
-        self.operation = operation
-        self.code = code
-        self.message = message
-        self.retries = retries
+    operation: str
+    code: str
+    message: str
+    retries: int = field(default=0, kw_only=True)
 
     def __str__(self) -> str:
         return f"S3 {self.operation} failed: {self.code}: {self.message}".rstrip(". ") + "."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
@@ -24,7 +25,6 @@ from uploads.transfer import (
     Job,
     Outcome,
     Result,
-    Results,
     Summary,
     is_equal,
 )
@@ -48,15 +48,17 @@ def preview_files(
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
     """
-    results = Results()
+    began = time.monotonic()
+    summary = Summary()
     remaining = iter(sources)
     preview = _Preview(destination, stop)
     with CountingPool(workers) as pool:
         while not stop.is_set() and (batch := list(islice(remaining, READ_MAX_ITEMS))):
             for result in preview.results(batch, pool):
-                results.add(result)
+                summary.add(result)
                 on_result(result)
-    return results.summary
+    summary.seconds = time.monotonic() - began
+    return summary
 
 
 class _Preview:

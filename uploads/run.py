@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -29,7 +30,7 @@ from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
 from uploads.exceptions import BadKey, Interrupted
 from uploads.multipart import PartSenders
 from uploads.sources import Destination, Source, Unusable
-from uploads.transfer import Job, Result, Results, Run, Summary, store
+from uploads.transfer import Job, Result, Run, Summary, store
 
 #: How many files may wait for other processes or files before no more are drawn: bounds memory.
 MOST_WAITING = 10_000
@@ -73,15 +74,17 @@ def upload_files(
     """
     if workers < 1:
         raise ValueError("workers must be at least 1.")
-    results = Results()
+    began = time.monotonic()
+    summary = Summary()
     with _Dispatcher(sources, destination, workers, lease_seconds, on_bytes, stop) as dispatcher:
         for result in dispatcher.results():
-            results.add(result)
+            summary.add(result)
             metrics.FILES.labels(result.outcome).inc()
             if result.outcome == "uploaded":
                 metrics.BYTES.inc(result.size)
             on_result(result)
-    return results.summary
+    summary.seconds = time.monotonic() - began
+    return summary
 
 
 class _Dispatcher:
@@ -196,12 +199,12 @@ class _Dispatcher:
 
     def _retry_held(self) -> Iterator[Result]:
         """Try files that other processes held. Yields those that cannot be waited for."""
-        looks = self._held.look()
-        for holder, job in looks.to_try:
-            self._submit(job, holder)
-        for job, error in looks.failed:
-            self._free(job.key)
-            yield job.result("failed", job.source.size, error)
+        for holder, job, error in self._held.look():
+            if error is None:
+                self._submit(job, holder)
+            else:
+                self._free(job.key)
+                yield job.result("failed", job.source.size, error)
 
     def _end(
         self, job: Job, tried_for: Holder | None, future: Future[Result | Holder]
@@ -240,14 +243,6 @@ class _HolderQueue:
     waiting: deque[Job] = field(default_factory=deque)
     look_at: float = -math.inf
     is_tried: bool = False
-
-
-@dataclass
-class _Looks:
-    """Jobs to try again, with their holders; and jobs whose holder's lock cannot be read."""
-
-    to_try: list[tuple[Holder, Job]] = field(default_factory=list)
-    failed: list[tuple[Job, DynamoError]] = field(default_factory=list)
 
 
 class _HeldFiles:
@@ -292,37 +287,33 @@ class _HeldFiles:
         looks = (queue.look_at for queue in self._queues.values() if not queue.is_tried)
         return min(looks, default=math.inf)
 
-    def look(self) -> _Looks:
-        """Look at each process that is due.
+    def look(self) -> Iterator[tuple[Holder, Job, DynamoError | None]]:
+        """Look at each process that is due. Yields the jobs to try; with an error those to give up.
 
-        Costs 1 request and 1 read unit for each; 1 write unit once, if its lock is removed.
+        Costs 1 request and 1 read unit for each process; 1 write unit once, if its lock is removed.
 
         Raises:
             TableMissing: the table of locks does not exist.
         """
-        looks = _Looks()
         for holder, queue in list(self._queues.items()):
             if queue.is_tried or queue.look_at > now():
                 continue
+            unreadable = None
             try:
                 is_gone = holder in self.gone or _is_gone(queue)
             except TableMissing:
                 raise
             except DynamoError as error:
                 # Most likely the lock is damaged: the files of other holders are not affected.
-                del self._queues[holder]
-                looks.failed += [(job, error) for job in queue.waiting]
-                continue
+                is_gone, unreadable = False, error
             if is_gone:
                 self.gone.add(holder)
+            if is_gone or unreadable or not queue.waiting:
                 del self._queues[holder]
-                looks.to_try += [(holder, job) for job in queue.waiting]
-            elif queue.waiting:
-                queue.is_tried = True
-                looks.to_try.append((holder, queue.waiting.popleft()))
+                yield from ((holder, job, unreadable) for job in queue.waiting)
             else:
-                del self._queues[holder]
-        return looks
+                queue.is_tried = True
+                yield holder, queue.waiting.popleft(), None
 
 
 def _is_gone(queue: _HolderQueue) -> bool:

@@ -147,6 +147,13 @@ def _call(operation: str, **request: Any) -> dict[str, Any]:
     return answer
 
 
+def _pages(operation: str, **request: Any) -> Iterator[dict[str, Any]]:
+    try:
+        yield from client().get_paginator(xform_name(operation)).paginate(**request)
+    except (BotoCoreError, ClientError) as error:
+        raise _failed(operation, error) from error
+
+
 def _failed(operation: str, error: BotoCoreError | ClientError) -> StorageFailed:
     if not isinstance(error, ClientError):
         return StorageFailed(operation, type(error).__name__, str(error))
@@ -168,17 +175,13 @@ def check_bucket(bucket: str, prefix: str) -> None:
 
 def list_objects(bucket: str, prefix: str, *, page_limit: int = 1000) -> Iterator[list[Listed]]:
     """All objects whose keys begin with `prefix`, page by page. Costs 1 request per 1,000."""
-    request: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": page_limit}
-    while True:
-        # boto3 requests URL-encoded keys, as XML cannot contain every character, and decodes them.
-        answer = _call("ListObjectsV2", **request)
+    # boto3 requests URL-encoded keys, as XML cannot contain every character, and decodes them.
+    limit = {"PageSize": page_limit}
+    for answer in _pages("ListObjectsV2", Bucket=bucket, Prefix=prefix, PaginationConfig=limit):
         yield [
             Listed(found["Key"], found["Size"], _bare(found["ETag"]))
             for found in answer.get("Contents", [])
         ]
-        if not answer.get("IsTruncated"):
-            return
-        request["ContinuationToken"] = answer["NextContinuationToken"]
 
 
 def put(bucket: str, key: str, body: bytes, sha256: str) -> str:
@@ -286,20 +289,14 @@ def list_parts(bucket: str, key: str, upload_id: str) -> dict[int, Part]:
     Raises:
         UploadGone: the upload was completed or aborted.
     """
-    stored: dict[int, Part] = {}
-    marker = 0
-    while True:
-        answer = _call(
-            "ListParts", Bucket=bucket, Key=key, UploadId=upload_id, PartNumberMarker=marker
+    pages = _pages("ListParts", Bucket=bucket, Key=key, UploadId=upload_id)
+    return {
+        part["PartNumber"]: Part(
+            part["PartNumber"], part["Size"], _bare(part["ETag"]), part.get("ChecksumSHA256")
         )
-        for each in answer.get("Parts", []):
-            part = Part(
-                each["PartNumber"], each["Size"], _bare(each["ETag"]), each.get("ChecksumSHA256")
-            )
-            stored[part.number] = part
-        if not answer.get("IsTruncated"):
-            return stored
-        marker = answer["NextPartNumberMarker"]
+        for page in pages
+        for part in page.get("Parts", [])
+    }
 
 
 def complete_upload(bucket: str, key: str, upload_id: str, sent: Sequence[Part]) -> str:

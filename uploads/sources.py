@@ -12,7 +12,7 @@ import random
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from dynamo.terminal import printable
@@ -121,7 +121,6 @@ class Unusable:
     reason: str
 
 
-@dataclass(frozen=True)
 class Selection:
     """The files to take: those that match an `include` (or none is given) and no `exclude`.
 
@@ -129,17 +128,10 @@ class Selection:
     file: its name). `*` matches `/` too, so `*.log` takes logs at every depth.
     """
 
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    _included: re.Pattern[str] = field(init=False, repr=False)
-    _excluded: re.Pattern[str] = field(init=False, repr=False)
-    _excluded_below: re.Pattern[str] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        whole = [pattern for pattern in self.exclude if pattern.endswith("*")]
-        object.__setattr__(self, "_included", _any_of(self.include or ["*"]))
-        object.__setattr__(self, "_excluded", _any_of(self.exclude))
-        object.__setattr__(self, "_excluded_below", _any_of(whole))
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+        self._included = _any_of(include or ["*"])
+        self._excluded = _any_of(exclude)
+        self._excluded_below = _any_of([pattern for pattern in exclude if pattern.endswith("*")])
 
     def takes(self, relative: str) -> bool:
         return bool(self._included.match(relative) and not self._excluded.match(relative))

@@ -10,7 +10,6 @@ import itertools
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -79,40 +78,21 @@ class Result:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Summary:
     """The outcomes of a run. `bytes` counts the files that were uploaded."""
 
-    uploaded: int
-    skipped: int
-    conflicts: int
-    failed: int
-    bytes: int
-    seconds: float
-
-
-class Results:
-    """Counts results, from its creation on."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._counts: Counter[Outcome] = Counter()
-        self._bytes = 0
+    uploaded: int = 0
+    skipped: int = 0
+    conflicts: int = 0
+    failed: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
 
     def add(self, result: Result) -> None:
-        self._counts[result.outcome] += 1
-        self._bytes += result.size if result.outcome == "uploaded" else 0
-
-    @property
-    def summary(self) -> Summary:
-        return Summary(
-            uploaded=self._counts["uploaded"],
-            skipped=self._counts["skipped"],
-            conflicts=self._counts["conflict"],
-            failed=self._counts["failed"],
-            bytes=self._bytes,
-            seconds=time.monotonic() - self._began,
-        )
+        counter = "conflicts" if result.outcome == "conflict" else result.outcome
+        setattr(self, counter, getattr(self, counter) + 1)
+        self.bytes += result.size if result.outcome == "uploaded" else 0
 
 
 @dataclass(frozen=True)
