@@ -263,16 +263,14 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     row = UploadItem.from_raw_data(item)
     if row.state != UPLOADING:
         return None
-    if not row.lease:
-        answer = claims.take(url, row.size or 0, lease.current())
-    else:
-        holder = claims.holder_of(row)
+    holder = claims.holder_of(row) if row.lease else None
+    if holder is not None:
         if holder not in gone:
             watch = HolderWatch(holder.lease, holder.fence)
             gone[holder] = watch.is_outwaited(claims.POLL_SECONDS)
         if not gone[holder]:
             return None
-        answer = claims.take_over(row, row.size or 0, lease.current())
+    answer = claims.take(url, row.size or 0, lease.current(), holder)
     return answer if isinstance(answer, Claim) else None
 
 

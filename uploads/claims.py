@@ -130,20 +130,14 @@ def read(url: str) -> Item | None:
     return answer.get("Item") or None
 
 
-def take(url: str, size: int, lease: Lease) -> Claim | UploadItem | None:
-    """Claim the row if it is absent or free. Otherwise returns the row that is not.
+def take(
+    url: str, size: int, lease: Lease, held_by: Holder | None = None
+) -> Claim | UploadItem | None:
+    """Claim the row if it is absent or free, or, given a holder that is gone, if it names that.
 
-    None: that row is gone by now. Costs 1 request, 1 write unit.
+    Otherwise returns the row as it is; None if it was deleted meanwhile. Costs 1 request, 1 write
+    unit.
     """
-    return _claim(url, size, lease, None)
-
-
-def take_over(row: UploadItem, size: int, lease: Lease) -> Claim | UploadItem | None:
-    """Claim the row of a holder that is gone, if the row still names it. Otherwise as `take`."""
-    return _claim(row.url, size, lease, holder_of(row))
-
-
-def _claim(url: str, size: int, lease: Lease, held_by: Holder | None) -> Claim | UploadItem | None:
     # The checksum is written with `done`: before that nothing compares it.
     values: _Values = {
         "state": UPLOADING,

@@ -191,20 +191,15 @@ def _store(file: OpenFile, job: Job, run: Run) -> Result | Holder:
 
 def _claimed(url: str, size: int, run: Run) -> Claim | Holder | UploadItem:
     """The claimed row, or its holder, or the row if it is done."""
-    row: UploadItem | None = None
+    held_by: Holder | None = None
     for _try in range(TRIES):
-        lease = run.lease.current()
-        if row is None or row.lease is None:  # it became free after the previous attempt
-            answer = claims.take(url, size, lease)
-        else:
-            answer = claims.take_over(row, size, lease)
-        if isinstance(answer, Claim):
-            return answer
-        row = answer
-        if row is not None and row.state == DONE:
+        row = claims.take(url, size, run.lease.current(), held_by)
+        if isinstance(row, Claim) or (row is not None and row.state == DONE):
             return row
-        if row is not None and row.lease and (holder := claims.holder_of(row)) not in run.gone:
-            return holder
+        # Absent or free means since this attempt.
+        held_by = claims.holder_of(row) if row is not None and row.lease is not None else None
+        if held_by is not None and held_by not in run.gone:
+            return held_by
     raise ClaimLost(url)
 
 

@@ -188,7 +188,7 @@ def test_names_of_every_kind_are_compared(bucket: str, stored: Any, s3: Any) -> 
     assert not document["missing"]
 
 
-def test_little_at_a_time_gives_the_same(bucket: str, stored: Any, s3: Any) -> None:
+def test_small_pages_and_batches_give_the_same_report(bucket: str, stored: Any, s3: Any) -> None:
     for number in range(12):
         stored(f"logs/{number:02}")
     s3.delete_object(Bucket=bucket, Key="logs/03")
@@ -215,7 +215,7 @@ def test_little_at_a_time_gives_the_same(bucket: str, stored: Any, s3: Any) -> N
     }
 
 
-def test_an_upload_that_comes_between_the_readings_is_no_finding(
+def test_an_upload_between_the_two_readings_is_not_reported(
     proxy: FaultProxy, bucket: str, stored: Any
 ) -> None:
     storing = threading.Lock()
@@ -236,7 +236,7 @@ def test_an_upload_that_comes_between_the_readings_is_no_finding(
     assert proxy.count("GetItem") == 1
 
 
-def test_what_is_put_right_before_it_is_confirmed_is_no_finding(
+def test_a_difference_that_is_fixed_before_the_second_look_is_not_reported(
     proxy: FaultProxy, bucket: str, stored: Any, s3: Any
 ) -> None:
     stored("logs/a")
@@ -262,7 +262,7 @@ def test_what_is_put_right_before_it_is_confirmed_is_no_finding(
     assert (document, code) == ({"rows": 1, "objects": 1, **SOUND}, 0)
 
 
-def test_an_object_whose_row_is_written_while_it_is_looked_at_is_no_stranger(
+def test_an_object_whose_row_is_written_during_the_second_look_is_not_foreign(
     proxy: FaultProxy, bucket: str, s3: Any
 ) -> None:
     s3.put_object(Bucket=bucket, Key="logs/a", Body=b"contents")
@@ -280,7 +280,7 @@ def test_an_object_whose_row_is_written_while_it_is_looked_at_is_no_stranger(
     assert report(bucket) == ({"rows": 0, "objects": 1, **SOUND}, 0)
 
 
-def test_unfinished_rows_that_nobody_works_on_are_forgotten_with_their_parts(
+def test_unfinished_rows_that_no_process_works_on_are_deleted_with_their_parts(
     bucket: str, stored: Any, s3: Any
 ) -> None:
     add_row(bucket, "logs/free", UPLOADING, size=1)
@@ -305,7 +305,7 @@ def test_unfinished_rows_that_nobody_works_on_are_forgotten_with_their_parts(
     assert report(bucket) == ({"rows": 2, "objects": 1, **found}, 1)
 
 
-def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
+def test_a_process_that_died_is_watched_for_its_lease_before_its_rows_are_deleted(
     bucket: str, engine: str
 ) -> None:
     lease = abandoned("uploads#dead", lease_seconds=0.5)
@@ -318,7 +318,7 @@ def test_a_process_that_died_is_watched_before_its_rows_are_forgotten(
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 
-def test_a_row_whose_lease_is_lost_meanwhile_is_left_alone_and_the_next_is_forgotten(
+def test_a_row_whose_lease_is_lost_meanwhile_is_kept_and_the_next_is_deleted(
     engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy
 ) -> None:
     for key in ("logs/a", "logs/b"):
@@ -339,7 +339,7 @@ def test_a_row_whose_lease_is_lost_meanwhile_is_left_alone_and_the_next_is_forgo
     assert claims.read(f"s3://{bucket}/logs/a") is not None
 
 
-def test_rows_of_objects_that_are_lost_are_forgotten_and_their_files_uploaded_again(
+def test_rows_of_lost_objects_are_deleted_and_their_files_uploaded_again(
     bucket: str, stored: Any, s3: Any, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "lost", b"contents")
@@ -359,7 +359,7 @@ def test_rows_of_objects_that_are_lost_are_forgotten_and_their_files_uploaded_ag
 
 
 @pytest.mark.parametrize("data", [b"contents", b"other"], ids=["the same", "another"])
-def test_a_row_that_changes_while_its_object_is_looked_for_is_not_forgotten(
+def test_a_row_that_changes_while_its_object_is_looked_for_is_not_deleted(
     bucket: str, stored: Any, s3_proxy: S3Proxy, proxy: FaultProxy, data: bytes
 ) -> None:
     row = stored("logs/a", updated_at="2026-11-21T09:00:00.000+00:00")
@@ -375,14 +375,14 @@ def test_a_row_that_changes_while_its_object_is_looked_for_is_not_forgotten(
     assert report(bucket) == ({"rows": 1, "objects": 1, **SOUND}, 0)
 
 
-def test_a_row_that_lacks_what_it_should_say_is_forgotten_as_well(engine: str, bucket: str) -> None:
+def test_a_done_row_without_checksum_and_etag_can_be_deleted(engine: str, bucket: str) -> None:
     add_row(bucket, "logs/a")
 
     assert list(forget_missing(Destination(bucket, "logs"), ["logs/a"])) == ["logs/a"]
     assert report(bucket) == ({"rows": 0, "objects": 0, **SOUND}, 0)
 
 
-def test_a_lost_reply_to_forgetting_a_row_is_recognised(
+def test_a_lost_reply_to_the_deletion_of_a_row_is_recognized(
     bucket: str, engine: str, proxy: FaultProxy
 ) -> None:
     add_row(bucket, "logs/a", size=1, sha256=sha256(b"x"), etag="x")
@@ -408,9 +408,7 @@ def test_long_lists_are_cut_and_the_rest_is_counted(
     assert document["more"] == {"foreign": 3, "unfinished": 3}
 
 
-def test_the_text_for_people_names_each_finding_on_one_line(
-    bucket: str, stored: Any, s3: Any
-) -> None:
+def test_the_text_output_has_one_line_per_finding(bucket: str, stored: Any, s3: Any) -> None:
     stored("logs/a")
     s3.put_object(Bucket=bucket, Key="logs/two\nlines\x1b", Body=b"x")
 
@@ -425,7 +423,7 @@ def test_the_text_for_people_names_each_finding_on_one_line(
     assert err == f"CommandError: Table and bucket differ: {counted}.\n"
 
 
-def test_a_sound_bucket_is_one_line_for_people(bucket: str, stored: Any) -> None:
+def test_the_text_output_for_a_sound_bucket_is_one_line(bucket: str, stored: Any) -> None:
     stored("logs/a")
 
     assert run("checkuploads", f"s3://{bucket}/logs") == (

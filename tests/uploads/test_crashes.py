@@ -14,10 +14,11 @@ from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.forked import Forked
 from tests.uploads import worker
-from tests.uploads.s3_proxy import S3Proxy
+from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
     assert_stored,
+    assert_untouched,
     content,
     file_of,
     open_uploads,
@@ -123,7 +124,7 @@ def test_a_process_killed_after_any_request_is_followed_by_one_that_completes_it
     assert_stored(s3, bucket, [file], dead_locks=state == "done")
 
 
-def test_an_upload_of_a_longer_key_is_none_of_ours(
+def test_multipart_uploads_of_longer_keys_are_not_aborted(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(SMALL_BYTES))
@@ -143,7 +144,7 @@ def _leave_free(bucket: str, name: str, **values: Any) -> None:
     UploadItem(f"s3://{bucket}/in/{name}", state=UPLOADING, size=1, **values).insert()
 
 
-def test_a_file_that_is_small_by_now_leaves_no_part_of_the_large_one(
+def test_a_file_that_became_small_leaves_no_parts(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(SMALL_BYTES))
@@ -156,7 +157,20 @@ def test_a_file_that_is_small_by_now_leaves_no_part_of_the_large_one(
     assert_stored(s3, bucket, [file])
 
 
-def test_parts_that_are_not_those_of_the_file_are_sent_again(
+def test_a_file_that_became_small_and_cannot_be_stored_leaves_nothing(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    upload_id = s3.create_multipart_upload(Bucket=bucket, Key="in/a")["UploadId"]
+    _leave_free(bucket, "a", upload_id=upload_id)
+    s3_proxy.plan("PutObject", S3Answer(403, "AccessDenied"))
+
+    assert upload(bucket, file).outcomes == ["failed"]
+
+    assert_untouched(s3, bucket, file)
+
+
+def test_stored_parts_that_differ_from_the_file_are_sent_again(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     data = content(LARGE_BYTES)
@@ -183,7 +197,7 @@ def test_parts_that_are_not_those_of_the_file_are_sent_again(
     assert_stored(s3, bucket, [file])
 
 
-def test_a_row_whose_upload_is_gone_begins_another(
+def test_a_row_whose_multipart_upload_is_gone_starts_another(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -196,7 +210,7 @@ def test_a_row_whose_upload_is_gone_begins_another(
     assert_stored(s3, bucket, [file])
 
 
-def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
+def test_a_part_that_a_frozen_process_writes_late_does_not_get_into_the_object(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     old, new = content(LARGE_BYTES, "old"), content(LARGE_BYTES, "new")
@@ -236,7 +250,7 @@ def test_a_part_written_late_by_one_who_was_taken_for_dead_spoils_nothing(
     assert_stored(s3, bucket, [file])
 
 
-def test_a_holder_thawed_after_its_put_arrived_finds_its_work_done(
+def test_a_holder_that_resumes_after_its_put_arrived_reports_it_as_uploaded(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(SMALL_BYTES))

@@ -42,7 +42,7 @@ PASSING: dict[str, Fault] = {
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("operation", ["PutObject", "CompleteMultipartUpload"])
-def test_a_passing_failure_of_the_write_that_counts_ends_in_one_object(
+def test_a_temporary_failure_of_the_storing_request_ends_in_one_object(
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,
@@ -74,7 +74,7 @@ def test_an_object_that_is_put_twice_is_stored_once(
     assert s3_proxy.stored == {f"in/{file.relative}": 1 for file in files}
 
 
-def test_an_upload_gone_after_a_lost_reply_to_complete_is_our_own_work(
+def test_an_upload_that_is_gone_after_a_lost_reply_to_complete_counts_as_uploaded(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -89,7 +89,7 @@ def test_an_upload_gone_after_a_lost_reply_to_complete_is_our_own_work(
     assert_stored(s3, bucket, [file])
 
 
-def test_a_precondition_that_our_own_lost_reply_made_false_is_our_own_work(
+def test_a_failed_precondition_after_a_lost_reply_to_complete_counts_as_uploaded(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -103,7 +103,7 @@ def test_a_precondition_that_our_own_lost_reply_made_false_is_our_own_work(
 
 @pytest.mark.parametrize("operation", ["CreateMultipartUpload", "UploadPart", "HeadObject"])
 @pytest.mark.parametrize("fault", [SLOW_DOWN, DropReply()], ids=["SlowDown", "reply lost"])
-def test_a_passing_failure_of_any_other_request_is_not_noticed(
+def test_a_temporary_failure_of_any_other_request_has_no_effect(
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,
@@ -121,7 +121,7 @@ def test_a_passing_failure_of_any_other_request_is_not_noticed(
     assert_stored(s3, bucket, [file])
 
 
-def test_uploads_begun_with_every_reply_lost_are_aborted_by_the_next_run(
+def test_uploads_whose_replies_were_all_lost_are_aborted_by_the_next_run(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -140,7 +140,7 @@ def test_uploads_begun_with_every_reply_lost_are_aborted_by_the_next_run(
     assert_stored(s3, bucket, [file])
 
 
-def test_an_upload_begun_that_is_neither_noted_nor_aborted_is_aborted_by_the_next_run(
+def test_an_upload_that_was_neither_recorded_nor_aborted_is_aborted_by_the_next_run(
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,
@@ -180,7 +180,7 @@ class _Encoded(S3Answer):
         )
 
 
-def test_keys_with_signs_that_xml_has_not_are_listed_encoded(
+def test_keys_with_characters_that_xml_cannot_contain_are_listed_encoded(
     bucket: str, s3: Any, s3_proxy: S3Proxy
 ) -> None:
     s3_proxy.plan("ListMultipartUploads", _Encoded(200, ""))
@@ -190,7 +190,7 @@ def test_keys_with_signs_that_xml_has_not_are_listed_encoded(
     assert s3_proxy.seen[0].body["encoding-type"] == "url"
 
 
-def test_a_file_that_changed_leaves_none_of_the_uploads_that_were_begun_for_it(
+def test_a_file_that_changed_leaves_no_multipart_upload(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -213,7 +213,7 @@ def test_a_file_that_changed_leaves_none_of_the_uploads_that_were_begun_for_it(
     ],
     ids=["SlowDown", "busy", "AccessDenied", "reset"],
 )
-def test_a_lasting_failure_is_named_and_leaves_no_claim_and_the_rest_is_stored(
+def test_a_lasting_failure_has_a_reason_and_leaves_no_claim_and_the_rest_is_stored(
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,
@@ -235,7 +235,7 @@ def test_a_lasting_failure_is_named_and_leaves_no_claim_and_the_rest_is_stored(
     assert_stored(s3, bucket, [fine])
 
 
-def test_a_failure_amid_the_parts_keeps_them_for_the_next_run(
+def test_a_failure_between_parts_keeps_them_for_the_next_run(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -310,7 +310,7 @@ def test_an_object_that_appears_meanwhile_is_adopted_or_a_conflict(
     assert locks() == []
 
 
-def test_an_upload_aborted_by_somebody_is_begun_again(
+def test_an_upload_that_another_client_aborted_is_started_again(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", content(LARGE_BYTES))
@@ -328,7 +328,7 @@ def test_an_upload_aborted_by_somebody_is_begun_again(
 
 
 @pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
-def test_lost_replies_of_the_table_are_recognised_as_our_own_work(
+def test_lost_replies_of_the_table_are_recognized(
     bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path, size: int
 ) -> None:
     file = file_of(tmp_path, "a", content(size))
@@ -347,7 +347,7 @@ def test_lost_replies_of_the_table_are_recognised_as_our_own_work(
     assert_stored(s3, bucket, [file])
 
 
-def test_a_table_that_is_away_is_a_named_failure_and_the_object_is_adopted_later(
+def test_an_unreachable_table_is_a_failure_with_a_reason_and_the_object_is_adopted_later(
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,

@@ -79,7 +79,7 @@ def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
         thread.join()
 
 
-def test_a_file_that_another_has_in_hand_is_waited_for_and_the_rest_is_done_meanwhile(
+def test_a_file_that_another_process_holds_is_waited_for_and_the_rest_is_done_meanwhile(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     theirs, ours = (file_of(tmp_path, name, name.encode()) for name in ("theirs", "ours"))
@@ -217,7 +217,7 @@ def test_a_living_process_keeps_its_files_for_longer_than_its_lease(
     assert_stored(s3, bucket, [file])
 
 
-def test_what_a_dead_process_began_and_did_not_note_is_aborted(
+def test_an_upload_that_a_dead_process_did_not_record_is_aborted(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     file = file_of(tmp_path, "a", b"small")
@@ -275,7 +275,7 @@ def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
 @pytest.mark.parametrize(
     ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
 )
-def test_what_a_run_stored_before_its_lease_was_lost_is_its_upload(
+def test_what_a_run_stored_before_its_lease_was_lost_counts_as_uploaded(
     operation: str,
     size: int,
     bucket: str,

@@ -1,4 +1,4 @@
-"""From paths to the files that are to be uploaded."""
+"""Destinations, and the files found below the paths of a command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.uploads.folders import NAMES, without_privileges, write
+from uploads.exceptions import BadDestination, BadKey
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
 
 DESTINATION = Destination.parse("s3://bucket/prefix")
@@ -75,7 +76,7 @@ def test_whatever_a_file_is_called_it_keeps_its_name(tmp_path: Path, name: str) 
     assert found(tmp_path / "dir") == {f"{name}/{name}": 1}
 
 
-def test_a_name_that_is_no_utf_8_is_named_with_its_bytes(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_reported_with_its_bytes(tmp_path: Path) -> None:
     os.close(os.open(os.fsencode(tmp_path) + b"/caf\xe9", os.O_CREAT | os.O_WRONLY))
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/d\xff"))
     write(folder / "below")
@@ -111,7 +112,7 @@ def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> Non
     assert found(tmp_path / "link") == {"file": 3, "dir/a": 3}
 
 
-def test_two_links_to_one_folder_are_no_loop(tmp_path: Path) -> None:
+def test_two_links_to_one_folder_are_not_a_loop(tmp_path: Path) -> None:
     write(tmp_path / "elsewhere" / "a")
     write(tmp_path / "folder" / "own")
     for name in ("one", "two"):
@@ -120,7 +121,7 @@ def test_two_links_to_one_folder_are_no_loop(tmp_path: Path) -> None:
     assert found(tmp_path / "folder").keys() == {"own", "one/a", "two/a"}
 
 
-def test_a_loop_of_links_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_loop_of_links_is_reported_and_the_rest_continues(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b" / "file")
     (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "self").symlink_to("self")
@@ -149,7 +150,7 @@ def test_a_path_that_is_not_there_is_named_and_the_rest_goes_on(tmp_path: Path) 
     assert unusable(gone) == {gone: os.strerror(errno.ENOENT)}
 
 
-def test_what_is_no_file_is_named_with_what_it_is(
+def test_a_fifo_a_socket_and_a_device_are_reported_with_their_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
@@ -270,7 +271,7 @@ def test_patterns_choose_among_files_that_are_named_themselves(tmp_path: Path) -
     assert found(*files, exclude=("*.txt",)).keys() == {"a.log"}
 
 
-def test_what_is_excluded_is_no_failure(tmp_path: Path) -> None:
+def test_an_excluded_file_is_not_a_failure(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("nowhere")
     write(tmp_path / "a.log")
@@ -327,3 +328,55 @@ def test_a_walk_that_is_given_up_leaves_no_folder_open(tmp_path: Path) -> None:
     walking.close()  # type: ignore[attr-defined]  # it is a generator
 
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "bucket", "prefix"),
+    [
+        ("s3://bucket", "bucket", ""),
+        ("s3://bucket/", "bucket", ""),
+        ("s3://bucket/logs", "bucket", "logs"),
+        ("s3://bucket/logs/", "bucket", "logs"),
+        ("s3://my.bucket-1//a//b/", "my.bucket-1", "a//b"),
+        ("s3://bucket/日本 語", "bucket", "日本 語"),
+    ],
+)
+def test_a_destination_is_a_bucket_and_a_prefix(text: str, bucket: str, prefix: str) -> None:
+    assert Destination.parse(text) == Destination(bucket, prefix)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "bucket/logs",
+        "s3://",
+        "s3:///logs",
+        "s3://Bucket",
+        "s3://ab",
+        "s3://b_c/d",
+        "S3://bucket",
+        "s3://bucket/\udce9",
+        f"s3://bucket/{'x' * 1024}",
+    ],
+)
+def test_text_that_is_not_a_destination_is_rejected(text: str) -> None:
+    with pytest.raises(BadDestination) as refused:
+        Destination.parse(text)
+    assert refused.value.text == text
+    assert str(refused.value).isprintable()
+
+
+def test_a_key_is_the_prefix_followed_by_the_name() -> None:
+    assert Destination("bucket", "logs").key_for("a/b.log") == "logs/a/b.log"
+    assert Destination("bucket", "").key_for("a/b.log") == "a/b.log"
+    assert Destination("bucket", "logs").url_for("logs/a") == "s3://bucket/logs/a"
+    assert str(Destination("bucket", "logs")) == "s3://bucket/logs"
+
+
+def test_a_key_has_1024_bytes_at_most_in_utf_8() -> None:
+    assert Destination("bucket", "").key_for("é" * 512)
+    for name in ("", "é" * 513, "\udce9"):
+        with pytest.raises(BadKey) as refused:
+            Destination("bucket", "").key_for(name)
+        assert refused.value.key == name

@@ -32,7 +32,7 @@ def _size(number: int, chance: random.Random) -> int:
     return chance.choice([0, 1, chance.randrange(100_000)])
 
 
-def test_killed_processes_leave_no_file_out_and_store_none_twice(
+def test_killed_processes_store_every_file_exactly_once(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     chance = random.Random()

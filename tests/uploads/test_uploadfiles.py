@@ -321,7 +321,7 @@ def test_a_dry_run_writes_nothing(
     assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
 
 
-def test_a_dry_run_foretells_what_the_run_does(one_of_each: Path, bucket: str) -> None:
+def test_a_dry_run_predicts_what_the_run_does(one_of_each: Path, bucket: str) -> None:
     foretold, dry_err, dry_code = uploaded_as_json("--dry-run", one_of_each, f"s3://{bucket}/logs")
 
     done, err, code = uploaded_as_json(one_of_each, f"s3://{bucket}/logs")
@@ -333,7 +333,7 @@ def test_a_dry_run_foretells_what_the_run_does(one_of_each: Path, bucket: str) -
     )
 
 
-def test_a_dry_run_foretells_what_becomes_of_two_files_for_one_key(
+def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(
     engine: str, bucket: str, tmp_path: Path
 ) -> None:
     files = [
@@ -448,7 +448,7 @@ def test_a_rerun_sends_nothing_to_s3(
     assert s3_proxy.count() == 1
 
 
-def test_what_s3_refuses_of_each_file_is_told_of_each_where_it_shows_the_bucket(
+def test_if_s3_shows_the_bucket_each_refused_file_is_reported(
     engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     for name in ("a", "b", "c"):
@@ -464,7 +464,7 @@ def test_what_s3_refuses_of_each_file_is_told_of_each_where_it_shows_the_bucket(
     assert s3_proxy.count("ListObjectsV2") == 1
 
 
-def test_what_s3_refuses_altogether_is_one_line_and_exit_code_1(
+def test_if_s3_refuses_everything_it_is_one_line_and_exit_code_1(
     engine: str, bucket: str, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     for number in range(20):

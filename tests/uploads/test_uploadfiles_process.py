@@ -136,7 +136,9 @@ def test_a_terminal_shows_a_bar_of_files_and_bytes(
     assert "Uploaded 300, skipped 0, conflicts 0, failed 0; 300.0 KB in " in shown
 
 
-def test_a_failure_does_not_tear_the_bar(engine: str, bucket: str, tmp_path: Path) -> None:
+def test_a_failure_is_a_line_of_its_own_above_the_bar(
+    engine: str, bucket: str, tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "fifo")
 
     shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/a", typed=[])
@@ -181,7 +183,7 @@ def test_names_are_bytes_whatever_the_locale(
     assert s3.get_object(Bucket=bucket, Key="logs/日本 🎌")["Body"].read() == b"contents"
 
 
-def test_a_path_that_is_no_utf_8_is_taken_as_the_shell_gives_it(
+def test_a_path_that_is_not_utf_8_is_taken_as_the_shell_gives_it(
     engine: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"

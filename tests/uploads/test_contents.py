@@ -1,14 +1,25 @@
-"""A file that is written to between our first look and the end of reading is found out."""
+"""How files are read, cut and checked: a file that changes while it is read is detected."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from uploads.contents import Span, opened, sha256_of
+from uploads.contents import (
+    MIB,
+    MOST_PARTS,
+    PART_BYTES,
+    Span,
+    is_small,
+    opened,
+    part_bytes,
+    parts_of,
+    sha256_of,
+)
 from uploads.exceptions import FileChanged, Unreadable
 
 
@@ -38,7 +49,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_file_that_changes_while_it_is_read_is_found_out(
+def test_a_file_that_changes_while_it_is_read_is_detected(
     tmp_path: Path, change: Callable[[Path], object]
 ) -> None:
     path = tmp_path / "a"
@@ -67,7 +78,7 @@ NO_SIZE = Path("/proc/cpuinfo")
 
 
 @pytest.mark.skipif(not NO_SIZE.exists(), reason="it takes a file with contents and no size")
-def test_a_file_with_more_in_it_than_its_size_is_not_taken_for_an_empty_one() -> None:
+def test_a_file_with_more_bytes_than_its_size_is_rejected() -> None:
     with opened(str(NO_SIZE)) as file:
         assert file.size == 0
 
@@ -75,13 +86,13 @@ def test_a_file_with_more_in_it_than_its_size_is_not_taken_for_an_empty_one() ->
             file.read_whole()
 
 
-def test_an_empty_file_is_read_as_such(tmp_path: Path) -> None:
+def test_an_empty_file_has_no_bytes(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     with opened(str(tmp_path / "a")) as file:
         assert file.read_whole() == b""
 
 
-def test_a_span_is_read_again_from_where_it_is_told(tmp_path: Path) -> None:
+def test_a_span_can_be_rewound_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"0123456789")
     with opened(str(path)) as file:
@@ -95,7 +106,7 @@ def test_a_span_is_read_again_from_where_it_is_told(tmp_path: Path) -> None:
         assert span.read() == b"23456"
 
 
-def test_a_span_that_is_not_there_any_more_is_a_change(tmp_path: Path) -> None:
+def test_reading_a_span_that_was_truncated_raises_file_changed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"0123456789")
     with opened(str(path)) as file:
@@ -106,8 +117,26 @@ def test_a_span_that_is_not_there_any_more_is_a_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["gone", "a\0b"])
-def test_a_file_that_cannot_be_opened_says_so(tmp_path: Path, name: str) -> None:
+def test_a_file_that_cannot_be_opened_raises_unreadable_with_a_reason(
+    tmp_path: Path, name: str
+) -> None:
     with pytest.raises(Unreadable) as refused, opened(f"{tmp_path}/{name}"):
         pytest.fail("it was opened")
 
     assert refused.value.reason
+
+
+@pytest.mark.parametrize(
+    "size", [PART_BYTES + 1, 2 * PART_BYTES, 10**9, MOST_PARTS * PART_BYTES + 1, 5 * 10**12]
+)
+def test_parts_cover_the_file_and_are_not_too_many(size: int) -> None:
+    parts = list(parts_of(size))
+    assert not is_small(size)
+    assert len(parts) <= MOST_PARTS
+    assert parts[0] == (0, part_bytes(size))
+    assert part_bytes(size) % MIB == 0
+    assert all(
+        offset + length == following for (offset, length), (following, _length) in pairwise(parts)
+    )
+    assert sum(parts[-1]) == size
+    assert 0 < parts[-1][1] <= part_bytes(size)

@@ -77,7 +77,7 @@ def test_the_row_says_what_was_read_and_what_s3_answered(
     assert head["ChecksumSHA256"] == row["sha256"]
 
 
-def test_only_of_a_body_that_is_not_small_s3_is_asked_whether_it_is_wanted(
+def test_s3_is_asked_first_only_for_a_body_that_is_not_small(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     sizes = {"empty": 0, "small": AT_ONCE_BYTES, "more": AT_ONCE_BYTES + 1}
@@ -290,7 +290,7 @@ def test_a_large_file_that_changes_while_it_is_read_is_reported_and_its_parts_ar
     assert_untouched(s3, bucket, file)
 
 
-def test_two_sources_of_one_key_are_stored_once_and_the_other_is_judged_by_it(
+def test_of_two_sources_with_one_key_one_is_stored_and_the_other_compared_with_it(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     one = file_of(tmp_path / "one", "a", content(LARGE_BYTES))
