@@ -203,6 +203,22 @@ def test_a_file_that_changed_leaves_no_multipart_upload(
     assert_untouched(s3, bucket, file)
 
 
+def test_a_part_that_s3_refuses_as_the_file_changed_is_reported_as_the_change(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+
+    def changed(_request: dict[str, Any]) -> bool:
+        Path(file.path).touch()
+        return True
+
+    s3_proxy.plan("UploadPart", S3Answer(400, "BadDigest"), times=99, when=changed)
+
+    assert upload(bucket, file).result.reason == "The file changed while it was read"
+
+    assert_untouched(s3, bucket, file)
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
