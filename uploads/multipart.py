@@ -2,7 +2,7 @@
 
 The row names the multipart upload from its creation on. A run that resumes it reads every part from
 disk and sends those that S3 does not have with the same size and SHA-256. CompleteMultipartUpload
-names the checksum of every part, so the object cannot contain a part that another process wrote.
+names the checksum of every part, so a part that another process changed is not used.
 """
 
 from __future__ import annotations

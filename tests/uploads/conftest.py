@@ -1,4 +1,4 @@
-"""S3 for the tests of uploads: ministack, which honours If-None-Match and checks checksums."""
+"""S3 for the tests of uploads: ministack, which supports If-None-Match and checks checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to upload, and what became of them, in the table and in the bucket."""
+"""Files to upload, and their results in the table and in the bucket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process is killed between any two requests: the next run completes what it began."""
+"""A process is killed between any two requests: the next run completes its work."""
 
 from __future__ import annotations
 

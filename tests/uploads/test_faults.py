@@ -1,4 +1,4 @@
-"""S3 and DynamoDB fail on the way: success, or a named failure without an open claim."""
+"""S3 and DynamoDB fail: the file is uploaded, or fails with a reason and without an open claim."""
 
 from __future__ import annotations
 

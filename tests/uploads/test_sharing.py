@@ -1,4 +1,4 @@
-"""Several processes have the same files: each file is one's, and a dead one's are another's."""
+"""Several processes are given the same files: each file is uploaded by one of them."""
 
 from __future__ import annotations
 

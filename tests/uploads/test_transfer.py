@@ -1,4 +1,4 @@
-"""Each file is in S3 once, whole, or is reported as what it is."""
+"""Each file is stored in S3 once, whole, or is reported with a reason."""
 
 from __future__ import annotations
 

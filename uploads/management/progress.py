@@ -88,7 +88,7 @@ def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[Progress]:
 
 
 @contextmanager
-def beside_the_bar() -> Iterator[None]:
+def lines_above_the_bar() -> Iterator[None]:
     """Write lines in this block without breaking a bar."""
     with tqdm.external_write_mode(file=sys.stderr):
         yield

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from uploads import s3
 from uploads.management.base import UploadCommand, destination, stop_on_signals
-from uploads.management.progress import Progress, beside_the_bar, progress_bar
+from uploads.management.progress import Progress, lines_above_the_bar, progress_bar
 from uploads.preview import preview_files
 from uploads.run import upload_files
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
@@ -107,12 +107,12 @@ class Command(UploadCommand):
     def _note(self, result: Result) -> None:
         self.progress.add_result(result)
         if result.outcome in {"conflict", "failed"}:
-            with beside_the_bar():
+            with lines_above_the_bar():
                 self.stderr.write(f"{result.outcome}: {result.name}: {result.reason}.")
         elif self.verbose or (self.dry_run and not self.as_json):
             would = "would be " if self.dry_run else ""
             why = f" ({result.reason})" if result.reason else ""
-            with beside_the_bar():
+            with lines_above_the_bar():
                 # Standard output is kept for the JSON document.
                 stream = self.stderr if self.as_json else self.stdout
                 stream.write(f"{would}{result.outcome}: {result.name}{why}", _plain)
