@@ -101,13 +101,14 @@ def test_an_object_that_was_replaced_is_different(
 
 
 def test_an_object_replaced_by_one_with_a_checksum_of_its_own_is_different_without_a_download(
-    bucket: str, stored: Any, s3: Any
+    bucket: str, stored: Any, s3: Any, s3_proxy: S3Proxy
 ) -> None:
     stored("logs/a")
 
     s3.put_object(Bucket=bucket, Key="logs/a", Body=b"CONTENTS", ChecksumAlgorithm="SHA256")
 
     assert report(bucket)[0]["different"] == ["logs/a"]
+    assert s3_proxy.count("GetObject") == 0
 
 
 def test_another_etag_over_the_same_checksum_is_sound(bucket: str, stored: Any) -> None:

@@ -35,6 +35,7 @@ from tests.uploads.samples import (
 from tests.waiting import wait_until
 from uploads import claims, contents, s3
 from uploads.claims import Claim
+from uploads.exceptions import ClaimLost
 from uploads.sources import Source
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -338,6 +339,47 @@ def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
 
     assert s3_proxy.count("UploadPart") == 5
     assert_stored(s3, bucket, [large])
+
+
+def test_a_file_that_waits_for_a_thread_is_not_started_after_a_stop(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+) -> None:
+    files = [file_of(tmp_path, name, b"x") for name in "ab"]
+    stop = _Stop()
+
+    def stop_now() -> None:
+        stop.set()
+        wait_until(lambda: stop.times_noticed >= 2)
+
+    s3_proxy.plan("PutObject", Meanwhile(stop_now))
+
+    stopped = upload(bucket, *files, stop=stop, workers=1)
+
+    assert stopped.outcomes == ["uploaded"]
+    assert len(all_rows()) == 1
+    assert locks() == []
+
+
+def test_a_holder_whose_row_was_taken_over_cannot_write_it(engine: str, tmp_path: Path) -> None:
+    file = file_of(tmp_path, "a", b"x")
+    before, after = taken(OTHERS_LOCK), taken("uploads#after")
+    try:
+        late = _claimed("bucket", file, before)
+        claims.take(late.url, file.size, after, late.holder)
+        row = row_of("bucket", file)
+
+        claims.delete(late)
+        claims.release(late)
+        with pytest.raises(ClaimLost):
+            claims.record_upload(late, "id")
+        with pytest.raises(ClaimLost):
+            claims.finish(late, 1, "sha256", "etag")
+
+        assert row_of("bucket", file) == row
+        assert (row or {})["lease"] == "uploads#after"
+    finally:
+        before.release(remove=True)
+        after.release(remove=True)
 
 
 def test_a_run_that_waits_for_another_can_be_stopped(
