@@ -4,7 +4,8 @@ StaffError
 ├── NotStaff          who acts is no longer staff, active and signed in
 ├── OwnAccount        staff acts on others' accounts only
 ├── NotSuperuser      only a superuser acts on another staff account
-└── AlreadyRecorded   this very action is in the record already (its reply was lost)
+├── AlreadyRecorded   this very action is in the record already (its reply was lost)
+└── NewerReport       the stored report is newer
 """
 
 from __future__ import annotations
@@ -56,3 +57,14 @@ class AlreadyRecorded(StaffError):
 
     def __str__(self) -> str:
         return f"The action {self.id} is recorded already."
+
+
+class NewerReport(StaffError):
+    """The work of the stored report of this kind started later; nothing was written."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self.title = title
+
+    def __str__(self) -> str:
+        return f"{self.title}: a newer report is stored already, so this one was not stored."

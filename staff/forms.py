@@ -41,7 +41,7 @@ class ReasonForm(PasswordConfirmedForm):
         label=_("Reason"),
         max_length=REASON_MAX_LENGTH,
         validators=[_check_reason],
-        help_text=_("Kept in the record, which all staff can read."),
+        help_text=_("Kept in the audit log, which all staff can read."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

@@ -10,10 +10,9 @@ from staff.views.accounts import (
     SessionEndView,
     SessionsEndView,
 )
-from staff.views.journal import AccountJournalView, JournalView
+from staff.views.audit_log import AccountAuditLogView, AuditLogView
 from staff.views.locks import LockView
-from staff.views.overview import OverviewView
-from staff.views.runs import RunView
+from staff.views.overview import OverviewView, ReportView
 
 
 class AccountKeyConverter(UUIDConverter):
@@ -39,8 +38,8 @@ urlpatterns = [
         SessionEndView.as_view(),
         name="session_end",
     ),
-    path("accounts/<account:pk>/record/", AccountJournalView.as_view(), name="account_record"),
+    path("accounts/<account:pk>/record/", AccountAuditLogView.as_view(), name="account_record"),
     path("lock/", LockView.as_view(), name="lock"),
-    path("record/", JournalView.as_view(), name="record"),
-    path("runs/<str:kind>/", RunView.as_view(), name="run"),
+    path("record/", AuditLogView.as_view(), name="record"),
+    path("runs/<str:kind>/", ReportView.as_view(), name="run"),
 ]

@@ -46,13 +46,13 @@ class AccountView(StaffMixin, TemplateView):
             return redirect("staff:overview")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The account with its guards, sessions, invoices and the record."""
+        """The account with its guards, sessions, invoices and the audit log."""
         pk = kwargs["pk"]
-        record = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
+        log = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
         try:
             dossier = dossier_of(pk)
         except User.DoesNotExist as error:
-            if not record.actions:
+            if not log.actions:
                 raise Http404 from error
             dossier = None
         shown = dossier.user if dossier else None
@@ -63,7 +63,7 @@ class AccountView(StaffMixin, TemplateView):
                 {"session": each, "browser": readable(each.browser)}
                 for each in (sessions.alive(shown) if shown else [])
             ],
-            record=record,
+            log=log,
             is_own=pk == signed_in(self.request).pk,
             may_act=shown is not None and actions.may_act_on(signed_in(self.request), shown),
             **kwargs,
