@@ -1,4 +1,4 @@
-"""The pages of staff."""
+"""The URLs of the staff pages."""
 
 from django.urls import path, register_converter
 from django.urls.converters import UUIDConverter
@@ -16,10 +16,9 @@ from staff.views.overview import OverviewView, ReportView
 
 
 class AccountKeyConverter(UUIDConverter):
-    """The primary key of an account. In the same table are guards, under keys of another form."""
+    """The primary key of an account; keys of guards have another form."""
 
     def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
-        """The key as it is stored."""
         return value
 
 
