@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, InvalidEndpointConfigurationError
 from django.conf import settings
 
-from dynamo import addressing, attempts
+from dynamo import addressing
 from dynamo.deadline import operation_ends_at, page_is_over
 from dynamo.exceptions import (
     CancellationReason,
@@ -184,7 +184,7 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def _attempt(operation: str, request: dict[str, Any], number: int) -> dict[str, Any]:
+def _attempt(operation: str, request: dict[str, Any], retries: int) -> dict[str, Any]:
     ways = _ways()
     response: dict[str, Any] = {}
     failure: BotoCoreError | ClientError | None = None
@@ -199,9 +199,14 @@ def _attempt(operation: str, request: dict[str, Any], number: int) -> dict[str, 
         raise
     finally:
         seconds = time.perf_counter() - began
-        attempts.tell(operation, request, response, failure, number, seconds)
         request_sent.send(
-            sender=None, operation=operation, request=request, response=response, seconds=seconds
+            sender=None,
+            operation=operation,
+            request=request,
+            response=response,
+            error=failure,
+            retries=retries,
+            seconds=seconds,
         )
     return response
 

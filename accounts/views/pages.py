@@ -28,7 +28,7 @@ from accounts.exceptions import (
 from accounts.forms import PasswordConfirmedForm
 from accounts.models import User
 from dynamo.exceptions import Refused
-from dynamo.focus import FocusFirstErrorMixin
+from web.focus import FocusFirstErrorMixin
 
 
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
