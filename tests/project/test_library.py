@@ -1,0 +1,283 @@
+"""The wheel: what it contains and needs, and that it works where nothing else is installed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.commands import ROOT
+from tests.tutorial import CHAPTERS, type_session, typed, write_files
+
+LIBRARY = ("dynamo", "locks", "sequences")
+#: What the library may import: what its dependencies are, and what these always install.
+INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
+
+MOST_BYTES = 100_000_000
+
+LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
+
+in_an_environment = pytest.mark.slow
+
+
+def modules() -> Iterator[Path]:
+    for package in LIBRARY:
+        yield from (ROOT / package).rglob("*.py")
+
+
+def pins(lock: Path) -> dict[str, set[str]]:
+    """The locked versions of each distribution; some depend on Python's version."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE):
+        found.setdefault(name, set()).add(version)
+    return found
+
+
+def test_the_library_imports_nothing_but_its_dependencies() -> None:
+    allowed = INSTALLED_WITH_IT | set(LIBRARY) | sys.stdlib_module_names
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            assert {name.partition(".")[0] for name in names} <= allowed, file
+
+
+@pytest.mark.parametrize("lock", [LOCK, DEVELOPMENT_LOCK], ids=lambda lock: lock.name)
+def test_each_locked_version_has_hashes_and_no_address(lock: Path) -> None:
+    text = lock.read_text()
+
+    assert len(re.findall(r"^[\w.-]+==.*\\\n    --hash=sha256:", text, re.MULTILINE)) == len(
+        re.findall(r"^[^\s#]", text, re.MULTILINE)
+    )
+    assert "://" not in text
+
+
+def test_production_installs_versions_of_development_and_no_tool_of_it() -> None:
+    production, development = pins(LOCK), pins(DEVELOPMENT_LOCK)
+
+    assert production.items() <= development.items()
+    assert {"boto3", "django", "granian", "pynamodb"} <= production.keys()
+    tools = {"hypothesis", "ministack", "moto", "mypy", "playwright", "pytest", "ruff"}
+    assert tools <= development.keys() - production.keys()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment that has the wheel; `size_bytes` are those of what pip installed."""
+
+    programs: Path
+    size_bytes: int
+
+    def python(self, *arguments: str, folder: Path) -> str:
+        return subprocess.run(
+            [self.programs / "python", *arguments],
+            cwd=folder,
+            env={name: value for name, value in os.environ.items() if "DJANGO" not in name},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, as setuptools leaves files in what it builds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = (".*", "__pycache__", "node_modules", "var", "build", "dist", "*.egg-info")
+    shutil.copytree(ROOT, folder / "checkout", ignore=shutil.ignore_patterns(*made))
+    pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "./checkout", folder=folder)
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The wheel and what it needs, in the locked versions, from the index that pip is told of."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True, symlinks=True)
+    programs = folder / "bin"
+    versions = folder / "versions.txt"
+    versions.write_text(
+        "\n".join(re.findall(r"^[\w.-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE))
+    )
+    [packages] = folder.glob("lib/python*/site-packages")
+    before = size_of(packages)
+    pip("install", "--constraint", str(versions), str(wheel), folder=folder, programs=programs)
+    size_bytes = size_of(packages) - before
+    engine = Path(sys.prefix, "node_modules")
+    if engine.exists():
+        (folder / "node_modules").symlink_to(engine)
+    else:
+        [ministack] = pins(DEVELOPMENT_LOCK)["ministack"]
+        pip("install", f"ministack=={ministack}", folder=folder, programs=programs)
+    return Environment(programs, size_bytes)
+
+
+def pip(*arguments: str, folder: Path, programs: Path = Path(sys.executable).parent) -> None:
+    command = [programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*command, *arguments], cwd=folder, check=True, timeout=600)
+
+
+def size_of(folder: Path) -> int:
+    """What a folder takes on disk, as `du` counts it."""
+    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
+
+
+@in_an_environment
+def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
+    typing = {ROOT / package / "py.typed" for package in LIBRARY}
+    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing}}
+
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        told = Parser().parsestr(archive.read(metadata).decode())
+
+    about = metadata.partition("/")[0]
+    assert {name for name in names if not name.startswith(f"{about}/")} == wanted
+    needed = {re.split(r"[<>=]", each)[0] for each in told.get_all("Requires-Dist", [])}
+    assert needed == {"boto3", "django", "pynamodb"}
+    assert told.get_all("Provides-Extra") is None
+
+
+@in_an_environment
+def test_what_is_installed_with_the_library_takes_less_than_100_mb(
+    environment: Environment,
+) -> None:
+    assert 0 < environment.size_bytes < MOST_BYTES
+
+
+@in_an_environment
+@pytest.mark.parametrize("project", CHAPTERS)
+def test_the_tutorial_works_with_the_wheel_alone(
+    project: str, environment: Environment, tmp_path: Path
+) -> None:
+    told, shown = type_session(project, tmp_path, environment.programs)
+
+    assert shown == told
+
+
+@in_an_environment
+def test_each_module_of_the_wheel_can_be_imported(environment: Environment, tmp_path: Path) -> None:
+    names = sorted(
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for file in modules()
+    )
+
+    environment.python("-c", _IMPORTS_ALL, *names, folder=tmp_path)
+
+
+_IMPORTS_ALL = """
+import sys
+from importlib import import_module
+
+import django
+from django.conf import settings
+
+settings.configure(SECRET_KEY="x", INSTALLED_APPS=["dynamo", "sequences", "locks"], DATABASES={})
+django.setup()
+for name in sys.argv[1:]:
+    assert "site-packages" in import_module(name).__file__, name
+"""
+
+
+@in_an_environment
+def test_a_project_may_have_apps_named_as_those_of_the_site(
+    environment: Environment, tmp_path: Path
+) -> None:
+    write_files(_OWN_ACCOUNTS, tmp_path)
+
+    try:
+        shown = [
+            typed(f"python manage.py {command}", tmp_path, environment.programs)
+            for command in ("check", "createtables", "join ann", "checkmembers")
+        ]
+    finally:
+        typed("python manage.py localdynamodb stop", tmp_path, environment.programs)
+
+    assert shown[0] == "System check identified no issues (0 silenced).\n"
+    assert "Created the table members.\n" in shown[1]
+    assert shown[2] == f"ann joined {tmp_path}/accounts/__init__.py\n"
+    assert shown[3].startswith("1 member, 1 guard: 0 missing")
+
+
+_OWN_ACCOUNTS = {
+    "manage.py": """
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+execute_from_command_line(sys.argv)
+""",
+    "project/settings.py": """
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEBUG = True
+SECRET_KEY = "only for development"
+INSTALLED_APPS = ["dynamo", "sequences", "locks", "accounts"]
+DATABASES = {}
+""",
+    "accounts/models.py": """
+from pynamodb.attributes import UnicodeAttribute
+
+from dynamo.models import Model
+from dynamo.unique import UniqueAttributes
+
+
+class Member(Model):
+    class Meta:
+        table_name = "members"
+
+    pk = UnicodeAttribute(hash_key=True)
+    name = UnicodeAttribute()
+
+    unique = UniqueAttributes(name=str.casefold)
+""",
+    "accounts/management/commands/join.py": """
+import accounts
+from accounts.models import Member
+from dynamo.management.base import DynamoCommand
+from dynamo.transaction import Transaction
+from locks.lock import Lock
+from sequences.counters import next_value
+
+
+class Command(DynamoCommand):
+    def add_arguments(self, parser):
+        parser.add_argument("name")
+
+    def handle(self, *args, name, **options):
+        member = Member(str(next_value("members")), name=name)
+        with Lock("members"), Transaction() as write:
+            write.put(member, Member.pk.does_not_exist(), otherwise=ValueError("the key is taken"))
+            Member.unique.claim(write, member, lambda *taken: ValueError(taken))
+        self.stdout.write(f"{name} joined {accounts.__file__}")
+""",
+    "accounts/management/commands/checkmembers.py": """
+from accounts.models import Member
+from dynamo.management.guards import GuardsCommand
+
+
+class Command(GuardsCommand):
+    unique = Member.unique
+    noun = "member"
+""",
+}
