@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from accounts.limits import Slot, limit
 from accounts.models import User
 from accounts.values import comparable_email, comparable_username
+from dynamo.exceptions import Busy
 
 
 @dataclass(frozen=True)
@@ -19,15 +20,28 @@ class SignIn:
     """An attempt to sign in that may be made now."""
 
     account: str
+    client: str | None
+    of_account: Slot | None
     of_client: Slot | None
 
     def succeeded(self) -> None:
-        """The password was right. Costs 2 requests.
+        """The password was right. Costs 3 requests, 1 more if others succeeded from the client.
 
         The account's failures are forgotten. The client gets only this slot back: the owner of one
-        account could else go on guessing at others for ever.
+        account could else go on guessing at others for ever. A client with too many successes keeps
+        losing slots, so in the end its passwords are refused before they are hashed.
+
+        Raises:
+            TooManyAttempts: too many sign-ins succeeded from the client's address.
         """
         limit("sign_in").clear(self.account)
+        if self.client:
+            limit("sign_in_success_client").take(self.client)
+        limit("sign_in_client").give_back(self.of_client)
+
+    def was_not_made(self) -> None:
+        """The password was not checked. Costs 2 requests."""
+        limit("sign_in").give_back(self.of_account)
         limit("sign_in_client").give_back(self.of_client)
 
 
@@ -43,23 +57,30 @@ def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
     """
     of_client = limit("sign_in_client").take(client) if client else None
     account = _account(user) if user else f"name.{_comparable(who)}"
-    limit("sign_in").take(account)
-    return SignIn(account, of_client)
+    return SignIn(account, client, limit("sign_in").take(account), of_client)
 
 
 def is_password(user: User, password: str) -> bool:
-    """Whether this is the password of `user`, who is signed in; a failure counts as at sign-in.
+    """Whether this is the password of `user`, who is signed in.
 
+    Failures count for the session that `user` was read for. They are independent of failed
+    sign-ins, so a stranger cannot stop the owner; and a stolen session cannot stop another one.
     Costs 2 requests, 1 more where others failed before, and those of `User.check_password`.
 
     Raises:
-        TooManyAttempts: too many failed for the account; even the right one is refused then.
+        TooManyAttempts: too many failed in the session; even the right one is refused then.
+        Busy: the password was not checked.
     """
-    limit("sign_in").take(_account(user))
-    if not user.check_password(password):
-        return False
-    forget(user)
-    return True
+    again, who = limit("reauthentication"), f"{_account(user)}.{user.session_id or ''}"
+    slot = again.take(who)
+    try:
+        is_right = user.check_password(password)
+    except Busy:
+        again.give_back(slot)
+        raise
+    if is_right:
+        again.clear(who)
+    return is_right
 
 
 def forget(user: User) -> None:

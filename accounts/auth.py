@@ -1,7 +1,7 @@
 """What Django's contrib.auth asks of a user class, for one that is no `django.db` model.
 
 contrib.auth runs unmodified: it finds here the few things that it would find on a model, its
-`_meta`, its manager and the password methods of AbstractBaseUser.
+`_meta`, its manager, the password methods of AbstractBaseUser and PermissionsMixin's methods.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth.hashers import check_password, is_password_usable, make_password
+from django.contrib.auth.hashers import is_password_usable
+from django.contrib.auth.models import PermissionsMixin
 from django.db import models
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
+from accounts.passwords import check_password, make_password
 from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH, as_uuid
 
 if TYPE_CHECKING:
@@ -88,7 +91,33 @@ class UserManager:
         return self.model.find(username)
 
 
-class DjangoUser:
+#: Django's methods ask the authentication backends and read two attributes of the user, so they
+#: work on any class; typed as Any because they are annotated for models of `django.db`.
+_of_django: Any = PermissionsMixin
+
+
+class Permissions:
+    """What a user may do: a superuser everything, others what an authentication backend says.
+
+    `AccountBackend` says nothing; a project adds a backend with `has_perm` to
+    `AUTHENTICATION_BACKENDS`.
+    """
+
+    get_user_permissions = _of_django.get_user_permissions
+    aget_user_permissions = _of_django.aget_user_permissions
+    get_group_permissions = _of_django.get_group_permissions
+    aget_group_permissions = _of_django.aget_group_permissions
+    get_all_permissions = _of_django.get_all_permissions
+    aget_all_permissions = _of_django.aget_all_permissions
+    has_perm = _of_django.has_perm
+    ahas_perm = _of_django.ahas_perm
+    has_perms = _of_django.has_perms
+    ahas_perms = _of_django.ahas_perms
+    has_module_perms = _of_django.has_module_perms
+    ahas_module_perms = _of_django.ahas_module_perms
+
+
+class DjangoUser(Permissions):
     """AbstractBaseUser's behaviour, word for word where it matters, on attributes of our own."""
 
     USERNAME_FIELD = "username"
@@ -101,6 +130,7 @@ class DjangoUser:
     pk: Any
     username: Any
     password: Any
+    session_epoch: Any
 
     def __str__(self) -> str:
         return self.get_username()
@@ -136,15 +166,23 @@ class DjangoUser:
         """Whether this is the password; an outdated hash is made anew on the way.
 
         Costs no request, or 1 and 1 write unit where the hash was outdated.
+
+        Raises:
+            Busy: too many hashes at once in this process; the password was not checked.
         """
         return check_password(raw_password, self.password, self.upgrade_hash)
+
+    @sensitive_variables()
+    async def acheck_password(self, raw_password: str) -> bool:
+        """See `check_password`."""
+        return bool(await sync_to_async(self.check_password)(raw_password))
 
     def upgrade_hash(self, raw_password: str) -> None:
         """Store the same password under today's hasher."""
         raise TypeError("The user class says how its hash is stored.")
 
     def get_session_auth_hash(self) -> str:
-        """What a session carries of the password: it ends when the password changes."""
+        """What a session carries of the account: it ends with the password or the session epoch."""
         return self._session_auth_hash(settings.SECRET_KEY)
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
@@ -154,4 +192,6 @@ class DjangoUser:
 
     def _session_auth_hash(self, secret: str | bytes) -> str:
         salt = "accounts.User.get_session_auth_hash"
-        return salted_hmac(salt, self.password, secret=secret, algorithm="sha256").hexdigest()
+        # An account without an epoch, of a version that had none, keeps the hash that it had.
+        value = f"{self.password} {self.session_epoch}" if self.session_epoch else self.password
+        return salted_hmac(salt, value, secret=secret, algorithm="sha256").hexdigest()

@@ -12,6 +12,7 @@ from accounts import attempts
 from accounts.clientaddress import counted_client
 from accounts.finding import find_evenly
 from accounts.models import User
+from dynamo.exceptions import Busy
 
 
 class AccountBackend(BaseBackend):
@@ -33,11 +34,13 @@ class AccountBackend(BaseBackend):
         Takes the same requests and the same hashing whether or not the account exists; but one
         whose hash is of another kind (imported, and not made anew yet) takes as long as that kind.
         Costs 2 requests and 2 read units for the search, and those of the limits beside them: 2,
-        and 2 more after a success; each 1 write unit. One more for each window that has begun
+        and 3 more after a success; each 1 write unit. One more for each window that has begun
         already, after others from the client's address or failures of this account.
 
         Raises:
-            TooManyAttempts: too many failed; the password, right or wrong, was not looked at.
+            TooManyAttempts: too many failed, and the password was not looked at; or it was right,
+                but too many sign-ins succeeded from the client's address.
+            Busy: too many hashes at once; the password was not looked at, and it does not count.
         """
         if username is None or password is None:
             return None
@@ -45,10 +48,15 @@ class AccountBackend(BaseBackend):
         attempt = attempts.begin_sign_in(
             username, user, counted_client(request) if request else None
         )
-        if user is None:
-            User().set_password(password)
-            return None
-        if not (user.check_password(password) and user.is_active):
+        try:
+            if user is None:
+                User().set_password(password)
+                return None
+            is_right = user.check_password(password)
+        except Busy:
+            attempt.was_not_made()
+            raise
+        if not (is_right and user.is_active):
             return None
         attempt.succeeded()
         return user

@@ -1,6 +1,10 @@
 """System checks of the settings that concern accounts, run by `check --deploy`.
 
+accounts.E001   no site origin is configured: no mail can be sent
 accounts.W001   behind a proxy, all visitors count as one client
+accounts.W002   mail is not configured: nobody could confirm an address or reset a password
+accounts.W003   a sign-up tells whether an email address is known
+accounts.W004   a new email address counts before its owner confirmed it
 """
 
 from __future__ import annotations
@@ -8,7 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+#: Backends that send nothing.
+_FOR_DEVELOPMENT = tuple(
+    f"django.core.mail.backends.{name}." for name in ("console", "dummy", "filebased", "locmem")
+)
 
 
 @register(Tags.security, deploy=True)
@@ -25,3 +34,56 @@ def check_trusted_hops(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
             id="accounts.W001",
         )
     ]
+
+
+@register(Tags.security, deploy=True)
+def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """What keeps mails from being sent, or their links from leading to the site."""
+    found: list[CheckMessage] = []
+    if not settings.ACCOUNTS_SITE_ORIGIN:
+        found.append(
+            Error(
+                "The origin that mailed links begin with is not configured, and "
+                "DJANGO_ALLOWED_HOSTS names no single host: no mail is sent.",
+                hint="Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
+                id="accounts.E001",
+            )
+        )
+    missing = []
+    if not settings.EMAIL_IS_CONFIGURED or settings.EMAIL_BACKEND.startswith(_FOR_DEVELOPMENT):
+        missing.append("EMAIL_URL")
+    if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
+        missing.append("DJANGO_FROM_EMAIL")
+    if missing:
+        found.append(
+            Warning(
+                "Mail is not configured, so the links that confirm an email address, finish a "
+                "sign-up and reset a password do not arrive.",
+                hint=f"Set {' and '.join(missing)}.",
+                id="accounts.W002",
+            )
+        )
+    return found
+
+
+@register(Tags.security, deploy=True)
+def check_privacy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A warning for each recommended protection of email addresses that is off."""
+    found: list[CheckMessage] = []
+    if not settings.ACCOUNTS_PREVENT_ENUMERATION:
+        found.append(
+            Warning(
+                "Anybody can find out by the sign-up form whether an email address has an account.",
+                hint="Set ACCOUNTS_PREVENT_ENUMERATION=on.",
+                id="accounts.W003",
+            )
+        )
+    if settings.ACCOUNTS_EMAIL_CHANGE != "confirm":
+        found.append(
+            Warning(
+                "An account takes a new email address before its owner has confirmed it.",
+                hint="Set ACCOUNTS_EMAIL_CHANGE=confirm.",
+                id="accounts.W004",
+            )
+        )
+    return found

@@ -18,7 +18,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 #: A provider gives each customer a /64 at least, so single addresses of it are no limit to anybody.
 #: Source: RFC 6177, section 2.
 IPV6_PREFIX = 64
-_IPV6_HOST_BITS = 128 - IPV6_PREFIX
+#: Some customers get a whole /48, so they can change their /64 65,536 times.
+IPV6_WIDER_PREFIX = 48
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\](?::\d+)?")
 _IPV4_WITH_PORT = re.compile(r"([\d.]+):\d+")
@@ -40,8 +41,20 @@ def counted_client(request: HttpRequest) -> str:
         return "unknown"
     if address.version == 4:
         return str(address)
-    network = int(address) >> _IPV6_HOST_BITS << _IPV6_HOST_BITS
-    return f"{ipaddress.IPv6Address(network)}/{IPV6_PREFIX}"
+    return _network(int(address), IPV6_PREFIX)
+
+
+def wider_network(client: str) -> str | None:
+    """The /48 around an IPv6 network as `counted_client` gives it; None for any other client."""
+    address, slash, _prefix = client.partition("/")
+    if not slash:
+        return None
+    return _network(int(ipaddress.IPv6Address(address)), IPV6_WIDER_PREFIX)
+
+
+def _network(address: int, prefix: int) -> str:
+    host_bits = 128 - prefix
+    return f"{ipaddress.IPv6Address(address >> host_bits << host_bits)}/{prefix}"
 
 
 def _forwarded(request: HttpRequest) -> Address | None:

@@ -24,6 +24,7 @@ SHOWN = {
     "language": "language",
     "isActive": "is_active",
     "isStaff": "is_staff",
+    "isSuperuser": "is_superuser",
     "joinedAt": "date_joined",
     "lastLoginAt": "last_login",
 }

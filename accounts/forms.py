@@ -6,7 +6,7 @@ No form touches DynamoDB, but to count how often a password is tried. Each value
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -21,7 +21,7 @@ from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import attempts, values
+from accounts import attempts, usernames, values
 from accounts.models import User
 from web.requestids import RequestIdForm
 
@@ -122,9 +122,26 @@ class AccountForm(forms.Form):
     full_name = full_name_field()
     phone_number = phone_number_field()
 
+    #: Whether the name may be one of `ACCOUNTS_RESERVED_USERNAMES`.
+    may_be_reserved: ClassVar[bool] = False
+
+    def clean_username(self) -> str:
+        """Refuse a name that nobody should choose."""
+        username: str = self.cleaned_data["username"]
+        usernames.check_new(username)
+        if not self.may_be_reserved:
+            usernames.check_reserved(username)
+        return username
+
     def account_values(self) -> dict[str, Any]:
         """The four values as `register` takes them."""
         return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
+
+
+class OperatorsAccountForm(AccountForm):
+    """An account that an operator makes: its name may be a reserved one."""
+
+    may_be_reserved = True
 
 
 class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestIdForm):
@@ -235,6 +252,13 @@ class UsernameChangeForm(PasswordConfirmedForm):
 
     username = username_field()
 
+    def clean_username(self) -> str:
+        """Refuse a name that nobody should choose, unless the account has it."""
+        username: str = self.cleaned_data["username"]
+        usernames.check_change(self.user.username, username)
+        usernames.check_reserved(username, self.user.username)
+        return username
+
 
 class EmailChangeForm(PasswordConfirmedForm):
     """Another e-mail address."""
@@ -251,7 +275,7 @@ class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
 
 
 class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
-    """Django's, whose check of the old password counts with the account's failed sign-ins."""
+    """Django's, whose check of the old password is limited."""
 
     @sensitive_variables("old_password")
     def clean_old_password(self) -> str:

@@ -17,25 +17,34 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.core.cache import cache
 
+from accounts.clientaddress import wider_network
 from accounts.exceptions import TooManyAttempts
 from dynamo.exceptions import Unavailable
 
 #: What is limited, unless the environment says otherwise: `ACCOUNTS_LIMIT_<NAME>`, or "off".
 DEFAULTS = {
-    # Failed checks of a password: of one account, and from one client's address.
+    # Failed sign-ins: to one account, and from one client's address.
     "sign_in": "10/15m",
     "sign_in_client": "100/15m",
+    # Successful sign-ins from one client's address.
+    "sign_in_success_client": "1000/15m",
+    # Wrong passwords typed again by someone who is signed in, for each session.
+    "reauthentication": "10/15m",
     # Sign-ups from one client's address.
     "sign_up_client": "100/1h",
     # Mails of one kind to one address, and mails of all kinds asked for from one client's address.
     "mail": "5/1h",
     "mail_client": "100/1h",
 }
+
+#: How many times as many attempts an IPv6 /48 has as each /64 in it: somebody with a /48 has 65,536
+#: of these, but it may also be that of a provider with many customers.
+WIDER_TIMES = 10
 
 #: More slots than any window sees: at DynamoDB's 1,000 writes a second to an item, 30 years' worth.
 _WINDOW = 10**12
@@ -53,6 +62,8 @@ class Slot:
 
     key: str
     ends_ms: int
+    #: The one of the wider network that was taken with it.
+    wider: Slot | None = None
 
 
 @dataclass(frozen=True)
@@ -120,11 +131,35 @@ class Limit:
         return f"limits.{self.name}.{who}"
 
 
+class ClientLimit(Limit):
+    """A limit of clients, where an IPv6 client, which is a /64, also counts for its /48."""
+
+    def take(self, who: str) -> Slot | None:
+        """A slot of the client `who`, and for IPv6 one of its /48, which costs as much again.
+
+        Raises:
+            TooManyAttempts: all are taken. A slot of the client is used up if it is the /48's.
+            Unavailable: as `Limit.take`.
+        """
+        slot = super().take(who)
+        network = wider_network(who)
+        if slot is None or self.times is None or network is None:
+            return slot
+        wider = Limit(self.name, self.times * WIDER_TIMES, self.seconds)
+        return replace(slot, wider=wider.take(network))
+
+    def give_back(self, slot: Slot | None) -> None:
+        """Return a slot, and the one of the /48. Costs 1 request each, see `Limit.give_back`."""
+        super().give_back(slot)
+        super().give_back(slot and slot.wider)
+
+
 def limit(name: str) -> Limit:
     """The limit of that name in `DEFAULTS`, as the settings have it."""
     allowed: tuple[int, int] | None = settings.ACCOUNTS_LIMITS[name]
     times, seconds = allowed or (None, 0)
-    return Limit(name, times, seconds)
+    kind = ClientLimit if name.endswith("_client") else Limit
+    return kind(name, times, seconds)
 
 
 def _counted(key: str) -> int:

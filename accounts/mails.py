@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.mail import EmailMessage
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -26,16 +27,17 @@ _HEADERS = {"Auto-Submitted": "auto-generated"}
 logger = logging.getLogger(__name__)
 
 
-def send(
-    kind: str, to: str, request: HttpRequest, *, language: str | None = None, **context: Any
-) -> bool:
-    """Send the mail `templates/accounts/mail/<kind>.txt`; whether a mail server took it.
+def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> bool:
+    """Send the mail `templates/accounts/mail/<kind>.txt`; return whether a mail server took it.
 
-    The templates get `context`, and `site`, the host that was asked. It speaks `language`, the one
-    of the receiver's profile, else that of the page. Where it cannot be sent, the
-    log says so, without address and text.
+    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail is in
+    `language`, by default that of the page. If it cannot be sent, the log says so, without the
+    address and the text.
     """
-    context |= {"site": request.get_host()}
+    if not settings.ACCOUNTS_SITE_ORIGIN:
+        logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)
+        return False
+    context |= {"site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc}
     with translation.override(language or translation.get_language()):
         subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
         text = render_to_string(f"accounts/mail/{kind}.txt", context)
@@ -52,6 +54,10 @@ def send(
         return False
 
 
-def link(request: HttpRequest, url_name: str, *parts: str) -> str:
-    """The whole address of one of our pages, as mails name it."""
-    return request.build_absolute_uri(reverse(url_name, args=parts))
+def link(url_name: str, *parts: str) -> str:
+    """The absolute URL of a page of this site for a mail.
+
+    It starts with `ACCOUNTS_SITE_ORIGIN`. The host of a request can be chosen by its sender, who
+    could otherwise have the links in other people's mails lead to a server of their own.
+    """
+    return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"

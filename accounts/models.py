@@ -2,28 +2,32 @@
 
     pk (S)                     what it is
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
-                               isActive, isStaff, joinedAt, lastLoginAt, emailConfirmedAt,
-                               confirmationId, businessName, businessAddress, vatId, language,
-                               sessions, version; while a change of address waits for its link:
-                               pendingEmail, pendingReservation, pendingUntil (epoch seconds)
+                               isActive, isStaff, isSuperuser, joinedAt, lastLoginAt,
+                               emailConfirmedAt, confirmationId, businessName, businessAddress,
+                               vatId, language, sessions, sessionEpoch, version; while a change of
+                               address waits for its link: pendingEmail, pendingReservation,
+                               pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
                                reserved for its change: reservation, expires (`dynamo.guards`)
 
-Every change raises `version` and is made under the condition that it is still the one that was
-read. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone: no form depends on them.
+Every change raises `version` under the condition that it is still the one that was read. It starts
+at random (`dynamo.versions`), so no other account that gets the same `pk` later matches a stale
+copy. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone, because no form depends on
+them; these writes are made under the condition that the account is the same one (`joinedAt`).
 
 `sessions` is a map: by its random id, for each sign-in that has not ended, browser, address,
-signedInAt, seenAt and expiresAt (`accounts.sessions`).
+signedInAt, seenAt and expiresAt (`accounts.sessions`). `sessionEpoch` is random and part of the
+session auth hash: another one ends every session, also for code that reads only Django's session.
 """
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.contrib.auth.hashers import check_password, make_password
 from pynamodb.attributes import (
     BooleanAttribute,
     MapAttribute,
@@ -31,10 +35,12 @@ from pynamodb.attributes import (
     UTCDateTimeAttribute,
 )
 from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
 from pynamodb.expressions.update import Action
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
+from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
 from dynamo.attributes import IntegerAttribute
@@ -43,11 +49,20 @@ from dynamo.guards import Pending
 from dynamo.models import Item, Model
 from dynamo.transaction import Companion, Transaction
 from dynamo.unique import UniqueAttributes
+from dynamo.versions import follows, next_version
+
+#: When the account was registered, as stored. Set once; tells two accounts with one key apart.
+_JOINED_AT = "joinedAt"
 
 
 def new_confirmation_id() -> str:
     """What the links that confirm one address of one account name; see `accounts.confirming`."""
     return uuid.uuid4().hex
+
+
+def new_session_epoch() -> str:
+    """A session epoch that no account has had."""
+    return secrets.token_urlsafe(16)
 
 
 #: What an account notes where no change of address waits for its link.
@@ -68,6 +83,7 @@ class User(DjangoUser, Model):
     password = UnicodeAttribute()
     is_active = BooleanAttribute(attr_name="isActive", default=True)
     is_staff = BooleanAttribute(attr_name="isStaff", default=False)
+    is_superuser = BooleanAttribute(attr_name="isSuperuser", default=False)
     date_joined = UTCDateTimeAttribute(attr_name="joinedAt", null=True)
     last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
@@ -77,6 +93,7 @@ class User(DjangoUser, Model):
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
     language = UnicodeAttribute(null=True)
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
     pending_reservation = UnicodeAttribute(attr_name="pendingReservation", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
@@ -141,16 +158,35 @@ class User(DjangoUser, Model):
             same = User.pk.exists() & User.version.does_not_exist()
         return same & self.signed_in() if self.session_id else same
 
+    def same_account(self) -> Condition:
+        """The condition that the stored account is this one, whatever changed since it was read.
+
+        It is false for an account that was registered under the same key after a deletion.
+        """
+        joined_at = Path([_JOINED_AT])
+        if _JOINED_AT in self.stored:
+            same: Condition = joined_at == self.stored[_JOINED_AT]
+        else:
+            same = User.pk.exists() & joined_at.does_not_exist()
+        return same
+
+    def is_same_account(self, stored: Item) -> bool:
+        """Whether `stored` is this account; see `same_account`."""
+        return stored.get(_JOINED_AT) == self.stored.get(_JOINED_AT)
+
     def signed_in(self) -> Condition:
-        """The condition that the session that the account was read for has not been ended."""
-        alive: Condition = (
-            User.sessions[self.session_id].exists() if self.session_id else User.pk.exists()
-        )
+        """The condition that the session that the account was read for has not been ended.
+
+        Without a session, the condition that the account is the same one.
+        """
+        if not self.session_id:
+            return self.same_account()
+        alive: Condition = User.sessions[self.session_id].exists()
         return alive
 
     def raised(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """`values` and the version that they make."""
-        return {**values, "version": (self.version or 0) + 1}
+        return {**values, "version": next_version(self.version)}
 
     def assign(self, values: Mapping[str, Any]) -> None:
         """Take `values` over as stored, after a transaction that wrote them."""
@@ -184,10 +220,12 @@ class User(DjangoUser, Model):
 
     def _set_since_read(self) -> list[str]:
         now = self.to_dynamodb_dict()
+        # Parsed, so that an attribute which an older version did not store has its default.
+        read = User.from_raw_data(self.stored).to_dynamodb_dict()
         return [
             name
             for name, attribute in self.get_attributes().items()
-            if now.get(attribute.attr_name) != self.stored.get(attribute.attr_name)
+            if now.get(attribute.attr_name) != read.get(attribute.attr_name)
         ]
 
     def store(self, values: Mapping[str, Any], along: Companion | None = None) -> None:
@@ -207,7 +245,7 @@ class User(DjangoUser, Model):
         try:
             self.update_along(self.set_or_remove(written), self.unchanged(), along)
         except ConditionFailed as error:
-            self._adopt_what_stands(values, error)
+            self._adopt_what_stands(values, written["version"], error)
             return
         if along is not None:
             self.assign(written)
@@ -231,14 +269,16 @@ class User(DjangoUser, Model):
         write.update(self, actions, condition, otherwise=StaleUser(self.pk))
         write.commit_along(along, about=self)
 
-    def _adopt_what_stands(self, values: Mapping[str, Any], refused: ConditionFailed) -> None:
-        """After a refusal; a lost reply and two changes since: nobody knows (`store` says more)."""
+    def _adopt_what_stands(
+        self, values: Mapping[str, Any], written: int, refused: ConditionFailed
+    ) -> None:
+        """After a refusal of the write that was to make the version `written`."""
         stored = self.stored_now()
         try:
             self.adopt_if_so(stored, values, refused)
         except StaleUser as stale:
-            # One write since can be another's alone; of two, the first may have been ours.
-            if refused.repeated and _version_of(stored) > (self.version or 0) + 1:
+            # A single write since then is another caller's. Of several, the first may be ours.
+            if refused.repeated and not stale.deleted and follows(_version_of(stored), written):
                 reason = "the account changed meanwhile"
                 raise Unavailable(refused.operation, reason, maybe_written=True) from stale
             raise
@@ -251,7 +291,9 @@ class User(DjangoUser, Model):
         here = None if deactivates else self.session_id
         kept = {id_: each for id_, each in self.sessions_read() if id_ == here}
         lapsed = {"pending_until": guards.now()} if self.awaited_email else {}
-        return {"sessions": kept or None, **lapsed}
+        # Another password changes the session auth hash by itself.
+        epoch = {"session_epoch": new_session_epoch()} if deactivates else {}
+        return {"sessions": kept or None, **epoch, **lapsed}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
         """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""
@@ -268,9 +310,10 @@ class User(DjangoUser, Model):
         """After a refusal: what already is so is a success (our own lost reply, or another's).
 
         Raises:
-            StaleUser: it is not so.
+            StaleUser: it is not so; or the account was deleted, even if another one was registered
+                under its key since.
         """
-        if stored is None:
+        if stored is None or not self.is_same_account(stored):
             raise StaleUser(self.pk, deleted=True) from error
         if not User.from_raw_data(stored).has(values):
             raise StaleUser(self.pk) from error
@@ -285,10 +328,15 @@ class User(DjangoUser, Model):
         """
         fresh = make_password(raw_password)
         try:
-            self.update([User.password.set(fresh)], User.password == self.password)
+            same_hash = User.password == self.password
+            self.update([User.password.set(fresh)], same_hash & self.same_account())
         except ConditionFailed:
             stored = self.stored_now()
-            if stored and check_password(raw_password, User.from_raw_data(stored).password):
+            if (
+                stored
+                and self.is_same_account(stored)
+                and check_password(raw_password, User.from_raw_data(stored).password)
+            ):
                 self.deserialize(stored)
 
 

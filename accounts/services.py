@@ -12,15 +12,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import metrics
+from accounts import metrics, usernames
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
-from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
+from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
+from accounts.passwords import make_password
 from dynamo.exceptions import Refused
 from dynamo.transaction import Companion, Transaction
+from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -47,6 +48,7 @@ def register(
     full_name: str = "",
     phone_number: str = "",
     is_staff: bool = False,
+    is_superuser: bool = False,
     email_confirmed: bool = False,
     request_id: str | None = None,
 ) -> User:
@@ -60,21 +62,26 @@ def register(
     Costs 1 request and 6 write units.
 
     Raises:
-        ValidationError: a value breaks its rule (`accounts.values`).
+        ValidationError: a value breaks its rule (`accounts.values`, `accounts.usernames`).
         UsernameTaken, EmailTaken, ValueTaken: another account holds the value; where several are
             taken, `dynamo.exceptions.Refused` with all of them.
         RequestIdUsed: the request id made an account with other contents.
     """
+    values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
+    usernames.check_new(values["username"])
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),
         password=make_password(password) if password_hash is None else password_hash,
         is_staff=is_staff,
+        is_superuser=is_superuser,
         date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
-        version=1,
-        **cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number),
+        # So no session of a deleted account fits one that is made under the same key.
+        session_epoch=new_session_epoch(),
+        version=new_version(),
+        **values,
     )
     write = Transaction()
     write.put(user, User.pk.does_not_exist(), otherwise=RequestIdUsed(request_id))
@@ -113,7 +120,8 @@ def _made_before(
         if password is not None
         else user.has_usable_password() == asked.has_usable_password()
     )
-    if not (same_values and same_password and user.is_staff == asked.is_staff):
+    same_rights = user.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
+    if not (same_values and same_password and same_rights):
         raise used from error
     return user
 
@@ -129,7 +137,9 @@ def change_username(user: User, username: str) -> None:
         UsernameTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    change(user, cleaned(username=username))
+    values = cleaned(username=username)
+    usernames.check_change(user.username, values["username"])
+    change(user, values)
 
 
 def change_email(user: User, email: str) -> None:
@@ -196,6 +206,28 @@ def _activity(user: User, along: Companion | None, *, is_active: bool) -> None:
     values = {"is_active": is_active}
     if not user.has(values):
         user.store(values, along)
+
+
+def grant_staff(user: User, *, superuser: bool = False) -> None:
+    """Let `user` use the staff pages; as a superuser, also act there on other staff.
+
+    Without `superuser`, an account that is a superuser stays one. Costs 1 request and 1 write unit,
+    nothing if already so.
+
+    Raises:
+        StaleUser: the account changed or was deleted since `user` was read.
+    """
+    change(user, {"is_staff": True} | ({"is_superuser": True} if superuser else {}))
+
+
+def revoke_staff(user: User) -> None:
+    """Take all rights of staff and superuser from `user`.
+
+    This takes effect at once: every page reads the rights from the stored account, and every staff
+    action states them as a condition of its transaction. The account stays signed in, with its own
+    pages. Costs and raises as `grant_staff`.
+    """
+    change(user, {"is_staff": False, "is_superuser": False})
 
 
 def delete(user: User) -> None:

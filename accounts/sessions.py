@@ -9,6 +9,11 @@ Every write is one UpdateItem of single entries under a condition that they them
 so a write that comes late, or twice, brings nothing back. None raises `version`: no form depends
 on them. A session ends two weeks (`SESSION_COOKIE_AGE`) after its sign-in at the latest.
 
+Code that does not read the map, such as `django.contrib.auth.get_user` or a websocket, compares the
+session auth hash, which contains the account's `sessionEpoch`. Ending all sessions, or all others,
+draws another epoch and so holds there as well. Ending one session does not: there it stays valid
+until it expires, or until all are ended.
+
 The map has at most `MOST` entries, and the account's item, usually below 1 KB, is below 16 KB with
 them. What a sign-in and every change of an account cost goes by that size: 1 write unit per KB, so
 2 for a person with three devices, and 8 where there are 20 of the longest names.
@@ -28,7 +33,7 @@ from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
 from accounts.exceptions import StaleUser
-from accounts.models import User
+from accounts.models import User, new_session_epoch
 from dynamo.exceptions import ConditionFailed
 from dynamo.retries import pause_seconds
 from dynamo.transaction import Companion
@@ -103,9 +108,8 @@ def begin(user: User, *, browser: str = "", address: str = "", instead_of: str =
         entry = _entry(browser, address, now)
         actions, condition = _beginning(user, session_id, entry, instead_of)
         actions.append(User.last_login.set(now))
-        earlier = User.last_login.does_not_exist() | (User.last_login < now)
         try:
-            user.update(actions, condition & earlier & _same_rights(user))
+            user.update(actions, condition & _no_later_sign_in(now) & _same_rights(user))
         except ConditionFailed as error:
             if _read_again(user, session_id, error):
                 return session_id
@@ -113,6 +117,29 @@ def begin(user: User, *, browser: str = "", address: str = "", instead_of: str =
         else:
             return session_id
     raise StaleUser(user.pk)
+
+
+def note_sign_in_time(user: User) -> None:
+    """Note the time of a sign-in that began no session here, such as one that issued a token.
+
+    Costs 1 request and 1 write unit per KB, 1 read more if a later sign-in is noted already.
+
+    Raises:
+        StaleUser: the account was deleted since `user` was read.
+    """
+    now = _later_than(user.last_login)
+    try:
+        user.update([User.last_login.set(now)], User.pk.exists() & _no_later_sign_in(now))
+    except ConditionFailed as error:
+        stored = user.stored_now()
+        if stored is None:
+            raise StaleUser(user.pk, deleted=True) from error
+        user.deserialize(stored)
+
+
+def _no_later_sign_in(than: datetime) -> Condition:
+    earlier: Condition = User.last_login.does_not_exist() | (User.last_login < than)
+    return earlier
 
 
 def _later_than(last: datetime | None) -> datetime:
@@ -160,14 +187,14 @@ def _dropped(user: User, instead_of: str) -> list[str]:
 def _same_rights(user: User) -> Condition:
     """The condition that who could sign in when `user` was read still can."""
     active = (User.is_active == user.is_active) | User.is_active.does_not_exist()
-    same: Condition = (User.password == user.password) & active
+    same: Condition = (User.password == user.password) & active & user.same_account()
     return same
 
 
 def _read_again(user: User, session_id: str, error: ConditionFailed) -> bool:
     """Take over the account as it is now; whether the session began (our reply was lost)."""
     stored = user.stored_now()
-    if stored is None:
+    if stored is None or not user.is_same_account(stored):
         raise StaleUser(user.pk, deleted=True) from error
     now = User.from_raw_data(stored)
     if not user.has({"password": now.password, "is_active": now.is_active}):
@@ -224,38 +251,81 @@ def end(user: User, session_id: str, along: Companion | None = None) -> None:
 def end_all(user: User, along: Companion | None = None) -> None:
     """End every session of `user`, also those that began since it was read.
 
-    An account without any, or none at all, is a success. Costs and raises as `end`, but that it
-    looks whether there are any in any case.
+    The account gets another session epoch. So the sessions have ended as well for code that does
+    not read the map, such as `django.contrib.auth.get_user`.
+
+    Where nobody signed in since all sessions were ended, or the account is gone, it is a success.
+    Costs 1 request and 1 write unit per KB, 1 read and 1 write more for each other call that ended
+    sessions since `user` was read. What `along` adds happens with it or not at all: not where there
+    is nothing to end; twice the units then, and those of `along`.
+
+    Raises:
+        StaleUser: others ended sessions, and somebody signed in again, each time.
+        what `along` says of its own writes.
     """
-    some = size(User.sessions) > 0  # type: ignore[no-untyped-call]  # PynamoDB's
-    try:
-        user.update_along([User.sessions.remove()], some, along)
-    except ConditionFailed as error:
-        _take_over(user, error, ended=user.session_id or "")
-        return
-    user.assign({"sessions": None})
+    written = {"sessions": None, "session_epoch": new_session_epoch()}
+    for attempt in range(ATTEMPTS):
+        # Ending sessions one by one leaves an empty map: others may still see those.
+        condition = User.sessions.exists() & _same_epoch(user) & user.same_account()
+        try:
+            user.update_along(user.set_or_remove(written), condition, along)
+        except ConditionFailed as error:
+            _take_over(user, error, ended=user.session_id or "")
+            if user.sessions is None or user.session_epoch == written["session_epoch"]:
+                return
+            time.sleep(pause_seconds(attempt))
+        else:
+            if along is not None:
+                user.assign(written)
+            return
+    raise StaleUser(user.pk)
 
 
 def end_others(user: User) -> None:
-    """End all sessions of `user`, as it was read, but the one that it was read for.
+    """End all sessions of `user` but the one that it was read for, also where the map is not read.
 
-    Costs 1 request and 1 write unit per KB; nothing where there are no others.
+    The account gets another session epoch, so that one has to be given the new hash
+    (`accounts.visits.keep`). Costs as `end_all`; nothing where there were no others when `user`
+    was read.
 
     Raises:
-        StaleUser: that one was itself ended meanwhile; the others are as they were.
+        StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended
+            sessions, and somebody signed in again, each time.
     """
-    others = [each for each, _entry in user.sessions_read() if each != user.session_id]
-    if not others:
-        return
-    try:
-        user.update([User.sessions[each].remove() for each in others], user.signed_in())
-    except ConditionFailed as error:
-        _take_over(user, error, ended="")
+    epoch = new_session_epoch()
+    for attempt in range(ATTEMPTS):
+        read = dict(user.sessions_read())
+        kept = {each: read[each] for each in read if each == user.session_id}
+        if read == kept or user.session_epoch == epoch:
+            return
+        actions = [User.sessions.set(kept), User.session_epoch.set(epoch)]
+        try:
+            user.update(actions, user.signed_in() & _same_epoch(user))
+        except ConditionFailed as error:
+            _take_over(user, error, ended="")
+            time.sleep(pause_seconds(attempt))
+        else:
+            return
+    raise StaleUser(user.pk)
+
+
+def _same_epoch(user: User) -> Condition:
+    """The condition that nobody has ended the sessions since `user` was read.
+
+    Each epoch is another, so a write that arrives late is refused, and brings no old one back.
+    """
+    if not user.session_epoch:
+        absent: Condition = User.session_epoch.does_not_exist()
+        return absent
+    same: Condition = User.session_epoch == user.session_epoch
+    return same
 
 
 def _take_over(user: User, error: ConditionFailed, *, ended: str) -> None:
     """After a refusal: what is stored now, unless the session of `user` was ended by another."""
     stored = user.stored_now()
+    if stored is not None and not user.is_same_account(stored):
+        stored = None
     if stored is None:
         user.sessions = None
         left = set()

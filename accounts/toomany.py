@@ -30,12 +30,12 @@ def too_many(request: HttpRequest, error: TooManyAttempts) -> HttpResponse:
     """
     context = {
         "wait": in_words(error.retry_after_seconds),
-        "is_sign_in": error.limit == "sign_in",
-        "is_password": error.limit in {"sign_in", "sign_in_client"},
+        "is_sign_in": error.limit in {"sign_in", "reauthentication"},
+        "is_password": error.limit in {"sign_in", "sign_in_client", "reauthentication"},
     }
     response = HttpResponse(render_to_string("429.html", context), status=429)
     response["Retry-After"] = str(error.retry_after_seconds)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "private, no-store"
     # Marked as logged, or Django logs a line of its own, with the path and what it carries.
     log_response(
         "Too many attempts (%s).",

@@ -20,7 +20,7 @@ from benchmarks.serving import (
     served,
 )
 
-WORKERS, THREADS = 2, 8
+WORKERS, PAGES = 2, 8
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     runs: dict[str, list[Figures]] = {}
     for number in range(rounds):
         # A fresh engine each time: forms cannot be sent twice.
-        with prepared() as (env, folder), served(granian(WORKERS, THREADS), env) as (server, port):
+        with prepared() as (env, folder), served(granian(WORKERS, PAGES), env) as (server, port):
             pages = [
                 Asked("nothing (/livez)", "/livez", folder / "anonymous"),
                 Asked("anonymous (/)", "/", folder / "anonymous"),
@@ -44,7 +44,7 @@ def main() -> None:
                 sys.stderr.write(f"round {number + 1}: {page.name}\n")
                 runs.setdefault(page.name, []).append(ask(page, port, server))
     rows = [((name,), median(found)) for name, found in runs.items()]
-    print_rows(f"Pages, {WORKERS} × {THREADS}, 16 clients", ["page"], rows)
+    print_rows(f"Pages, {WORKERS} × {PAGES}, 16 clients", ["page"], rows)
 
 
 if __name__ == "__main__":

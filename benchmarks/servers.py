@@ -1,4 +1,4 @@
-"""Which server, with how many threads? `python -m benchmarks.servers [rounds]`
+"""Which server, with how many pages at once? `python -m benchmarks.servers [rounds]`
 
 16 clients ask, as a proxy would, for a page that does nothing, one that reads an item, and one of
 a signed-in visitor, which reads two.
@@ -15,6 +15,7 @@ from benchmarks.serving import (
     Asked,
     Figures,
     ask,
+    at_once,
     granian,
     median,
     prepared,
@@ -26,7 +27,8 @@ from benchmarks.serving import (
 def gunicorn(workers: int, threads: int) -> list[str]:
     """Gunicorn with threads, as this project served itself before."""
     numbers = ["--workers", str(workers), "--threads", str(threads)]
-    return [sys.executable, "-m", "gunicorn", "project.wsgi", "--bind", "127.0.0.1:0", *numbers]
+    program = [sys.executable, "-m", "gunicorn", "project.wsgi"]
+    return [*at_once(threads), *program, "--bind", "127.0.0.1:0", *numbers]
 
 
 SERVERS = {

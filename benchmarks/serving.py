@@ -79,12 +79,17 @@ class Figures:
     client_ms: float
 
 
-def granian(workers: int, threads: int) -> list[str]:
-    """Granian with the documented options, but for these."""
+def granian(workers: int, pages: int) -> list[str]:
+    """Granian with the documented options, with so many workers and pages at once in each."""
     options = documented_options(0)
-    for name, value in (("--workers", workers), ("--blocking-threads", threads)):
-        options[options.index(name) + 1] = str(value)
-    return [str(Path(sys.executable).with_name("granian")), *options, "project.wsgi:application"]
+    options[options.index("--workers") + 1] = str(workers)
+    program = str(Path(sys.executable).with_name("granian"))
+    return [*at_once(pages), program, *options, "project.wsgi:application"]
+
+
+def at_once(pages: int) -> list[str]:
+    """What goes before a server's command, so that a process has so many pages at once."""
+    return ["env", f"DJANGO_PAGES_AT_ONCE={pages}"]
 
 
 @contextmanager

@@ -1,10 +1,12 @@
-"""Where requests go: the endpoint that was asked for, and one that clients look for only once.
+"""Where requests go: the configured endpoint, and one that clients find only once.
 
-botocore evaluates its rules of endpoints for every request, with the parameters of that request: a
-quarter of the time that a small one takes, more for a transaction. For DynamoDB the answer never
-changes but where an endpoint carries the account's number, which the endpoint of the region does
-as well without. A client that finds no rules takes the region's endpoint from botocore's table of
-endpoints. So `session` makes clients that find their endpoint when they are made.
+botocore evaluates DynamoDB's endpoint rules for every request: a quarter of the time that a small
+one takes, more for a transaction. Without rules a client takes the region's endpoint from a table
+of botocore's, once, when it is made. It is the same endpoint unless the configuration asks for
+FIPS 140, for dual-stack or for the account's own endpoint; then the rules stay.
+
+By default (`AWS_ACCOUNT_ID_ENDPOINT_MODE=preferred`) the rules would choose an endpoint named after
+the account, if its id is known. The region's endpoint serves every account as well.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+from botocore.credentials import Credentials
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
 
-#: An engine on this machine checks no credentials, but botocore signs with some.
-LOCAL_CREDENTIALS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+from dynamo import credentials
+from dynamo.answers import AnswerParserFactory
 
 _RULES = "endpoint-rule-set-1"
 
@@ -42,17 +45,29 @@ class _LoaderWithoutRules(Loader):
     def load_service_model(
         self, service_name: str, type_name: str, api_version: str | None = None
     ) -> Any:
-        if type_name == _RULES:
+        if service_name == "dynamodb" and type_name == _RULES:
             raise UnknownServiceError(service_name=service_name, known_service_names="")
         return super().load_service_model(service_name, type_name, api_version)
 
 
-def session() -> boto3.Session:
-    """The session that `dynamo.client` makes its client with; costs no request."""
+def session(signing: Credentials, region: str | None) -> boto3.Session:
+    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone."""
     core = Session()
-    # Of the endpoints for FIPS 140 the table does not know all: there the rules stay.
-    if not core.get_config_variable("use_fips_endpoint"):
+    credentials.sign_with(core, signing)
+    if not _needs_rules(core, region):
         core.register_component(
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
+    core.register_component("response_parser_factory", AnswerParserFactory())
     return boto3.Session(botocore_session=core)
+
+
+def _needs_rules(core: Session, region: str | None) -> bool:
+    mode = core.get_config_variable("account_id_endpoint_mode") or ""
+    return bool(
+        core.get_config_variable("use_fips_endpoint")
+        or core.get_config_variable("use_dualstack_endpoint")
+        # botocore takes such a name (`fips-us-east-1`) for a request for FIPS.
+        or "fips" in (region or core.get_config_variable("region") or "")
+        or mode.lower() == "required"
+    )

@@ -1,8 +1,4 @@
-"""Django's cache on the table `cache`, whose items `dynamo.cacheitems` describes.
-
-As in every cache of Django's, values are pickles: whoever may write the table can run code in the
-processes that read it. Give the right to write it to nobody else.
-"""
+"""Django's cache on the table `cache`, whose items `dynamo.cacheitems` describes."""
 
 from __future__ import annotations
 
@@ -18,13 +14,22 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 
 from dynamo import cacheitems
 from dynamo.batches import read_batches, write_batches
-from dynamo.cacheitems import CacheItem, decoded, encoded, expiry_of, is_live, number
+from dynamo.cacheitems import (
+    UNREADABLE,
+    CacheItem,
+    decoded,
+    encoded,
+    expiry_of,
+    integer,
+    is_live,
+    number,
+)
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.models import Item
 
 _LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
-_PRESENT = f"attribute_exists(#key) AND {_LIVE}"
+_PRESENT = f"attribute_exists(#value) AND {_LIVE}"
 _COUNTABLE = f"attribute_type(#value, :number) AND {_LIVE}"
 _ABSENT = "attribute_not_exists(#key) OR expiresAt <= :now"
 _KEY_NAME = {"#key": "key"}
@@ -49,12 +54,11 @@ class DynamoCache(BaseCache):
 
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
         """The value of `key`, else `default`. Costs 1 request."""
-        item = self._item(self._stored_key(key, version))
-        return decoded(item) if is_live(item) else default
+        return _value_of(self._item(self._stored_key(key, version)), default)
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
         """Whether `key` has a value, None included. Costs 1 request."""
-        return is_live(self._item(self._stored_key(key, version), ["key", "expiresAt"]))
+        return self.get(key, UNREADABLE, version) is not UNREADABLE
 
     def set(
         self,
@@ -72,7 +76,7 @@ class DynamoCache(BaseCache):
         if expires_at == _AT_ONCE:
             self.delete(key, version)
         else:
-            item = self._new_item(key, version, encoded(key, value), expires_at)
+            item = self._new_item(key, version, value, expires_at)
             send("PutItem", {"TableName": CacheItem.table(), "Item": item})
 
     def set_if_present(
@@ -92,9 +96,9 @@ class DynamoCache(BaseCache):
         expires_at = self._expires_at(timeout)
         if expires_at == _AT_ONCE:
             return self.delete(key, version)
-        item = self._new_item(key, version, encoded(key, value), expires_at)
+        item = self._new_item(key, version, value, expires_at)
         try:
-            _put_if(_PRESENT, item)
+            _put_if(_PRESENT, _VALUE_NAME, item)
         except ConditionFailed:
             return False
         return True
@@ -118,9 +122,9 @@ class DynamoCache(BaseCache):
         if expires_at == _AT_ONCE:
             return not self.has_key(key, version)
         nonce = {"S": uuid.uuid4().hex}
-        item = self._new_item(key, version, encoded(key, value), expires_at) | {"nonce": nonce}
+        item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
         try:
-            _put_if(_ABSENT, item)
+            _put_if(_ABSENT, _KEY_NAME, item)
         except ConditionFailed as refused:
             if not refused.repeated:
                 return False
@@ -143,7 +147,7 @@ class DynamoCache(BaseCache):
             if expiry
             else "REMOVE expires, expiresAt",
             "ConditionExpression": _PRESENT,
-            "ExpressionAttributeNames": _KEY_NAME,
+            "ExpressionAttributeNames": _VALUE_NAME,
             "ExpressionAttributeValues": {":now": number(cacheitems.now_ms())}
             | {f":{name}": value for name, value in expiry.items()},
         }
@@ -164,6 +168,17 @@ class DynamoCache(BaseCache):
             "ReturnValues": "ALL_OLD",
         }
         return is_live(send("DeleteItem", request).get("Attributes") or None)
+
+    def end(self, key: Any, seconds: float, version: int | None = None) -> None:
+        """Delete the value of `key`, and keep others from storing one for `seconds`.
+
+        A tombstone takes the place of the value: `add`, `set_if_present`, `touch` and `incr` treat
+        it as a key that has no value and is in use, also when their request was sent before this
+        one and arrives after it. `set` and `delete` replace and remove it. Costs 1 request.
+        """
+        tombstone = {"key": {"S": self._stored_key(key, version)}}
+        expiry = expiry_of(self._expires_at(seconds))
+        send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone | expiry})
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
@@ -190,17 +205,19 @@ class DynamoCache(BaseCache):
             "ReturnValues": "UPDATED_NEW",
         }
         try:
-            counted: int = decoded(send("UpdateItem", request)["Attributes"])
+            return integer(send("UpdateItem", request)["Attributes"]["value"])
         except ConditionFailed as error:
             raise ValueError(f"The cache has no integer under the key {key!r}.") from error
-        return counted
 
     def get_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
         """The values of those of `keys` that have one. Costs 1 request per 100 keys."""
         asked = {self._stored_key(key, version): key for key in keys}
         stored_keys = [{"key": {"S": stored_key}} for stored_key in asked]
-        items = read_batches(CacheItem.table(), stored_keys)
-        return {asked[item["key"]["S"]]: decoded(item) for item in items if is_live(item)}
+        values = {
+            asked[item["key"]["S"]]: _value_of(item, UNREADABLE)
+            for item in read_batches(CacheItem.table(), stored_keys)
+        }
+        return {key: value for key, value in values.items() if value is not UNREADABLE}
 
     def set_many(
         self,
@@ -219,10 +236,7 @@ class DynamoCache(BaseCache):
         if expires_at == _AT_ONCE:
             self.delete_many(data, version)
             return []
-        items = [
-            self._new_item(key, version, encoded(key, value), expires_at)
-            for key, value in data.items()
-        ]
+        items = [self._new_item(key, version, value, expires_at) for key, value in data.items()]
         # Keys that read alike, such as 1 and "1", are one item, and a batch names none twice.
         puts = {item["key"]["S"]: {"PutRequest": {"Item": item}} for item in items}
         write_batches(CacheItem.table(), list(puts.values()))
@@ -285,7 +299,8 @@ class DynamoCache(BaseCache):
         await sync_to_async(self.delete_many)(keys, version)
 
     def _stored_key(self, key: Any, version: int | None) -> str:
-        return hashlib.sha256(self.make_and_validate_key(key, version).encode()).hexdigest()
+        named = f"{cacheitems.FORMAT}|{self.make_and_validate_key(key, version)}"
+        return hashlib.sha256(named.encode()).hexdigest()
 
     def _expires_at(self, timeout: float | None) -> int | None:
         """The epoch milliseconds at which `timeout` ends; None for never, or `_AT_ONCE`."""
@@ -295,12 +310,10 @@ class DynamoCache(BaseCache):
             return None
         return cacheitems.now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _AT_ONCE
 
-    def _new_item(
-        self, key: Any, version: int | None, value: dict[str, Any], expires_at: int | None
-    ) -> Item:
-        return {"key": {"S": self._stored_key(key, version)}, "value": value} | expiry_of(
-            expires_at
-        )
+    def _new_item(self, key: Any, version: int | None, value: Any, expires_at: int | None) -> Item:
+        stored_key = self._stored_key(key, version)
+        item = {"key": {"S": stored_key}, "value": encoded(key, stored_key, value)}
+        return item | expiry_of(expires_at)
 
     def _item(self, stored_key: str, only: Sequence[str] = ()) -> Item | None:
         """The item under `stored_key`, expired or not: whole, or `only` these attributes of it."""
@@ -314,14 +327,20 @@ class DynamoCache(BaseCache):
         return send("GetItem", request).get("Item") or None
 
 
-def _put_if(condition: str, item: Item) -> None:
+def _value_of(item: Item | None, default: Any) -> Any:
+    """The value of an item; `default` where it has none, it has expired or cannot be read."""
+    value = decoded(item) if is_live(item) else UNREADABLE
+    return default if value is UNREADABLE else value
+
+
+def _put_if(condition: str, names: dict[str, str], item: Item) -> None:
     send(
         "PutItem",
         {
             "TableName": CacheItem.table(),
             "Item": item,
             "ConditionExpression": condition,
-            "ExpressionAttributeNames": _KEY_NAME,
+            "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": {":now": number(cacheitems.now_ms())},
         },
     )

@@ -1,23 +1,34 @@
 """The table `cache`, and what stands in its items.
 
-    key (S)     SHA-256, in hex, of Django's key: a leaked table opens no session
-    value       an integer of up to 38 digits (N), which `incr` can count up; else a pickle (B)
+    key (S)     SHA-256, in hex, of `FORMAT` and Django's key: a leaked table opens no session
+    value       an integer of up to 38 digits (N), which `incr` can count up; JSON (S) where that
+                gives back the same value; else a signature and a pickle (B); absent from a
+                tombstone (`DynamoCache.end`)
     expiresAt   when the value ends, in epoch milliseconds; absent where it never does
     expires     the same in whole seconds, rounded up, for DynamoDB's TTL to sweep by
     nonce       drawn by each `add`, so that it knows its own item when the reply was lost
 
 DynamoDB deletes expired items hours or days late, so everybody compares `expiresAt`, with the clock
 of the process that asks.
+
+Unpickling runs code, and the table may have other writers than the site. So a pickle counts only
+with an HMAC over the item's key and the pickle, made with SECRET_KEY or one of
+SECRET_KEY_FALLBACKS. A value that cannot be read is a miss; `add` still finds the key in use until
+the value expires.
 """
 
 from __future__ import annotations
 
+import hmac
+import json
 import math
 import pickle
 import time
 from decimal import Decimal
 from typing import Any, TypeGuard
 
+from django.conf import settings
+from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.attributes import IntegerAttribute
@@ -28,9 +39,23 @@ from dynamo.models import Item, Model
 ITEM_MAX_BYTES = 400 * 1024
 NUMBER_MAX_DIGITS = 38
 
-# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce and two numbers of at
-# most 21 bytes each: this leaves some room.
+# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
+# numbers of at most 21 bytes each: this leaves some room.
 VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
+
+#: Raised with every change of what stands in an item. It is part of each key, so processes of two
+#: versions can share a table during a deployment: neither reads the values of the other.
+FORMAT = 2
+
+SIGNATURE_BYTES = 32
+_SIGNATURE_SALT = "dynamo.cacheitems.pickle"
+
+#: A value that is nested deeper is pickled: reading it as JSON could exhaust the stack.
+JSON_MAX_DEPTH = 100
+_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+#: What `decoded` returns for a value that cannot be read.
+UNREADABLE = object()
 
 
 class CacheValueTooLarge(DynamoError, ValueError):
@@ -83,14 +108,14 @@ def expiry_of(expires_at: int | None) -> Item:
 
 
 def is_live(item: Item | None) -> TypeGuard[Item]:
-    """Whether it is there and has not expired."""
-    if item is None:
+    """Whether it is there, is not a tombstone, and has not expired."""
+    if item is None or "value" not in item:
         return False
     return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
 
 
-def encoded(key: Any, value: Any) -> dict[str, Any]:
-    """`value` as on the wire; `key` is named where it is refused.
+def encoded(key: Any, stored_key: str, value: Any) -> dict[str, Any]:
+    """`value` as on the wire, for the item `stored_key`; an error names it by `key`.
 
     Raises:
         CacheValueTooLarge: it does not fit into an item.
@@ -98,16 +123,73 @@ def encoded(key: Any, value: Any) -> dict[str, Any]:
     # A bool is an int to Python, but has to come back as a bool.
     if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
         return number(value)
+    if (text := _as_json(value)) is not None:
+        return {"S": text}
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     if len(pickled) > VALUE_MAX_BYTES:
         raise CacheValueTooLarge(str(key), len(pickled))
-    return {"B": pickled}
+    return {"B": _signature(stored_key, pickled, settings.SECRET_KEY) + pickled}
+
+
+def _as_json(value: Any) -> str | None:
+    """`value` as JSON; None where it would come back as something else, or does not fit."""
+    if not _survives_json(value):
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        size_bytes = len(text.encode())
+    except ValueError:
+        # Infinity, an integer of thousands of digits, or a text that is not Unicode.
+        return None
+    # Escapes can make it longer than a pickle that fits.
+    return text if size_bytes <= VALUE_MAX_BYTES else None
+
+
+def _survives_json(value: Any) -> bool:
+    """Whether JSON keeps every type in `value`, and which of its parts are the same object."""
+    seen: set[int] = set()
+    waiting = [(value, 0)]
+    while waiting:
+        each, depth = waiting.pop()
+        kind = type(each)
+        if kind in _JSON_SCALARS:
+            continue
+        if kind not in (dict, list) or id(each) in seen or depth == JSON_MAX_DEPTH:
+            return False
+        seen.add(id(each))
+        if kind is dict:
+            if any(type(name) is not str for name in each):
+                return False
+            each = each.values()
+        waiting += [(part, depth + 1) for part in each]
+    return True
+
+
+def _signature(stored_key: str, pickled: bytes, secret: str | bytes) -> bytes:
+    # The key has a fixed length, so where it ends is known.
+    signed = stored_key.encode() + pickled
+    return salted_hmac(_SIGNATURE_SALT, signed, secret=secret, algorithm="sha256").digest()
 
 
 def decoded(item: Item) -> Any:
-    """The value of an item."""
+    """The value of an item that is live, or `UNREADABLE`."""
     value = item["value"]
     if "N" in value:
-        # By way of Decimal, as an engine may write a large number as 1E+37.
-        return int(Decimal(value["N"]))
-    return pickle.loads(value["B"])  # noqa: S301 - see `dynamo.cache`
+        return integer(value)
+    if "S" in value:
+        try:
+            return json.loads(value["S"])
+        except (ValueError, RecursionError):
+            return UNREADABLE
+    blob = bytes(value.get("B", b""))
+    signature, pickled = blob[:SIGNATURE_BYTES], blob[SIGNATURE_BYTES:]
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
+            return pickle.loads(pickled)  # noqa: S301 - we signed it
+    return UNREADABLE
+
+
+def integer(value: dict[str, Any]) -> int:
+    """An integer from the wire."""
+    # By way of Decimal, as an engine may write a large number as 1E+37.
+    return int(Decimal(value["N"]))

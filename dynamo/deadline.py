@@ -14,6 +14,15 @@ from contextvars import ContextVar
 #: How long one operation is repeated. The last attempt may begin just before its end.
 OPERATION_SECONDS = 5.0
 
+#: DynamoDB completes a stalled transaction when it is sent again 5 s or more after its first
+#: attempt: see `TransactionInProgressException` in
+#: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+RECOVERY_SECONDS = 5.2
+
+#: By how much that attempt may begin after a deadline. With a page's 5.5 s and the time-outs of an
+#: attempt (1 s to connect, 3 s to read) the page still answers within 10 s.
+RECOVERY_GRACE_SECONDS = 0.4
+
 _ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
 _page_ends_at: ContextVar[float | None] = ContextVar("dynamo_page_deadline", default=None)
 
@@ -33,6 +42,12 @@ def page_is_over() -> bool:
     """Whether a page has used up its time."""
     ends_at = _page_ends_at.get()
     return ends_at is not None and time.monotonic() > ends_at
+
+
+def page_seconds_left() -> float | None:
+    """How much time the page has left, at least 0; None outside a page."""
+    ends_at = _page_ends_at.get()
+    return None if ends_at is None else max(0.0, ends_at - time.monotonic())
 
 
 @contextmanager
@@ -68,3 +83,15 @@ def operation_ends_at() -> float:
     own = time.monotonic() + OPERATION_SECONDS
     shared = _ends_at.get()
     return own if shared is None else min(own, shared)
+
+
+def recovery_begins_at(began: float) -> float | None:
+    """When to send a stalled transaction for the last time; None if the deadline is too early.
+
+    `began` is the `time.monotonic()` of its first attempt.
+    """
+    recovery = began + RECOVERY_SECONDS
+    shared = _ends_at.get()
+    if shared is not None and max(recovery, time.monotonic()) > shared + RECOVERY_GRACE_SECONDS:
+        return None
+    return recovery

@@ -7,6 +7,8 @@
     engine.log         what the engine printed since it started
     dynamodb.sqlite    the data (dynoxide only: ministack keeps nothing)
 
+The data holds password hashes, so other users of the machine have no access to the folder.
+
 A pid alone proves nothing, as the system gives it out again. The engine is the process whose
 command line is the one we start, which names the port and a file in our folder.
 """
@@ -70,7 +72,13 @@ def endpoint() -> str:
     Raises:
         LocalEngineFailed: it does not run and could not be started.
     """
-    return (status() or start()).endpoint
+    running = status()
+    if running is None:
+        return start().endpoint
+    # An earlier version of the engine's starter left the folder open to everybody.
+    with suppress(OSError):
+        _close_to_others(_folder())
+    return running.endpoint
 
 
 def status() -> Running | None:
@@ -120,7 +128,8 @@ def stop() -> bool:
 def _locked() -> Iterator[None]:
     folder = _folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _close_to_others(folder)
         with (folder / "engine.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
@@ -130,6 +139,12 @@ def _locked() -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_UN)
     except OSError as error:
         raise LocalEngineFailed(f"The local engine in {folder} failed: {error}") from error
+
+
+def _close_to_others(folder: Path) -> None:
+    """Give the folder mode 0700 where it has a wider one. Raises OSError where it is not ours."""
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def _folder() -> Path:

@@ -2,6 +2,7 @@
 
 DynamoError
 ├── Unavailable            no usable answer in time: unreachable, throttled, failing
+│   └── Busy               this process had no capacity left in time; nothing was sent
 ├── Rejected               DynamoDB refused the request itself: rights, size, a malformed key
 │   └── TableMissing       a table of ours is not there
 ├── ConditionFailed        the condition of a single write was false
@@ -39,6 +40,21 @@ class Unavailable(DynamoError):
     def __str__(self) -> str:
         text = f"DynamoDB gave no answer to {self.operation} in time ({self.reason})."
         return f"{text} It may have been written all the same." if self.maybe_written else text
+
+
+class Busy(Unavailable):
+    """This process already does as much of `work` as it may at once, and stayed so in time.
+
+    Nothing was sent or written. A subclass of `Unavailable`, because callers do the same: they
+    answer 503 and ask to try again.
+    """
+
+    def __init__(self, work: str) -> None:
+        super().__init__(work, "too much at once")
+        self.work = work
+
+    def __str__(self) -> str:
+        return f"This process is busy: {self.work} found no free slot in time."
 
 
 class Rejected(DynamoError):

@@ -4,14 +4,16 @@ botocore puts each request through some twenty events and walks value by value t
 and comes in: two thirds of what a request costs a client. Ours is on the wire's form already. So
 here a request is a JSON body under one signature, whose key is made once a day.
 
-What must be trusted stays botocore's: credentials and their refresh, region and endpoint, the pool
-of connections with its TLS and time-outs, the parsing of errors, and the classes of what is raised,
-so that callers see no difference. What this way does not know (proxies), and with
-`DYNAMODB_LEAN=off` everything, goes through botocore.
+What must be trusted stays botocore's: region and endpoint, the pool of connections with its TLS and
+time-outs, the parsing of errors, and the classes of what is raised, so that callers see no
+difference. What this way does not know (proxies), and with `DYNAMODB_LEAN=off` everything, goes
+through botocore.
 
 Of botocore's private names it takes three: a client's `_endpoint` (and of its HTTP session what
 that calls for each request), `_request_signer` and `_ruleset_resolver`. To read its settings once
-more instead would be to miss one (REQUESTS_CA_BUNDLE, a region that signs as another).
+more instead would be to miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are
+read when the way is made, never while a request is sent: if a version of botocore lacks one,
+`dynamo.client` sends everything through botocore.
 
 Source of the signature: "Create a signed AWS API request",
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
@@ -30,19 +32,20 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import urllib3
+from botocore.credentials import Credentials
 from botocore.exceptions import (
     ChecksumError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
-    NoCredentialsError,
     ReadTimeoutError,
     SSLError,
 )
-from botocore.parsers import create_parser
 from botocore.utils import get_environ_proxies, normalize_url_path
 from urllib3 import exceptions as broken
+
+from dynamo.answers import UNREADABLE, AnswerParser
 
 OPERATIONS = {
     "BatchGetItem",
@@ -77,19 +80,23 @@ def may_go_lean(client: Any) -> bool:
 
 
 class LeanWay:
-    """Sends as the botocore `client` would: same endpoint, credentials and connections.
+    """Sends as the botocore `client` would: same endpoint, `credentials` and connections.
 
     Safe in threads; a forked child makes its own.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this way relies on.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, credentials: Credentials) -> None:
         self._client = client
+        self._credentials = credentials
         self._url = client.meta.endpoint_url
         self._path = urlsplit(self._url).path or "/"
-        self._botocores = client._request_signer
-        self._signer = _Signer(_host(self._url), self._path, self._botocores.region_name)
+        region: str = client._request_signer.region_name
+        self._signer = _Signer(_host(self._url), self._path, region)
         self._pool = _pool(client)
-        self._parser = create_parser("json")
+        self._parser = AnswerParser()
 
     def send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Send one request once; the answer as botocore's client gives it, but for metadata.
@@ -98,10 +105,8 @@ class LeanWay:
             BotoCoreError, ClientError: as botocore's client.
         """
         body = json.dumps(request, default=_encoded).encode()
-        auth = self._botocores.get_auth_instance("dynamodb", self._botocores.region_name)
-        if auth.credentials is None:
-            raise NoCredentialsError
-        headers = self._signer.headers(operation, body, auth.credentials, time.time())
+        frozen = self._credentials.get_frozen_credentials()
+        headers = self._signer.headers(operation, body, frozen, time.time())
         # In its usual place urllib3 would add its own.
         headers["User-Agent"] = self._client.meta.config.user_agent
         headers["Accept-Encoding"] = "identity"
@@ -147,15 +152,11 @@ class LeanWay:
             "body": answer.data,
         }
         model = self._client.meta.service_model
-        try:
-            parsed = self._parser.parse(raw, model.operation_model(operation).output_shape)
-            code = parsed.get("Error", {}).get("Code")
-            shape = model.shape_for_error_code(code)
-            if shape is not None:
-                parsed.update(self._parser.parse(raw, shape))
-        except (ValueError, AttributeError) as error:
-            # botocore's parser, where the answer is another's than DynamoDB's: no text, no object.
-            return HTTPClientError(error=error)
+        parsed = self._parser.parse(raw, model.operation_model(operation).output_shape)
+        code = parsed.get("Error", {}).get("Code")
+        shape = model.shape_for_error_code(code)
+        if shape is not None:
+            parsed.update(self._parser.parse(raw, shape))
         made: Exception = self._client.exceptions.from_code(code)(parsed, operation)
         return made
 
@@ -241,7 +242,7 @@ def _read(data: bytes) -> dict[str, Any]:
         read = json.loads(data, object_hook=_decoded)
         if not isinstance(read, dict):
             raise ValueError("not an object")
-    except ValueError as error:
+    except UNREADABLE as error:
         raise HTTPClientError(error=error) from error
     # botocore leaves them out, and callers ask what is there.
     return {name: value for name, value in read.items() if value is not None}

@@ -15,8 +15,9 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
+from dynamo.breaker import failing_fast
 from dynamo.deadline import page
-from dynamo.exceptions import TableMissing, Unavailable
+from dynamo.exceptions import Busy, TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
 
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 class AvailabilityMiddleware(MiddlewareMixin):
     """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`; a view that gets no answer gives a 503.
 
+    While DynamoDB cannot be reached, the 503 comes at once (`dynamo.breaker`).
+
     It stands before every middleware that talks to DynamoDB.
     """
 
@@ -48,12 +51,12 @@ class AvailabilityMiddleware(MiddlewareMixin):
         """Answer `request` within the page's deadline."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
-        with page(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return self.get_response(request)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer `request` within the page's deadline, asynchronously."""
-        with page(settings.DYNAMODB_PAGE_SECONDS):
+        with page(settings.DYNAMODB_PAGE_SECONDS), failing_fast():
             return await cast(Awaitable[HttpResponseBase], self.get_response(request))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -75,17 +78,25 @@ class SessionMiddleware(sessions.SessionMiddleware):
         try:
             return super().process_response(request, response)
         except (Unavailable, TableMissing) as error:
-            return unavailable(request, error)
+            page = unavailable(request, error)
+            # A form on that page has the token that signing in has just drawn.
+            if renewed := response.cookies.get(settings.CSRF_COOKIE_NAME):
+                page.cookies[settings.CSRF_COOKIE_NAME] = renewed
+            return page
 
 
-def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> HttpResponse:
+def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
     """The page that asks to try again in a moment; logs `error` in one line.
 
-    It is the project's `503.html`, or a plain one. It is rendered without the request, so that no
-    context processor asks DynamoDB for the user.
+    A view that set `request.unavailable_page`, a function of `error`, decides what the page shows:
+    the form that was sent, for example. It must not ask DynamoDB for anything. Otherwise it is the
+    project's `503.html`, or a plain one. It is rendered without the request, so that no context
+    processor asks DynamoDB for the user.
     """
+    if page := getattr(request, "unavailable_page", None):
+        return as_unavailable(request, page(error), error)
     try:
-        html: str = render_to_string(TEMPLATE)
+        html: str = render_to_string(TEMPLATE, {"is_busy": isinstance(error, Busy)})
     except TemplateDoesNotExist as missing:
         if missing.args[:1] != (TEMPLATE,):
             raise
@@ -93,16 +104,14 @@ def unavailable(request: HttpRequest, error: Unavailable | TableMissing) -> Http
     return as_unavailable(request, HttpResponse(html), error)
 
 
-def as_unavailable(
-    request: HttpRequest, response: HttpResponse, error: Unavailable | TableMissing
-) -> HttpResponse:
+def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exception) -> HttpResponse:
     """Let a view's own `response` be a 503 that says when to try again; logs `error` in one line.
 
     For a page that has more to say than the one of this site, such as a form to be sent again.
     """
     response.status_code = 503
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = "private, no-store"
     # A missing table does not pass by itself. Marked as logged, or Django logs a second line.
     log_response(
         "%s %s: %s",

@@ -30,6 +30,10 @@ class PerProcess(Generic[Made]):
                     made = self._made = self._make()
         return made
 
+    def made(self) -> Made | None:
+        """The one of this process, if it was made."""
+        return self._made
+
     def reset(self) -> None:
         """Forget it; the next use makes a new one."""
         self._made = None

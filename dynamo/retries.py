@@ -37,7 +37,7 @@ _THROTTLED = {
     "Throttling",
     "ThrottlingException",
 }
-_CONFLICT = {"TransactionConflictException"}
+_CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
 # Of the same client request token: an earlier attempt, which may yet be carried out.
 _IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
@@ -83,7 +83,7 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
 
 
 def _fault_of_answer(error: ClientError) -> Fault:
-    code = error.response.get("Error", {}).get("Code", "")
+    code = _code_of(error)
     if code in _THROTTLED or code in _CONFLICT:
         return Fault.NOT_DONE
     if code == "TransactionCanceledException":
@@ -94,16 +94,21 @@ def _fault_of_answer(error: ClientError) -> Fault:
     return Fault.MAYBE_DONE if maybe_done else Fault.FINAL
 
 
-def outcome_of(error: BotoCoreError | ClientError) -> str:
+def _code_of(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
+
+
+def outcome_of(error: BaseException) -> str:
     """What became of a failed attempt, in one of a few words.
 
     `refused`: by a condition. `conflict`: another's transaction was in the way, or an earlier
     attempt of the same. `throttled`. `failed`: an error of DynamoDB's own. `unanswered`: no
-    connection, no usable answer, or no credentials. `rejected`: everything else that it refuses.
+    connection, no usable answer, no credentials, or an interruption. `rejected`: everything else
+    that it refuses.
     """
     if not isinstance(error, ClientError):
         return "unanswered"
-    code = error.response.get("Error", {}).get("Code", "")
+    code = _code_of(error)
     reasons = set(cancellation_codes(error))
     if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICTING:
         return "conflict"
@@ -115,7 +120,12 @@ def outcome_of(error: BotoCoreError | ClientError) -> str:
     return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
 
 
-def cancellation_codes(error: BotoCoreError | ClientError) -> list[str]:
+def is_stalled(error: BotoCoreError | ClientError) -> bool:
+    """Whether an earlier attempt of the same transaction is still in progress."""
+    return isinstance(error, ClientError) and _code_of(error) in _IN_PROGRESS
+
+
+def cancellation_codes(error: BaseException) -> list[str]:
     """Why a transaction was cancelled: the code of each action that was not innocent."""
     if not isinstance(error, ClientError):
         return []

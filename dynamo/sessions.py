@@ -8,7 +8,12 @@ else saves it at that moment, and a request costs what it must:
     a page that reads the session              1 read
     a changed session                          1 write more
     signing in (`cycle_key`, then values)      1 write; where there was a session, 1 read and
-                                               1 deletion more
+                                               1 write more
+    signing out                                1 write
+
+An ended session leaves a tombstone in its place for as long as a new session lasts. So the request
+that created the session cannot bring it back, however late a copy of it arrives: while the
+tombstone stands, it is refused, and afterwards what it stores has expired.
 """
 
 from __future__ import annotations
@@ -47,6 +52,9 @@ class SessionStore(cache.SessionStore):
     #: The key that was drawn last, until something is stored under it.
     _unwritten_key: str | None = None
 
+    #: Whether a request to store something under that key was sent; it may yet arrive.
+    _is_sent = False
+
     def load(self) -> dict[str, Any]:
         """The stored values; none, and no key any more, where the session ended. 1 request."""
         if self.session_key is None or self._is_unwritten():
@@ -66,7 +74,9 @@ class SessionStore(cache.SessionStore):
     def save(self, must_create: bool = False) -> None:
         """Store the values: of a new session under a free key, of another where it still stands.
 
-        Costs 1 request; see `DynamoCache.add` for a new session.
+        Costs 1 request; see `DynamoCache.add` for a new session. One that lasts longer than
+        SESSION_COOKIE_AGE costs 1 more when it is created. With an expiry in the past the session
+        ends.
 
         Raises:
             CreateError: with `must_create`, where the key is in use.
@@ -85,24 +95,35 @@ class SessionStore(cache.SessionStore):
 
     def _write(self, values: dict[str, Any], *, must_create: bool) -> None:
         age_seconds = self.get_expiry_age()
-        if not (must_create or self._is_unwritten()):
-            if not self._cache.set_if_present(self.cache_key, values, age_seconds):
-                raise UpdateError
-            return
+        if must_create or self._is_unwritten():
+            # A tombstone stands for so long, and has to outlive what a late copy of this stores.
+            first_seconds = min(age_seconds, self.get_session_cookie_age())
+            self._create(values, first_seconds, must_create=must_create)
+            if first_seconds == age_seconds:
+                return
+        if age_seconds <= 0:
+            self.delete()
+        elif not self._cache.set_if_present(self.cache_key, values, age_seconds):
+            raise UpdateError
+
+    def _create(self, values: dict[str, Any], age_seconds: float, *, must_create: bool) -> None:
+        self._is_sent = True
         while not self._cache.add(self.cache_key, values, age_seconds):
             if must_create:
                 raise CreateError
             self._draw_key()
+            self._is_sent = True
 
     def delete(self, session_key: str | None = None) -> None:
         """End the session, or that of `session_key`. Costs 1 request, none if never written."""
         key = self.session_key if session_key is None else session_key
         if key is None:
             return
+        may_be_stored = key != self._unwritten_key or self._is_sent
         if key == self._unwritten_key:
             self._unwritten_key = None
-        else:
-            self._cache.delete(self.cache_key_prefix + key)
+        if may_be_stored:
+            self._cache.end(self.cache_key_prefix + key, self.get_session_cookie_age())
 
     # The base's asynchronous forms call the synchronous ones in a thread. Those of the cache
     # engine repeat its look-then-write.
@@ -116,6 +137,7 @@ class SessionStore(cache.SessionStore):
 
     def _draw_key(self) -> None:
         self._session_key = self._unwritten_key = self._get_new_session_key()
+        self._is_sent = False
 
     def _get_new_session_key(self) -> str:
         # 165 random bits need no look whether they are free; `add` would refuse them.

@@ -7,7 +7,7 @@ from django.dispatch import Signal
 #: operation (str): the API's name, such as GetItem.
 #: request (dict): the parameters.
 #: response (dict): DynamoDB's answer; empty if the attempt failed.
-#: error (BotoCoreError | ClientError | None): why it failed.
+#: error (BaseException | None): why it failed; botocore's error, or what interrupted it.
 #: retries (int): how many attempts of this request came before.
 #: seconds (float): how long the attempt took.
 #:

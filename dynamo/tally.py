@@ -29,8 +29,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from dynamo.capacity import consumed_units, table_names
 from dynamo.retries import outcome_of
 from dynamo.signals import request_sent
@@ -87,7 +85,7 @@ class Tally:
         operation: str,
         request: dict[str, Any],
         response: dict[str, Any],
-        error: BotoCoreError | ClientError | None,
+        error: BaseException | None,
         retries: int,
         seconds: float,
     ) -> None:
@@ -157,7 +155,7 @@ def _note(
     operation: str,
     request: dict[str, Any],
     response: dict[str, Any],
-    error: BotoCoreError | ClientError | None,
+    error: BaseException | None,
     retries: int,
     seconds: float,
     **_signal: Any,

@@ -7,7 +7,8 @@ Declared once, on the model:
 
 For each value of a declared attribute there is one guard item, whose key is the attribute's stored
 name and the value as compared, `email#ann@example.com`, and whose `owner` is the primary key it
-belongs to. Item and guards are written in one transaction, so two items never hold one value.
+belongs to. Item and guards are written in one transaction, so two items never hold one value. That
+transaction must demand that the item is the one that was read, by a version from `dynamo.versions`.
 
 The guards stand in the model's own table, or in a second one: `UniqueAttributes(table="…", …)`.
 

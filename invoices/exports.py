@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+import threading
 import zipfile
 from collections.abc import Iterable, Iterator
 
+from dynamo.perprocess import PerProcess
 from invoices.documents import Invoice
 from invoices.money import plain_amount
 from invoices.pdf import render
@@ -31,6 +33,8 @@ _FORMULA = re.compile(r"(^|;)(?=[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 # The first year that a ZIP can write.
 _ZIP_BEGINS = 1980
 _READABLE_BY_ALL = 0o644 << 16
+
+_drawing = PerProcess(threading.Lock)
 
 
 def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
@@ -65,7 +69,10 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for invoice in invoices:
-            archive.writestr(_entry(invoice), render(invoice))
+            # One PDF of all downloads at a time: drawing takes the whole interpreter.
+            with _drawing():
+                pdf = render(invoice)
+            archive.writestr(_entry(invoice), pdf)
             yield sink.take()
     yield sink.take()
 

@@ -41,7 +41,10 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class LockView:
-    """A lock as it was stored. What is not there, or not of its type, is None."""
+    """A lock as it was stored. What is not there, or not of its type, is None.
+
+    `claim` is the record version of a claim, which nobody renews; None for a lease.
+    """
 
     name: str
     owner: str | None
@@ -49,6 +52,12 @@ class LockView:
     lease_seconds: float | None
     fence: int | None
     renewed_at: datetime | None
+    claim: str | None = None
+
+    @property
+    def holding(self) -> tuple[Any, ...]:
+        """What is the same in two views of one holder's one lease, or of one claim."""
+        return self.owner, self.fence, self.state, self.claim
 
     def age_seconds(self, at: datetime) -> float | None:
         """How long ago the holder renewed, by its clock and the one of `at`."""
@@ -63,8 +72,12 @@ class LockView:
         return age is None or self.lease_seconds is None or age > self.lease_seconds
 
     def is_same_holding(self, other: LockView) -> bool:
-        """Whether both show the same holder's same lease."""
-        return (self.owner, self.fence, self.state) == (other.owner, other.fence, other.state)
+        """Whether both show the same holder's same lease.
+
+        A process that breaks its claim and claims again has another one. Two leases of one client
+        for Java are the same where it writes no fencing token.
+        """
+        return self.holding == other.holding
 
 
 class Broken(Enum):
@@ -157,6 +170,7 @@ def view_of(item: Item) -> LockView:
         lease_seconds=_lease_seconds(item),
         fence=_whole_number(item.get("fencingToken", {}).get("N")),
         renewed_at=_time(_text(item, "renewedAt")),
+        claim=_text(item, "recordVersionNumber") if state is State.CLAIMED else None,
     )
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import cast
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
@@ -66,7 +68,28 @@ def _noted(
         response.streaming_content = _Counted(iter(response), tally, note)
     else:
         note()
+    if isinstance(request, ASGIRequest) and isinstance(response, StreamingHttpResponse):
+        _stream_in_thread(response)
     return response
+
+
+def _stream_in_thread(response: StreamingHttpResponse) -> None:
+    """Under ASGI, let each part be sent once it is made; else Django makes all of them first."""
+    if not response.is_async:
+        response.streaming_content = _InThread(iter(response))
+
+
+class _InThread(AsyncIterator[bytes]):
+    """The parts of an answer that is made as it is sent, each made in a thread."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+
+    async def __anext__(self) -> bytes:
+        part = await sync_to_async(lambda: next(self._parts, None))()
+        if part is None:
+            raise StopAsyncIteration
+        return part
 
 
 class _Counted(Iterator[bytes]):

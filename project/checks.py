@@ -2,12 +2,14 @@
 
 project.E001   a static file is not among those that were collected: the site would not start
 project.W001   static files were collected from other ones
+project.W002   every Host header is accepted
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from project import collected
@@ -28,4 +30,18 @@ def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(f"{name} is not what was collected.", hint=_COLLECT, id="project.W001")
         for name in collected.outdated()
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_allowed_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A warning where any name is taken for the site's."""
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    return [
+        Warning(
+            "DJANGO_ALLOWED_HOSTS is *: the site answers under any host name that a request names.",
+            hint="List the names of the site.",
+            id="project.W002",
+        )
     ]

@@ -60,9 +60,11 @@ class Environment:
             self.complain(name, "is not set")
         return value
 
-    def names(self, name: str, *, check: Callable[[str], str] | None = None) -> list[str]:
+    def names(
+        self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
+    ) -> list[str]:
         """A comma-separated list."""
-        values = [value.strip() for value in _raw(name, "").split(",") if value.strip()]
+        values = [value.strip() for value in _raw(name, default).split(",") if value.strip()]
         for value in values:
             if check and (wrong := check(value)):
                 self.complain(name, wrong)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from django.dispatch import Signal
 from prometheus_client import Counter, Histogram
 
@@ -108,7 +107,7 @@ def _note_request(
     operation: str,
     request: dict[str, Any],
     response: dict[str, Any],
-    error: BotoCoreError | ClientError | None,
+    error: BaseException | None,
     retries: int,
     seconds: float,
     **_signal: Any,

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.log import log_response
 from django.views.defaults import bad_request
+
+from dynamo.deadline import page_seconds_left
+from dynamo.middleware import unavailable
+
+log = logging.getLogger(__name__)
+
+#: How many pages of a process wait for their turn; more get a 503 at once. With the pages under way
+#: they must be fewer than the threads of the server (`--blocking-threads`), so that one is left for
+#: `/livez` whatever visitors do.
+MOST_WAITING = 96
 
 # What nginx, HAProxy, Envoy and ourselves make: 32 hex digits, or a UUID as it is mostly written.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -42,6 +58,9 @@ class HeadersMiddleware(MiddlewareMixin):
 
     Django's own middlewares miss some of them: probes, and requests for a host that is not ours,
     which are answered before they are reached.
+
+    An answer for which the session was read depends on who asked, whether or not somebody is signed
+    in. No cache keeps it: not a proxy, and not the browser, which would show it after the sign-out.
     """
 
     def process_response(
@@ -50,7 +69,38 @@ class HeadersMiddleware(MiddlewareMixin):
         """`response` with them."""
         for name, value in settings.ANSWER_HEADERS.items():
             response.headers.setdefault(name, value)
+        session = getattr(request, "session", None)
+        if session is not None and session.accessed and not _is_kept_nowhere(response):
+            response.headers["Cache-Control"] = "private, no-store"
         return response
+
+
+def _is_kept_nowhere(response: HttpResponseBase) -> bool:
+    return "no-store" in response.headers.get("Cache-Control", "")
+
+
+class HostMiddleware(MiddlewareMixin):
+    """Answers 400 to a request for a host that is not ours (`ALLOWED_HOSTS`), and logs one line.
+
+    Django does so itself, but logs a traceback for each, and anybody can send such requests.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        """Let `request` pass, or answer it."""
+        try:
+            request.get_host()
+        except DisallowedHost as error:
+            response = bad_request(request, error)
+            log_response(
+                "%.300s",
+                str(error),
+                response=response,
+                request=request,
+                logger=log,
+                level="warning",
+            )
+            return response
+        return None
 
 
 class FormEncodingMiddleware(MiddlewareMixin):
@@ -66,3 +116,45 @@ class FormEncodingMiddleware(MiddlewareMixin):
             return None
         # Not raised: Django's page for developers would read the form, and so become a 500.
         return bad_request(request, BadRequest("The form is not in UTF-8."))
+
+
+class TooManyPages(Exception):
+    """The process has as many pages under way as it may, and this one waited in vain."""
+
+
+class PagesAtOnceMiddleware(MiddlewareMixin):
+    """Lets `PAGES_AT_ONCE` pages be under way in a process; the others wait for their turn.
+
+    The server has more threads than that. So health checks and static files, which do not come
+    here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
+    """
+
+    def __init__(self, get_response: Any) -> None:
+        super().__init__(get_response)
+        self._turns = threading.Semaphore(settings.PAGES_AT_ONCE)
+        self._places = threading.Semaphore(settings.PAGES_AT_ONCE + MOST_WAITING)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Answer `request` when it is its turn, or with a 503."""
+        if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
+            # There views run in one thread, one after the other.
+            return self.get_response(request)
+        try:
+            with self._turn():
+                return self.get_response(request)
+        except TooManyPages as error:
+            return unavailable(request, error)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise TooManyPages("too many pages wait for their turn")
+        try:
+            if not self._turns.acquire(timeout=page_seconds_left()):
+                raise TooManyPages("other pages took too long")
+            try:
+                yield
+            finally:
+                self._turns.release()
+        finally:
+            self._places.release()

@@ -44,6 +44,21 @@ def _is_email_change(value: str) -> str:
     return "" if known else f"is neither immediate nor confirm: {value!r}"
 
 
+def _is_site_origin(value: str) -> str:
+    if not value.startswith("https://") and not DEBUG:
+        return f"must begin with https:// and name one host: {value!r}"
+    return is_origin(value) if "*" not in value else f"names no single host: {value!r}"
+
+
+def _usual_origin() -> str:
+    """The address of `make run`; in production the first host name that is allowed, if any."""
+    if DEBUG:
+        port = env.text("PORT") or "8000"
+        return f"http://127.0.0.1:{port}"
+    names = [host for host in ALLOWED_HOSTS if not host.startswith(("*", "."))]
+    return f"https://{names[0]}" if names else ""
+
+
 def _is_log_format(value: str) -> str:
     return "" if value in {"json", "plain"} else f"is neither json nor plain: {value!r}"
 
@@ -71,13 +86,15 @@ CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
 # DynamoDB --------------------------------------------------------------------------------------
 
 DYNAMODB_TABLE_PREFIX = env.text("DYNAMODB_TABLE_PREFIX", check=_is_prefix)
-# Connections that the process keeps open: at least as many as the server has threads.
+# Connections that the process keeps open: at least as many as it has pages at once.
 DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
 # A shorter way for operations on items than botocore's (`dynamo.lean`); off: all by botocore.
 DYNAMODB_LEAN = env.flag("DYNAMODB_LEAN", default=True)
 # A page gives up this long after it began; the last attempt then has its time-out on top. The time
 # that its mails take does not count.
 DYNAMODB_PAGE_SECONDS = 5.5
+# How many pages of a process are under way at once; the server has more threads.
+PAGES_AT_ONCE = env.number("DJANGO_PAGES_AT_ONCE", default=8)
 
 
 def _region_of_profile() -> str:
@@ -139,10 +156,12 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
     "project.exposition.MetricsMiddleware",
+    "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "accounts.toomany.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "project.middleware.PagesAtOnceMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -184,7 +203,7 @@ SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["accounts.backends.AccountBackend"]
 PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "accounts.passwords.Argon2idHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2SHA1PasswordHasher",
     "django.contrib.auth.hashers.ScryptPasswordHasher",
@@ -206,6 +225,12 @@ LOGOUT_REDIRECT_URL = "home"
 # The region whose numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.text("ACCOUNTS_PHONE_REGION", check=_is_phone_region)
 
+# Usernames that only an operator's `createuser` and `changeusername` may give.
+ACCOUNTS_RESERVED_USERNAMES = env.names(
+    "ACCOUNTS_RESERVED_USERNAMES",
+    default="abuse,admin,administrator,billing,help,helpdesk,hostmaster,moderator,noreply,no-reply,"
+    "postmaster,root,security,staff,superuser,support,sysadmin,system,webmaster",
+)
 # Keeps accounts whose address is not confirmed from issuing invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
 # Tells nobody who signs up whether an address is known: see accounts.heldsignups.
@@ -217,6 +242,8 @@ ACCOUNTS_LIMITS = {
     name: env.limit(f"ACCOUNTS_LIMIT_{name.upper()}", default=default)
     for name, default in LIMITS.items()
 }
+# Mailed links begin with it (`accounts.mails`), whatever host and port a request names.
+ACCOUNTS_SITE_ORIGIN = env.text("ACCOUNTS_SITE_ORIGIN", check=_is_site_origin) or _usual_origin()
 # How many proxies of ours stand before the site and write X-Forwarded-For; 0: none is believed.
 ACCOUNTS_TRUSTED_HOPS = env.number("ACCOUNTS_TRUSTED_HOPS", default=0, least=0)
 # How long the links that Django itself signs are good, as are our own.
@@ -251,6 +278,8 @@ vars().update(
     env.email("EMAIL_URL", default="smtp://localhost:25" if PRODUCTION else "consolemail://")
 )
 
+# Not by the default: a mail server on this machine is to be named as well.
+EMAIL_IS_CONFIGURED = bool(env.text("EMAIL_URL"))
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.text("DJANGO_FROM_EMAIL", check=is_address) or "webmaster@localhost"
 
@@ -273,8 +302,12 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = ANSWER_HEADERS["Cross-Origin-Opener-Policy"]
 if PRODUCTION:
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 31_536_000
-    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
-    SECURE_HSTS_PRELOAD = True
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("DJANGO_HSTS_INCLUDE_SUBDOMAINS")
+    SECURE_HSTS_PRELOAD = env.flag("DJANGO_HSTS_PRELOAD")
+    if SECURE_HSTS_PRELOAD and not SECURE_HSTS_INCLUDE_SUBDOMAINS:
+        env.complain("DJANGO_HSTS_PRELOAD", "is on without DJANGO_HSTS_INCLUDE_SUBDOMAINS")
+    # Both bind other hosts of the domain for a year, which is the operator's decision.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
     # Browsers take these names only over TLS, for all paths, and from this very host.
     SESSION_COOKIE_NAME = "__Host-sessionid"
@@ -306,12 +339,13 @@ if DEBUG_TOOLBAR:
     # Around all that may ask DynamoDB.
     _below = MIDDLEWARE.index("project.access.AccessMiddleware") + 1
     MIDDLEWARE.insert(_below, "debug_toolbar.middleware.DebugToolbarMiddleware")
+    # Not TemplatesPanel: it evaluates the template contexts of requests in other threads, whose
+    # forms then carry tokens that do not match their cookies.
     DEBUG_TOOLBAR_PANELS = [
         "project.toolbar.DynamoPanel",
         "debug_toolbar.panels.timer.TimerPanel",
         "debug_toolbar.panels.headers.HeadersPanel",
         "project.toolbar.RequestPanel",
-        "debug_toolbar.panels.templates.TemplatesPanel",
         "debug_toolbar.panels.staticfiles.StaticFilesPanel",
         "debug_toolbar.panels.signals.SignalsPanel",
     ]

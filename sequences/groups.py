@@ -157,6 +157,11 @@ class Group:
             values[":last"] = {kind: value}
             update += ", lastDate = :last"
         unchanged = "currentValue = :before"
+        if self._head.last is not None:
+            # A counter that was restored or made again can have the same number and another value.
+            kind, value = self._head.last
+            values[":lastBefore"] = {kind: value}
+            unchanged += " AND lastDate = :lastBefore"
         if not self._head.number:
             unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
         return {

@@ -1,6 +1,7 @@
 """What staff may do to others' accounts and to locks: each one transaction with its entry.
 
 Nothing here gives rights, and nobody acts on the own account: for that the account has its pages.
+Only a superuser acts on the account of another member of staff.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from accounts import services, sessions
 from accounts.browsers import readable
 from accounts.models import User
 from locks.registry import LockView, break_lock
-from staff.exceptions import OwnAccount
-from staff.journal import Actor, Entry, recorded
+from staff.exceptions import NotSuperuser, OwnAccount
+from staff.journal import Actor, Entry, needs_superuser, recorded
 
 
 def deactivate(actor: Actor, user: User, reason: str) -> bool:
@@ -22,7 +23,8 @@ def deactivate(actor: Actor, user: User, reason: str) -> bool:
 
     Raises:
         OwnAccount: one does not deactivate oneself.
-        NotStaff: `actor` is no longer staff, active and signed in.
+        NotSuperuser: `user` is staff as it was read, and `actor` is not a superuser.
+        NotStaff: `actor` no longer has the rights, or is no longer active and signed in.
         StaleUser: the account changed, or was deleted, since it was read.
     """
     entry = _entry(actor, "deactivate", user, reason)
@@ -73,4 +75,11 @@ def break_seen_lock(actor: Actor, seen: LockView, reason: str) -> bool:
 def _entry(actor: Actor, action: str, user: User, reason: str, what: str = "") -> Entry:
     if actor.user.pk == user.pk:
         raise OwnAccount(user.pk)
+    if not may_act_on(actor.user, user):
+        raise NotSuperuser(user.pk)
     return Entry(actor, action, reason=reason, on=user, what=what)
+
+
+def may_act_on(staff: User, user: User) -> bool:
+    """Whether `staff` has the rights to act on `user`, as both were read."""
+    return staff.is_superuser or not needs_superuser(user)

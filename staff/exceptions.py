@@ -3,6 +3,7 @@
 StaffError
 ├── NotStaff          who acts is no longer staff, active and signed in
 ├── OwnAccount        staff acts on others' accounts only
+├── NotSuperuser      only a superuser acts on another staff account
 └── AlreadyRecorded   this very action is in the record already (its reply was lost)
 """
 
@@ -33,6 +34,17 @@ class OwnAccount(StaffError):
 
     def __str__(self) -> str:
         return f"The account {self.pk} is one's own."
+
+
+class NotSuperuser(StaffError):
+    """Only a superuser acts on the account `pk`, which is staff; nothing was written."""
+
+    def __init__(self, pk: str) -> None:
+        super().__init__(pk)
+        self.pk = pk
+
+    def __str__(self) -> str:
+        return f"The account {self.pk} is staff: only a superuser may act on it."
 
 
 class AlreadyRecorded(StaffError):

@@ -2,7 +2,8 @@
 
 So there is no action without its entry, and no entry of what did not happen. The transaction
 demands as well that who acts is staff, active and signed in at that instant, whatever the page
-read before: of two who deactivate each other at once, one is too late.
+read before, and a superuser if the account acted on is staff: of two superusers who deactivate
+each other at once, one is too late.
 
 Looking is not recorded: it changes nothing, and what is looked at would bury what was done. The
 server's log has who asked for which page.
@@ -39,6 +40,11 @@ class Actor:
     address: str = ""
 
 
+def needs_superuser(user: User) -> bool:
+    """Whether only a superuser may act on `user`."""
+    return bool(user.is_staff or user.is_superuser)
+
+
 class Entry:
     """What is to be recorded of one action, once, however often its transaction is tried."""
 
@@ -60,6 +66,7 @@ class Entry:
         self.id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
         journals = [month_of(now), *([on_account(on.pk)] if on else [])]
         self._items = [StaffAction(journal, self.id, **shown) for journal in journals]
+        self._superuser_only = on is not None and needs_superuser(on)
         self._write: Transaction | None = None
 
     def join(self, write: Transaction) -> None:
@@ -71,6 +78,8 @@ class Entry:
         actor = self.actor
         active = (User.is_active == True) | User.is_active.does_not_exist()  # noqa: E712 - a condition
         may = (User.is_staff == True) & active & actor.signed_in()  # noqa: E712 - likewise
+        if self._superuser_only:
+            may &= User.is_superuser == True  # noqa: E712 - likewise
         write.check(User(actor.pk), may, otherwise=NotStaff(actor.pk))
 
     @property

@@ -17,6 +17,7 @@ from django.utils import timezone
 #: Who looks at deadlines of `dynamo.deadline`; all of them on one clock.
 _MODULES = (
     "dynamo.batches",
+    "dynamo.breaker",
     "dynamo.client",
     "dynamo.deadline",
     "sequences.combining",
@@ -44,6 +45,19 @@ class LeapingClock(_Clock):
 
     def monotonic(self) -> float:
         return time.monotonic() + self._ahead
+
+    def clock_gettime(self, which: int) -> float:
+        return time.clock_gettime(which) + self._ahead
+
+
+class SleeplessClock(LeapingClock):
+    """Leaps over each pause, and stands still otherwise."""
+
+    def monotonic(self) -> float:
+        return self._ahead
+
+    def sleep(self, seconds: float) -> None:
+        self.leap(seconds)
 
 
 class StallProofClock(_Clock):

@@ -13,8 +13,10 @@ import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
+from accounts import passwords
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
+from invoices.views import downloads
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
@@ -39,7 +41,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-_CONNECT_SECONDS, _READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
+#: The client's own time-outs, for which the suite stands in longer ones.
+CONNECT_SECONDS, READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -176,6 +179,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     client.client()  # made now, as that takes its time
     stand_in(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
+    monkeypatch.setattr(deadline, "RECOVERY_SECONDS", 1.0)
     return deadline.OPERATION_SECONDS
 
 
@@ -197,17 +201,25 @@ def _no_lease_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _patient_pages(settings: Any) -> None:
+def _no_download_is_left_open() -> Iterator[None]:
+    """Else one that a test did not read to its end counts in the next test."""
+    yield
+    downloads._running.reset()
+
+
+@pytest.fixture(autouse=True)
+def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a page late then; tests about deadlines set their own."""
     settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The times of the site, which a test is about."""
     settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
-    monkeypatch.setattr(client, "CONNECT_SECONDS", _CONNECT_SECONDS)
-    monkeypatch.setattr(client, "READ_SECONDS", _READ_SECONDS)
+    monkeypatch.setattr(client, "CONNECT_SECONDS", CONNECT_SECONDS)
+    monkeypatch.setattr(client, "READ_SECONDS", READ_SECONDS)
 
 
 @pytest.fixture(autouse=True)

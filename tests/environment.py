@@ -19,6 +19,7 @@ os.environ.update(
     DJANGO_DEBUG_TOOLBAR="off",
     DJANGO_SECRET_KEY="of-the-tests-and-of-nothing-else-in-the-world-0123456789",
     DJANGO_ALLOWED_HOSTS="*",
+    ACCOUNTS_SITE_ORIGIN="http://testserver",
     DYNAMODB_TABLE_PREFIX="",
     EMAIL_URL="memorymail://",
     # Nothing listens there; the fixture `engine` names the one that does.

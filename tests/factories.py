@@ -12,6 +12,7 @@ from dynamo.client import send
 PASSWORD = "correct horse battery"  # of every account that the tests make
 
 _numbers = itertools.count(1)
+_first_versions: dict[str, int] = {}
 
 
 def make_user(**values: Any) -> User:
@@ -22,7 +23,29 @@ def make_user(**values: Any) -> User:
         "email": f"user{number}@example.com",
         "password": PASSWORD,
     }
-    return register(**(defaults | values))
+    user = register(**(defaults | values))
+    _first_versions[user.pk] = user.version
+    return user
+
+
+def changes_of(user: User, stored: User | None = None) -> int:
+    """How often an account of `make_user` was changed since, as it is stored now."""
+    stored = stored or User.get(user.pk)
+    return int(stored.version) - _first_versions[user.pk]
+
+
+def as_stored_by_0_1(user: User, version: int = 1) -> User:
+    """The account with a version that counts from 1, as version 0.1 of the site stored it."""
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET version = :version",
+            "ExpressionAttributeValues": {":version": {"N": str(version)}},
+        },
+    )
+    return User.get(user.pk)
 
 
 def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ def let_pass(seconds: int) -> None:
 def assert_too_many(response: Any) -> Page:
     assert response.status_code == 429
     assert int(response["Retry-After"]) > 0
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     page = Page(response)
     assert "Too many attempts" in page.text
     assert "sessionid" not in response.cookies

@@ -114,13 +114,13 @@ def shown_user(response: HttpResponse) -> str | None:
 
 
 def stored_sessions() -> list[dict[str, Any]]:
-    """The items of the table that keeps the sessions, without the counts of limits."""
-    return [item for item in _cached() if "N" not in item["value"]]
+    """The items of the table that keeps the sessions; no counts of limits, no tombstones."""
+    return [item for item in _cached() if "N" not in item.get("value", {"N": ""})]
 
 
 def stored_counts() -> list[dict[str, Any]]:
     """The items of the same table that are counts of limits."""
-    return [item for item in _cached() if "N" in item["value"]]
+    return [item for item in _cached() if "N" in item.get("value", {})]
 
 
 def _cached() -> list[dict[str, Any]]:

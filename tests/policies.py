@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from tests.commands import ROOT
 from tests.requests import Requests
@@ -11,10 +12,16 @@ from tests.requests import Requests
 PREFIX = "arn:aws:dynamodb:REGION:ACCOUNT:table/PREFIX"
 
 
+def statements(policy: str) -> list[dict[str, Any]]:
+    """What a policy states."""
+    document = json.loads((ROOT / "deploy" / f"iam-{policy}.json").read_text())
+    found: list[dict[str, Any]] = document["Statement"]
+    return found
+
+
 def rights(policy: str) -> Iterator[tuple[str, str]]:
     """Each table by its name, with an action that is allowed on it."""
-    statements = json.loads((ROOT / "deploy" / f"iam-{policy}.json").read_text())["Statement"]
-    for statement in statements:
+    for statement in statements(policy):
         for resource in _listed(statement["Resource"]):
             for action in _listed(statement["Action"]):
                 yield resource.removeprefix(PREFIX), action.removeprefix("dynamodb:")

@@ -17,7 +17,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo import addressing
+from dynamo import addressing, credentials
+from dynamo.credentials import ProcessCredentials
 from dynamo.perprocess import PerProcess
 from uploads.exceptions import (
     BucketMissing,
@@ -84,10 +85,10 @@ def client() -> Any:
 def reset() -> None:
     """Forget the client; the next request makes a new one (by other settings)."""
     _client.reset()
+    credentials.reset()
 
 
 def _make_client() -> Any:
-    session: Any = boto3.Session()  # its stubs have an overload for each service
     is_local = addressing.is_loopback(addressing.configured_endpoint("s3"))
     config = Config(
         connect_timeout=CONNECT_SECONDS,
@@ -106,8 +107,13 @@ def _make_client() -> Any:
             "addressing_style": "path" if is_local else "auto",
         },
     )
-    local = addressing.LOCAL_CREDENTIALS if is_local and not session.get_credentials() else {}
-    return session.client("s3", region_name=settings.AWS_REGION, config=config, **local)
+    if is_local:
+        signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
+    else:
+        signing = credentials.of_process()
+    # Its stubs have an overload for each service.
+    session: Any = addressing.session(signing, settings.AWS_REGION)
+    return session.client("s3", settings.AWS_REGION, config=config)
 
 
 _client: PerProcess[Any] = PerProcess(_make_client)

@@ -30,6 +30,8 @@ def as_json(user: User) -> str:
 def as_lines(user: User) -> str:
     """One line for each value that is there."""
     shown = {key: getattr(user, name) for key, name in _SHOWN.items()}
+    if user.is_superuser:
+        shown["isSuperuser"] = True
     return "\n".join(
         f"{key + ':':<13}{_readable(value)}" for key, value in shown.items() if value is not None
     )

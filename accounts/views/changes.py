@@ -82,8 +82,8 @@ class EmailChangeView(PasswordConfirmedView):
         old, confirmation_id = user.email, user.confirmation_id
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
-            mails.send("email_changed", old, self.request, language=language_of(user))
-            letters.send_confirmation(user, self.request)
+            mails.send("email_changed", old, language=language_of(user))
+            letters.send_confirmation(user)
 
     def _reserve(self, user: User, email: str) -> None:
         """Reserve the new address, and send it the link; the old one stays until then."""
@@ -91,7 +91,7 @@ class EmailChangeView(PasswordConfirmedView):
         self.success_message = gettext_lazy(
             "Your new address is reserved. Follow the link that we send there to make the change."
         )
-        if not letters.send_email_change(user, self.request):
+        if not letters.send_email_change(user):
             messages.error(
                 self.request,
                 _("The mail could not be sent. Please ask for the change again later."),

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -18,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 
-from accounts import attempts, confirming, heldsignups
+from accounts import attempts, confirming, heldsignups, links
 from accounts.clientaddress import counted_client
 from accounts.exceptions import (
     AccountError,
@@ -27,6 +28,7 @@ from accounts.exceptions import (
     StaleUser,
     ValueTaken,
 )
+from accounts.forms import AccountForm
 from accounts.models import User
 from accounts.views import letters
 from accounts.views.pages import signed_in
@@ -37,25 +39,41 @@ logger = logging.getLogger(__name__)
 
 @method_decorator(never_cache, name="dispatch")
 class LinkView(View, ABC):
-    """A link from a mail. Subclasses say what following it does, in `follow`."""
+    """A link from a mail: GET shows a page with a button, and POST calls `follow`.
 
-    http_method_names = ("get", "head")
+    Mail scanners open links before people do, and mail can be sent to an address that somebody
+    else typed. So opening a link must not create or confirm anything.
+    """
 
+    http_method_names = ("get", "head", "post")
+
+    #: What the link was made for (`accounts.links`).
+    purpose: str
+    #: What the page asks, and what its button says.
+    question: Any
+    button: Any
     #: Where to go on from a link that is refused: the name of an URL, and what the button says.
     way_out: tuple[str, Any] = ("home", gettext_lazy("Go to the start page"))
 
-    def head(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Do nothing: programs look at links in this way before their owners follow them."""
-        return HttpResponse()
-
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Show the button; a link that is too old or damaged is refused at once."""
+        try:
+            links.check(self.purpose, token)
+        except BadLink as error:
+            return self._refused(request, error)
+        context = {"question": self.question, "button": self.button}
+        return TemplateResponse(request, "accounts/link.html", context)
+
+    def post(self, request: HttpRequest, token: str) -> HttpResponse:
         """Follow the link, or say why that came to nothing."""
         try:
             return self.follow(request, token)
-        except (AccountError, Refused) as error:
+        except (AccountError, Refused, ValidationError) as error:
             return self._refused(request, error)
 
-    def _refused(self, request: HttpRequest, error: AccountError | Refused) -> HttpResponse:
+    def _refused(
+        self, request: HttpRequest, error: AccountError | Refused | ValidationError
+    ) -> HttpResponse:
         url_name, label = self.way_out
         context = {"reason": _reason(error), "url_name": url_name, "label": label}
         status = 410 if isinstance(error, BadLink) else 409
@@ -76,12 +94,17 @@ class LinkView(View, ABC):
         """Do what the link is for, once."""
 
 
-def _reason(error: AccountError | Refused) -> str:
+def _reason(error: AccountError | Refused | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        # The rules of the site changed after the form was sent.
+        return " ".join(error.messages)
     errors = error.exceptions if isinstance(error, Refused) else [error]
-    if any(isinstance(each, ValueTaken) for each in errors):
-        return _("The user name or the e-mail address was taken by another account meanwhile.")
+    if taken := [each.attribute for each in errors if isinstance(each, ValueTaken)]:
+        fields = AccountForm.base_fields
+        names = ", ".join(str(fields[name].label) for name in fields if name in taken)
+        return _("Another account has taken this in the meantime: %(names)s.") % {"names": names}
     if any(isinstance(each, StaleUser) for each in errors):
-        return _("The account was changed at the same moment. Follow the link once more.")
+        return _("The account was changed at the same moment. Please try again.")
     if any(isinstance(each, RequestIdUsed) for each in errors):
         return _("Another link of the same form has made an account already.")
     return _("This link was used already, is too old, or is not whole.")
@@ -90,6 +113,9 @@ def _reason(error: AccountError | Refused) -> str:
 class EmailConfirmView(LinkView):
     """Confirms the address that the link was sent to."""
 
+    purpose = confirming.PURPOSE
+    question = gettext_lazy("Is the address to which we sent this link yours?")
+    button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -102,6 +128,9 @@ class EmailConfirmView(LinkView):
 class SignUpConfirmView(LinkView):
     """Makes the account of a sign-up that was held until now."""
 
+    purpose = heldsignups.PURPOSE
+    question = gettext_lazy("Did you sign up with the address to which we sent this link?")
+    button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -133,6 +162,6 @@ class ConfirmationSendView(LoginRequiredMixin, View):
 def _is_sent(user: User, request: HttpRequest) -> bool:
     attempts.begin_mail("confirm", user.email, counted_client(request))
     try:
-        return letters.send_confirmation(user, request)
+        return letters.send_confirmation(user)
     except StaleUser:
         return False

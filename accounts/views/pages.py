@@ -11,6 +11,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -27,7 +28,7 @@ from accounts.exceptions import (
 )
 from accounts.forms import PasswordConfirmedForm
 from accounts.models import User
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Busy, Refused
 from web.focus import FocusFirstErrorMixin
 
 
@@ -90,6 +91,37 @@ class FormPageMixin(FocusFirstErrorMixin):
         return answer
 
 
+class KeepFormMixin:
+    """A form that is shown again where DynamoDB did not answer, so that it can be sent again.
+
+    A fresh form would not do: what was asked for may have been carried out. The same form sent
+    again, with its request id if it has one, finds that out.
+    """
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check the form and act on it, or let the 503 page show the form."""
+        request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
+        response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
+        return response
+
+    def _form_again(self, error: Exception) -> HttpResponse:
+        """The page with what was typed, unchecked and without passwords.
+
+        It extends a skeleton that does not ask who is signed in.
+        """
+        view: Any = self
+        options = view.get_form_kwargs() | {"data": None, "files": None}
+        typed = view.request.POST.dict()
+        form = view.get_form_class()(**options | {"initial": options["initial"] | typed})
+        context = view.get_context_data(
+            form=form,
+            unanswered=True,
+            is_busy=isinstance(error, Busy),
+            skeleton="base_plain.html",
+        )
+        return HttpResponse(render_to_string(view.get_template_names(), context, view.request))
+
+
 class KeepSessionMixin:
     """Keeps its owner signed in where a form's check of the password made an old hash anew."""
 
@@ -106,7 +138,9 @@ class KeepSessionMixin:
         return response
 
 
-class PasswordConfirmedView(LoginRequiredMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
+class PasswordConfirmedView(
+    LoginRequiredMixin, KeepFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC
+):
     """A change that asks for the password first. Subclasses say which, in `change`."""
 
     success_url = reverse_lazy("profile")

@@ -18,7 +18,7 @@ from accounts.exceptions import AccountError
 from accounts.forms import ProfileForm
 from accounts.languages import language_of, remember
 from accounts.values import readable_phone_number
-from accounts.views.pages import FormPageMixin, show_errors, signed_in
+from accounts.views.pages import FormPageMixin, KeepFormMixin, show_errors, signed_in
 from dynamo.exceptions import Refused
 
 
@@ -28,7 +28,7 @@ class HomeView(TemplateView):
     template_name = "home.html"
 
 
-class ProfileView(LoginRequiredMixin, FormPageMixin, FormView):
+class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
     """Shows the account and edits what it says of its person."""
 
     template_name = "accounts/profile.html"

@@ -30,7 +30,7 @@ class ResetForm(PasswordResetForm):
 
     def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # of Django's options the view passes, this site has one each
         """Send the mail. Costs as `letters.send_reset`."""
-        self.is_sent = letters.send_reset(self.cleaned_data["email"], request)
+        self.is_sent = letters.send_reset(self.cleaned_data["email"])
 
 
 class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
@@ -92,6 +92,6 @@ class UsernameReminderView(FormPageMixin, FormView):
         """Send the mail, or say that it could not be sent."""
         email = form.cleaned_data["email"]
         attempts.begin_mail("reminder", email, counted_client(self.request))
-        if not letters.send_reminder(email, self.request):
+        if not letters.send_reminder(email):
             return show_not_sent(self, form)
         return super().form_valid(form)

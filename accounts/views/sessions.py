@@ -14,7 +14,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import TemplateView
 
-from accounts import sessions
+from accounts import sessions, visits
 from accounts.browsers import readable
 from accounts.exceptions import StaleUser
 from accounts.views.pages import signed_in
@@ -66,10 +66,12 @@ class SessionsEndOthersView(_EndingView):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """End them."""
+        user = signed_in(request)
         try:
-            sessions.end_others(signed_in(request))
+            sessions.end_others(user)
         except StaleUser:
             # As above; the others are as they were.
             return redirect(self.return_to)
+        visits.keep(request, user)
         messages.success(request, _("You are signed in nowhere else."))
         return redirect(self.return_to)

@@ -20,12 +20,12 @@ from accounts.clientaddress import counted_client
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
 from accounts.forms import SignUpForm
 from accounts.views import letters
-from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
-from dynamo.exceptions import Refused
+from accounts.views.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from dynamo.exceptions import Busy, Refused
 
 
 @method_decorator(never_cache, name="dispatch")
-class SignUpView(FormPageMixin, FormView):
+class SignUpView(KeepFormMixin, FormPageMixin, FormView):
     """Makes an account and signs in."""
 
     template_name = "accounts/signup.html"
@@ -56,6 +56,9 @@ class SignUpView(FormPageMixin, FormView):
             if isinstance(error, StaleUser):
                 logout(self.request)
             return self.form_invalid(form)
+        except Busy:
+            attempt.was_refused()
+            raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
         """Sign in; the same form sent again finds its account and signs in as before."""
@@ -71,7 +74,7 @@ class SignUpView(FormPageMixin, FormView):
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
             # Also of a form that is sent again: the process may have ended before the first mail.
-            letters.send_confirmation(user, self.request)
+            letters.send_confirmation(user)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
@@ -81,7 +84,7 @@ class SignUpView(FormPageMixin, FormView):
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
-        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token, self.request)
+        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token)
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:

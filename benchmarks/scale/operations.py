@@ -103,7 +103,7 @@ def _pages(measure: Measure) -> None:
         client = Client()
         measure("page: sign up", lambda: _sign_up(client))
         link = _link()
-        measure("page: follow the link that confirms", lambda: client.get(link))
+        measure("page: follow the link that confirms", lambda: client.post(link))
         client.get("/accounts/profile/")
         measure("page: any, signed in, besides its own data", lambda: client.get("/"))
         user = _user()

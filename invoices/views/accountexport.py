@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.views import View
 
 from accounts.views.pages import signed_in
 from accounts.views.reauthentication import FreshSignInMixin
 from invoices.accountexport import as_json
+from invoices.views.downloads import stream
 
 
 class AccountExportView(FreshSignInMixin, View):
@@ -15,13 +17,7 @@ class AccountExportView(FreshSignInMixin, View):
 
     http_method_names = ("get",)
 
-    def get(self, request: HttpRequest) -> StreamingHttpResponse:
+    def get(self, request: HttpRequest) -> HttpResponseBase:
         """The file, made while it is sent; without DynamoDB a 503 as long as none of it is."""
-        return StreamingHttpResponse(
-            as_json(signed_in(request)),
-            content_type="application/json",
-            headers={
-                "Content-Disposition": 'attachment; filename="account.json"',
-                "Cache-Control": "private, no-store",
-            },
-        )
+        user = signed_in(request)
+        return stream(request, user.pk, lambda: as_json(user), "application/json", "account.json")

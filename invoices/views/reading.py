@@ -75,7 +75,6 @@ class InvoicePdfView(OwnInvoicesMixin, View):
             content_type="application/pdf",
             headers={
                 "Content-Disposition": content_disposition_header(False, f"{invoice.label}.pdf"),
-                "Cache-Control": "private, no-cache",
             },
         )
         response["ETag"] = etag = quote_etag(hashlib.sha256(content).hexdigest())

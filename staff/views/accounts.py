@@ -65,6 +65,7 @@ class AccountView(StaffMixin, TemplateView):
             ],
             record=record,
             is_own=pk == signed_in(self.request).pk,
+            may_act=shown is not None and actions.may_act_on(signed_in(self.request), shown),
             **kwargs,
         )
 
@@ -73,11 +74,15 @@ class _AccountActionView(ConfirmView):
     """An action on the account of the URL, which is not one's own."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """As all pages of staff; of the own account it leads back."""
+        """As all staff pages; redirects to the account's page if the actor lacks the rights."""
         user = signed_in(request)
-        if user.is_authenticated and user.is_staff and user.pk == kwargs["pk"]:
-            messages.error(request, _("Nobody does this to the own account."))
-            return redirect(self.back)
+        if user.is_authenticated and user.is_staff:
+            if user.pk == kwargs["pk"]:
+                messages.error(request, _("You cannot do this to your own account."))
+                return redirect(self.back)
+            if not actions.may_act_on(user, self.target):
+                messages.error(request, _("Only a superuser can do this to a staff account."))
+                return redirect(self.back)
         return super().dispatch(request, *args, **kwargs)
 
     @cached_property

@@ -86,5 +86,4 @@ class LockView(ConfirmView):
 
 def _holding(lock: registry.LockView) -> str:
     """A short text that two views have in common where they show the same holder's same lease."""
-    shown = repr((lock.owner, lock.fence, lock.state.value))
-    return hashlib.sha256(shown.encode()).hexdigest()
+    return hashlib.sha256(repr(lock.holding).encode()).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from accounts.clientaddress import client_address, counted_client
+from accounts.clientaddress import client_address, counted_client, wider_network
 
 PROXY = "10.0.0.1"
 
@@ -81,6 +81,20 @@ def test_ports_and_brackets_are_stripped_and_ipv6_counts_by_network(
     assert counted(remote=written) == client
     settings.ACCOUNTS_TRUSTED_HOPS = 1
     assert counted(written) == client
+
+
+@pytest.mark.parametrize(
+    ("client", "network"),
+    [
+        ("2001:db8:1:2::/64", "2001:db8:1::/48"),
+        ("2001:db8::/64", "2001:db8::/48"),
+        ("fe80::/64", "fe80::/48"),
+        ("203.0.113.7", None),
+        ("unknown", None),
+    ],
+)
+def test_an_ipv6_client_has_a_wider_network(client: str, network: str | None) -> None:
+    assert wider_network(client) == network
 
 
 @pytest.mark.parametrize("remote", ["", "unix:", "\0"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from accounts.services import REQUEST_IDS, deactivate
+from accounts.services import REQUEST_IDS, deactivate, grant_staff
 from dynamo.client import send
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.factories import (
@@ -87,10 +87,23 @@ def test_createuser_takes_the_first_line_alone_and_all_of_it() -> None:
     assert User.find("ann").check_password("  a good one  ")
 
 
-def test_createuser_makes_an_operator() -> None:
-    create("--staff")
+@pytest.mark.parametrize(
+    ("options", "rights"),
+    [
+        ([], (False, False)),
+        (["--staff"], (True, False)),
+        (["--superuser"], (True, True)),
+        (["--staff", "--superuser"], (True, True)),
+    ],
+    ids=str,
+)
+def test_createuser_gives_the_rights_that_are_asked_for(
+    options: list[str], rights: tuple[bool, bool]
+) -> None:
+    create(*options)
 
-    assert User.find("ann").is_staff
+    ann = User.find("ann")
+    assert (ann.is_staff, ann.is_superuser) == rights
 
 
 def test_createuser_makes_an_account_that_no_password_opens() -> None:
@@ -281,8 +294,111 @@ def test_createuser_refuses_a_password_that_is_no_text() -> None:
     assert stored_items() == {}
 
 
-def test_createsuperuser_names_createuser() -> None:
-    assert_fails(run("createsuperuser", "--no-input"), "createuser --staff")
+# createsuperuser, grantstaff, revokestaff -------------------------------------------------------
+
+
+def test_createsuperuser_makes_a_superuser_with_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+
+    out, err, code = run("createsuperuser", *ANN, "--no-input")
+
+    assert (out, err, code) == ("Superuser created successfully.\n", "", 0)
+    ann = User.find("ann")
+    assert (ann.is_staff, ann.is_superuser, ann.is_active) == (True, True, True)
+    assert ann.check_password(PASSWORD)
+    assert_guards_match_users()
+
+
+def test_createsuperuser_without_a_password_makes_an_account_that_no_password_opens() -> None:
+    run("createsuperuser", *ANN, "--no-input")
+
+    assert not User.find("ann").has_usable_password()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "told"),
+    [
+        ([], {}, "You must use --username"),
+        (["--username=Bob"], {}, "You must use --email"),
+        (["--username=ANN", "--email=b@example.org"], {}, "already taken"),
+        (["--username=Bob", "--email=ANN@example.org"], {}, "ann@example.org"),
+        (["--username=a b", "--email=b@example.org"], {}, ""),
+        (["--username=Bob", "--email=nowhere"], {}, ""),
+        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "x" * 5_000}, "at most"),
+        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "\udcff"}, "not text"),
+    ],
+    ids=repr,
+)
+def test_createsuperuser_refuses_in_one_line_what_makes_no_account(
+    arguments: list[str],
+    environment: dict[str, str],
+    told: str,
+    ann: User,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(f"DJANGO_SUPERUSER_{name}", value)
+    before = stored_items()
+
+    out, err, code = run("createsuperuser", *arguments, "--no-input")
+
+    assert_fails((out, err, code), "CommandError")
+    assert told.lower() in err.lower()
+    assert stored_items() == before
+
+
+@pytest.mark.parametrize("who", ["ann", "ANN@example.org", "pk"])
+@pytest.mark.parametrize(
+    ("command", "rights", "said"),
+    [
+        (["grantstaff"], (True, False), "Ann is staff.\n"),
+        (["grantstaff", "--superuser"], (True, True), "Ann is a superuser.\n"),
+        (["revokestaff"], (False, False), "Ann is not staff.\n"),
+    ],
+    ids=str,
+)
+def test_rights_are_granted_and_revoked_and_it_is_harmless_to_repeat(
+    ann: User, who: str, command: list[str], rights: tuple[bool, bool], said: str
+) -> None:
+    if command == ["revokestaff"]:
+        grant_staff(ann)
+    before = ann.version
+    who = ann.pk if who == "pk" else who
+    name, *options = command
+
+    for _time in range(2):
+        assert run(name, who, *options) == (said, "", 0)
+        stored = User.get(ann.pk)
+        assert (stored.is_staff, stored.is_superuser) == rights
+    assert stored.version == before + 1
+    assert_guards_match_users()
+
+
+def test_grantstaff_without_superuser_leaves_a_superuser_one(ann: User) -> None:
+    grant_staff(ann, superuser=True)
+
+    assert run("grantstaff", "ann") == ("Ann is a superuser.\n", "", 0)
+
+    assert User.get(ann.pk).is_superuser
+
+
+def test_revokestaff_takes_the_superuser_flag_as_well(ann: User) -> None:
+    grant_staff(ann, superuser=True)
+
+    run("revokestaff", "ann")
+
+    stored = User.get(ann.pk)
+    assert (stored.is_staff, stored.is_superuser) == (False, False)
+
+
+@pytest.mark.parametrize("command", ["grantstaff", "revokestaff"])
+def test_rights_of_an_unknown_account_are_one_line_on_stderr(command: str, ann: User) -> None:
+    before = stored_items()
+
+    assert_fails(run(command, "nobody"), "nobody")
+    assert_usage(run(command))
+
+    assert stored_items() == before
 
 
 # showuser, listusers ----------------------------------------------------------------------------
@@ -306,6 +422,14 @@ def test_showuser_finds_who_by_name_address_or_key(ann: User, who: str) -> None:
         "isStaff": "no",
         "joinedAt": ann.date_joined.isoformat(),
     }
+
+
+def test_showuser_tells_people_who_is_a_superuser(ann: User) -> None:
+    grant_staff(ann, superuser=True)
+
+    out, _err, _code = run("showuser", "ann")
+
+    assert "isSuperuser: yes\n" in out
 
 
 def test_showuser_prints_json(ann: User) -> None:

@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo.client import send
 from tests.accounts.test_sign_up_page import ANN, URL
-from tests.factories import PASSWORD, make_user, stored_items, stored_user
+from tests.factories import PASSWORD, changes_of, make_user, stored_items, stored_user
 from tests.faults.kinds import CloseBefore, DropReply, TimeOut
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import later, link, the_mail, whole_link
@@ -49,7 +49,7 @@ def assert_refused(client: Client, path: str, status: int = 410, reason: str = R
     """The page says that nothing was changed, and nothing was."""
     before = stored_items()
 
-    response = client.get(path)
+    response = client.post(path)
 
     assert response.status_code == status
     page = Page(response)
@@ -66,7 +66,7 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
     assert the_mail().to == ["ann@example.org"]
     assert "Not confirmed" in Page(client.get(PROFILE)).text
 
-    response = client.get(link())
+    response = client.post(link())
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
@@ -78,7 +78,7 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
 def test_who_is_signed_out_is_led_to_the_sign_in_page(client: Client, ann: User) -> None:
     path, visitor = link_for(client), Client()
 
-    response = visitor.get(path)
+    response = visitor.post(path)
 
     assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
     assert Page(visitor.get(response["Location"])).messages == ["Your e-mail address is confirmed."]
@@ -92,7 +92,7 @@ def test_confirming_costs_a_read_and_a_write(
     path = link_for(client)
     requests_sent.clear()
 
-    Client().get(path)
+    Client().post(path)
 
     assert requests_sent.operations == ["GetItem", "UpdateItem"]
 
@@ -101,11 +101,11 @@ def test_a_link_followed_twice_says_the_same_and_writes_nothing(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     path = link_for(client)
-    Client().get(path)
+    Client().post(path)
     before, visitor = stored_user(ann.pk), Client()
     requests_sent.clear()
 
-    response = visitor.get(path)
+    response = visitor.post(path)
 
     assert requests_sent.operations == ["GetItem"]
     assert stored_user(ann.pk) == before
@@ -118,7 +118,7 @@ def test_a_link_is_good_for_three_days(client: Client, ann: User) -> None:
     with later(days=3, seconds=2):
         assert_refused(Client(), path)
     with later(days=3, seconds=-60):
-        assert Client().get(path).status_code == 302
+        assert Client().post(path).status_code == 302
 
     assert is_confirmed(ann)
 
@@ -126,7 +126,7 @@ def test_a_link_is_good_for_three_days(client: Client, ann: User) -> None:
 def test_a_link_confirms_no_other_account(client: Client, ann: User) -> None:
     bob = make_user()
 
-    client.get(link_for(client))
+    client.post(link_for(client))
 
     assert is_confirmed(ann)
     assert not is_confirmed(bob)
@@ -219,9 +219,34 @@ def test_a_link_that_is_not_whole_confirms_nothing(client: Client, ann: User, cu
 def test_looking_at_a_link_without_following_it_does_nothing(client: Client, ann: User) -> None:
     path = link_for(client)
 
-    assert Client().head(path).status_code == 200
-    assert [Client().generic(method, path).status_code for method in ("POST", "PUT")] == [405, 405]
+    assert [Client().head(path).status_code, Client().put(path).status_code] == [200, 405]
     assert not is_confirmed(ann)
+
+
+def test_opening_a_link_shows_a_button_and_pressing_it_confirms(ann: User, client: Client) -> None:
+    path, owner = link_for(client), Client(enforce_csrf_checks=True)
+    before = stored_items()
+
+    opened = owner.get(path)
+
+    assert opened.status_code == 200
+    assert "no-store" in opened["Cache-Control"]
+    page = Page(opened)
+    assert "Confirm my email address" in page.text
+    assert stored_items() == before
+    token = page.value("csrfmiddlewaretoken")
+    assert owner.post(path).status_code == 403
+    assert owner.post(path, {"csrfmiddlewaretoken": token}).status_code == 302
+    assert is_confirmed(ann)
+
+
+def test_opening_a_link_that_is_too_old_says_so_at_once(client: Client, ann: User) -> None:
+    path = link_for(client)
+
+    with later(days=3, seconds=2):
+        assert Client().get(path).status_code == 410
+    assert Client().get(path + "x/").status_code == 404
+    assert Client().get("/accounts/confirm/x/").status_code == 410
 
 
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore(), TimeOut()])
@@ -235,7 +260,7 @@ def test_a_confirmation_whose_reply_is_lost_happens_once(
 
     assert confirming.confirm(token).is_confirmed
 
-    assert User.get(user.pk).version == 2
+    assert changes_of(user) == 1
 
 
 def test_a_link_followed_by_many_at_once_confirms_once(ann: User, at_once: Any) -> None:
@@ -244,7 +269,7 @@ def test_a_link_followed_by_many_at_once_confirms_once(ann: User, at_once: Any) 
     users = at_once(lambda _number: confirming.confirm(token))
 
     assert {user.email_confirmed_at for user in users} == {User.get(ann.pk).email_confirmed_at}
-    assert User.get(ann.pk).version == 2
+    assert changes_of(ann) == 1
 
 
 def test_a_confirmation_goes_on_past_other_changes(engine: str, ann: User) -> None:
@@ -267,7 +292,7 @@ def test_a_confirmation_that_meets_a_change_of_address_confirms_nothing(
     token = links.make(confirming.PURPOSE, ann.pk, str(ann.confirmation_id))
 
     with meanwhile(engine, "UpdateItem", lambda: change(User.get(ann.pk))):
-        response = Client().get(f"/accounts/confirm/{token}/")
+        response = Client().post(f"/accounts/confirm/{token}/")
 
     assert response.status_code == 410
     stored = stored_user(ann.pk)
@@ -281,7 +306,7 @@ def test_a_link_that_came_to_nothing_is_logged_without_its_token(
     change_email(User.get(ann.pk), "new@example.org")
 
     with caplog.at_level(logging.DEBUG):
-        client.get(f"/accounts/confirm/{token}/")
+        client.post(f"/accounts/confirm/{token}/")
 
     assert "A link came to nothing (BadLink)." in caplog.text
     assert token not in caplog.text
@@ -305,12 +330,12 @@ def test_the_profile_sends_another_link(client: Client, ann: User) -> None:
 def test_each_of_several_links_to_one_address_is_good(client: Client, ann: User) -> None:
     first, _second = link_for(client), link_for(client)
 
-    assert client.get(first)["Location"] == PROFILE
+    assert client.post(first)["Location"] == PROFILE
     assert is_confirmed(ann)
 
 
 def test_a_confirmed_address_is_sent_no_link(client: Client, ann: User) -> None:
-    client.get(link_for(client))
+    client.post(link_for(client))
     mail.outbox.clear()
 
     client.post(SEND)
@@ -341,7 +366,7 @@ def test_an_account_older_than_confirmations_can_be_confirmed(
     if lost:
         proxy.plan("UpdateItem", lost, when=lambda body: "confirmationId" in str(body))
 
-    client.get(link_for(client))
+    client.post(link_for(client))
 
     assert is_confirmed(user)
 
@@ -385,7 +410,7 @@ def change_on_page(client: Client, email: str) -> None:
 def test_a_changed_address_is_not_confirmed_and_both_owners_are_told(
     client: Client, ann: User
 ) -> None:
-    client.get(link_for(client))
+    client.post(link_for(client))
     mail.outbox.clear()
 
     change_on_page(client, "new@example.org")
@@ -394,7 +419,7 @@ def test_a_changed_address_is_not_confirmed_and_both_owners_are_told(
     told, asked = mail.outbox
     assert (told.to, asked.to) == (["ann@example.org"], ["new@example.org"])
     assert "new@example.org" not in told.body
-    client.get(link(asked))
+    client.post(link(asked))
     assert is_confirmed(ann)
 
 
@@ -402,7 +427,7 @@ def test_a_changed_address_is_not_confirmed_and_both_owners_are_told(
 def test_another_spelling_of_the_address_stays_confirmed_and_sends_nothing(
     client: Client, ann: User, email: str
 ) -> None:
-    client.get(link_for(client))
+    client.post(link_for(client))
     mail.outbox.clear()
 
     change_on_page(client, email)

@@ -78,7 +78,7 @@ def test_the_link_changes_the_address_and_the_old_one_is_told(
 ) -> None:
     ask(client)
 
-    response = client.get(link_in(mailoutbox[0]))
+    response = client.post(link_in(mailoutbox[0]))
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     assert [mail.to for mail in mailoutbox] == [[NEW], [OLD]]
@@ -96,11 +96,11 @@ def test_the_link_followed_again_says_the_same_and_mails_nobody(
     client: Client, ann: User, mailoutbox: list[Any]
 ) -> None:
     ask(client)
-    client.get(link_in(mailoutbox[0]))
+    client.post(link_in(mailoutbox[0]))
     before = stored_items()
     told = len(mailoutbox)
 
-    response = client.get(link_in(mailoutbox[0]))
+    response = client.post(link_in(mailoutbox[0]))
 
     assert response.status_code == 302
     assert stored_items() == before
@@ -113,7 +113,7 @@ def test_the_link_works_for_who_is_signed_in_nowhere(
     ask(client)
     visitor = Client()
 
-    response = visitor.get(link_in(mailoutbox[0]))
+    response = visitor.post(link_in(mailoutbox[0]))
 
     assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
     assert again(ann).email == NEW
@@ -127,7 +127,7 @@ def test_the_link_followed_in_anothers_browser_changes_the_account_that_it_names
     bob, browser = make_user(), Client()
     sign_in(browser, bob)
 
-    response = browser.get(link_in(mailoutbox[0]))
+    response = browser.post(link_in(mailoutbox[0]))
 
     assert response["Location"] == "/accounts/login/"
     assert (again(ann).email, again(bob).email) == (NEW, bob.email)
@@ -137,15 +137,15 @@ def test_a_look_at_the_link_without_following_it_does_nothing(client: Client, an
     ask(client)
     before = stored_items()
 
-    response = client.head(f"/accounts/email/confirm/{token_of(again(ann))}/")
-
-    assert response.status_code == 200
+    link = f"/accounts/email/confirm/{token_of(again(ann))}/"
+    assert client.head(link).status_code == 200
+    assert "Change my email address" in Page(client.get(link)).text
     assert stored_items() == before
 
 
 @pytest.mark.parametrize("token", ["x", "x:y:z", "W10:1uX:abc"])
 def test_a_link_that_is_not_ours_has_a_friendly_page(client: Client, ann: User, token: str) -> None:
-    response = client.get(f"/accounts/email/confirm/{token}/")
+    response = client.post(f"/accounts/email/confirm/{token}/")
 
     assert response.status_code == 410
     assert "This link was used already, is too old" in Page(response).text
@@ -157,10 +157,10 @@ def test_a_link_whose_address_was_taken_since_it_lapsed_says_so(client: Client, 
     with days_later():
         make_user(email=NEW)
 
-    response = client.get(link)
+    response = client.post(link)
 
     assert response.status_code == 409
-    assert "taken by another account" in Page(response).text
+    assert "Another account has taken this in the meantime: E-mail" in Page(response).text
     assert again(ann).email == OLD
 
 
@@ -170,7 +170,7 @@ def test_a_link_for_a_deleted_account_has_a_friendly_page(
     ask(client)
     delete(again(ann))
 
-    assert client.get(link_in(mailoutbox[0])).status_code == 410
+    assert client.post(link_in(mailoutbox[0])).status_code == 410
     assert [mail.to for mail in mailoutbox] == [[NEW]]
 
 
@@ -195,7 +195,7 @@ def test_the_button_cancels_the_change(client: Client, ann: User, mailoutbox: li
     assert page.messages == ["Your e-mail address stays as it is."]
     assert "Cancel this change" not in page.text
     assert guard_owner(NEW_KEY) is None
-    assert client.get(link_in(mailoutbox[0])).status_code == 410
+    assert client.post(link_in(mailoutbox[0])).status_code == 410
     assert_guards_match_users()
 
 
@@ -217,8 +217,8 @@ def test_a_newer_request_replaces_the_change_that_waits(
     ask(client, "third@example.org")
 
     assert [mail.to for mail in mailoutbox] == [[NEW], ["third@example.org"]]
-    assert client.get(link_in(mailoutbox[0])).status_code == 410
-    assert client.get(link_in(mailoutbox[1])).status_code == 302
+    assert client.post(link_in(mailoutbox[0])).status_code == 410
+    assert client.post(link_in(mailoutbox[1])).status_code == 302
     assert again(ann).email == "third@example.org"
 
 
@@ -268,7 +268,7 @@ def test_a_mail_that_cannot_be_sent_is_said_and_can_be_asked_for_again(
     assert "The mail could not be sent. Please ask for the change again later." in page.messages
 
     ask(client)
-    assert client.get(link_in(mailoutbox[0])).status_code == 302
+    assert client.post(link_in(mailoutbox[0])).status_code == 302
     assert again(ann).email == NEW
 
 
@@ -284,5 +284,5 @@ def test_with_the_immediate_setting_the_address_changes_at_once_and_the_form_doe
     read = again(ann)
     assert (read.email, read.awaited_email, read.is_confirmed) == (NEW, None, False)
     assert [mail.to for mail in mailoutbox] == [[NEW], [OLD], [NEW]]
-    assert client.get(link_in(mailoutbox[0])).status_code == 410
+    assert client.post(link_in(mailoutbox[0])).status_code == 410
     assert_guards_match_users()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,9 +15,11 @@ from django.test import Client
 from accounts import heldsignups, links
 from accounts.models import User
 from accounts.services import account_key, delete
+from accounts.values import comparable_email, comparable_username
 from dynamo.cacheitems import CacheItem
 from dynamo.client import send
 from dynamo.signals import request_sent
+from dynamo.unique import UniqueAttributes
 from tests.accounts.test_confirmation import assert_refused
 from tests.accounts.test_sign_up_page import ANN, URL, the_account
 from tests.factories import (
@@ -35,7 +37,7 @@ from tests.requests import Requests
 SENT = "/accounts/signup/sent/"
 LOGIN = "/accounts/login/"
 READY = "Your account is ready: sign in with your password."
-TAKEN = "The user name or the e-mail address was taken by another account meanwhile."
+TAKEN = "Another account has taken this in the meantime: "
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +61,7 @@ def sign_up_link(**values: Any) -> str:
 def held() -> list[dict[str, Any]]:
     """What is held of sign-ups."""
     items = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    pickles = [item["value"]["B"] for item in items if "B" in item["value"]]
-    return [pickle.loads(each) for each in pickles]  # noqa: S301  # our own
+    return [json.loads(item["value"]["S"]) for item in items if "S" in item["value"]]
 
 
 # Asking ------------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def test_the_page_says_that_the_mail_could_not_be_sent() -> None:
 
 
 def test_the_link_makes_the_account_and_confirms_its_address(client: Client) -> None:
-    response = client.get(sign_up_link())
+    response = client.post(sign_up_link())
 
     assert (response.status_code, response["Location"]) == (302, LOGIN)
     assert Page(client.get(LOGIN)).messages == [READY]
@@ -211,23 +212,23 @@ def test_following_a_link_costs_two_requests_more_than_a_registration(
     path, visitor = sign_up_link(), Client()
     requests_sent.clear()
 
-    visitor.get(path)
+    visitor.post(path)
 
     assert requests_sent.operations == ["GetItem", "TransactWriteItems", "PutItem"]
 
 
 def test_nothing_is_held_once_the_account_is_made() -> None:
-    Client().get(sign_up_link())
+    Client().post(sign_up_link())
 
-    assert held() == [{"made": the_account().pk}]
+    assert_noted_as_made()
 
 
 def test_a_link_followed_twice_says_the_same_and_makes_no_second_account(client: Client) -> None:
     path = sign_up_link()
-    Client().get(path)
+    Client().post(path)
     before = stored_items()
 
-    assert client.get(path)["Location"] == LOGIN
+    assert client.post(path)["Location"] == LOGIN
 
     assert Page(client.get(LOGIN)).messages == [READY]
     assert stored_items() == before
@@ -235,15 +236,15 @@ def test_a_link_followed_twice_says_the_same_and_makes_no_second_account(client:
 
 def test_a_link_followed_again_by_who_is_signed_in_leads_to_the_profile(client: Client) -> None:
     path = sign_up_link()
-    client.get(path)
+    client.post(path)
     sign_in(client, the_account())
 
-    assert client.get(path)["Location"] == "/accounts/profile/"
+    assert client.post(path)["Location"] == "/accounts/profile/"
 
 
 def test_a_link_makes_no_account_after_its_account_was_deleted() -> None:
     path = sign_up_link()
-    Client().get(path)
+    Client().post(path)
     delete(the_account())
 
     assert_refused(Client(), path)
@@ -253,7 +254,7 @@ def test_a_link_makes_no_account_after_its_account_was_deleted() -> None:
 
 def test_a_link_does_nothing_to_an_account_made_anew_under_the_same_names() -> None:
     path = sign_up_link()
-    Client().get(path)
+    Client().post(path)
     delete(the_account())
     make_user(username="Ann", email="ann@example.org")
 
@@ -266,15 +267,15 @@ def test_a_link_is_good_for_three_days() -> None:
     with later(days=3, seconds=2):
         assert_refused(Client(), path)
     with later(days=3, seconds=-60):
-        assert Client().get(path)["Location"] == LOGIN
+        assert Client().post(path)["Location"] == LOGIN
 
 
 def test_a_link_that_made_its_account_says_so_for_three_days() -> None:
     path = sign_up_link()
-    Client().get(path)
+    Client().post(path)
 
     with later(days=3, seconds=-60):
-        assert Client().get(path)["Location"] == LOGIN
+        assert Client().post(path)["Location"] == LOGIN
 
 
 def test_what_is_held_is_gone_with_its_link() -> None:
@@ -302,30 +303,87 @@ def test_a_link_of_another_purpose_makes_nothing() -> None:
     assert_refused(Client(), f"/accounts/signup/confirm/{links.make('confirm', key)}/")
 
 
-def test_looking_at_a_link_without_following_it_does_nothing() -> None:
+def test_opening_a_link_without_pressing_the_button_makes_nothing() -> None:
     path = sign_up_link()
 
     assert Client().head(path).status_code == 200
+    assert "Create my account" in Page(Client().get(path)).text
 
     assert stored_items() == {}
+    assert len(held()) == 1
 
 
-@pytest.mark.parametrize("taken", [{"username": "ANN"}, {"email": "Ann@Example.org"}, ANN])
-def test_what_was_taken_meanwhile_is_said_and_nothing_is_written(taken: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("taken", "names"),
+    [
+        ({"username": "ANN"}, "User name"),
+        ({"email": "Ann@Example.org"}, "E-mail address"),
+        ({"username": "ann", "email": "ann@example.org"}, "User name, E-mail address"),
+    ],
+)
+def test_what_was_taken_meanwhile_is_said_and_nothing_is_written(
+    taken: dict[str, Any], names: str
+) -> None:
     path = sign_up_link()
-    make_user(**{name: taken[name] for name in ("username", "email") if name in taken})
+    make_user(**taken)
 
-    assert_refused(Client(), path, 409, TAKEN)
-    assert "Sign up again" in Page(Client().get(path)).text
+    assert_refused(Client(), path, 409, f"{TAKEN}{names}.")
+    assert "Sign up again" in Page(Client().post(path)).text
+
+
+@pytest.fixture
+def _unique_phone_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared: UniqueAttributes[User] = UniqueAttributes(
+        username=comparable_username, email=comparable_email, phone_number=str
+    )
+    declared.__set_name__(User, "unique")
+    monkeypatch.setattr(User, "unique", declared)
+
+
+@pytest.mark.usefixtures("_unique_phone_numbers")
+def test_another_unique_value_that_is_taken_is_said_at_its_field_at_once() -> None:
+    make_user(username="ann", phone_number="+12025550124")
+
+    response = sign_up()
+
+    assert Page(response).errors == {
+        "username": ["This user name is taken."],
+        "phone_number": ["Another account has this already."],
+    }
+    assert (mail.outbox, held()) == ([], [])
+
+
+@pytest.mark.usefixtures("_unique_phone_numbers")
+def test_another_unique_value_that_was_taken_meanwhile_is_named() -> None:
+    path = sign_up_link()
+    make_user(phone_number="+12025550124")
+
+    assert_refused(Client(), path, 409, f"{TAKEN}Phone number.")
+
+
+def test_a_held_sign_up_whose_values_are_no_longer_accepted_says_why(settings: Any) -> None:
+    settings.ACCOUNTS_PHONE_REGION = "US"
+    path = sign_up_link(phone_number="202-555-0124")
+    [values] = held()
+    [key] = links.read(heldsignups.PURPOSE, path.split("/")[-2], 1)
+    cache.set(heldsignups._cache_key(key), values | {"phone_number": "202"}, links.VALID_SECONDS)
+
+    assert_refused(Client(), path, 409, "Enter a valid phone number.")
+
+
+def assert_noted_as_made() -> None:
+    """All that is held is which account was made."""
+    made = the_account()
+    assert held() == [{"made": made.pk, "joined_at": str(made.date_joined)}]
 
 
 def test_a_link_followed_by_many_at_once_makes_one_account(at_once: Any) -> None:
     path = sign_up_link()
 
-    answers = at_once(lambda _number: Client().get(path))
+    answers = at_once(lambda _number: Client().post(path))
 
     assert {answer["Location"] for answer in answers} == {LOGIN}
-    assert the_account().version == 1
+    the_account()
     assert_guards_match_users()
 
 
@@ -337,10 +395,10 @@ def test_a_link_whose_reply_is_lost_makes_one_account(
     path = sign_up_link()
     proxy.plan(operation, lost)
 
-    assert Client().get(path)["Location"] == LOGIN
+    assert Client().post(path)["Location"] == LOGIN
 
     assert the_account().is_confirmed
-    assert held() == [{"made": the_account().pk}]
+    assert_noted_as_made()
 
 
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()])
@@ -352,20 +410,21 @@ def test_a_sign_up_whose_reply_is_lost_is_held_once(proxy: FaultProxy, lost: Any
     assert visitor.post(URL, typed)["Location"] == SENT
 
     assert len(held()) == 1
-    assert Client().get(link())["Location"] == LOGIN
+    assert Client().post(link())["Location"] == LOGIN
 
 
 def test_a_link_finds_its_account_where_nothing_was_noted_after_it_was_made(engine: str) -> None:
     path = sign_up_link()
     noted = held()
     [key] = links.read(heldsignups.PURPOSE, path.split("/")[-2], 1)
-    Client().get(path)
+    Client().post(path)
+    made = stored_items()
     # As if the process had been killed just before it noted that.
     cache.set(heldsignups._cache_key(key), noted[0], links.VALID_SECONDS)
 
-    assert Client().get(path)["Location"] == LOGIN
+    assert Client().post(path)["Location"] == LOGIN
 
-    assert the_account().version == 1
+    assert stored_items() == made
 
 
 # The same form twice -----------------------------------------------------------------------------
@@ -378,7 +437,7 @@ def test_a_form_sent_twice_makes_one_account_by_the_first_link_that_is_followed(
         assert visitor.post(URL, typed)["Location"] == SENT
     first, second = (link(message) for message in mail.outbox)
 
-    assert Client().get(second)["Location"] == LOGIN
+    assert Client().post(second)["Location"] == LOGIN
     assert the_account().pk == account_key_of(typed)
 
     assert_refused(
@@ -398,7 +457,7 @@ def test_of_two_addresses_of_one_form_the_one_whose_link_is_followed_gets_the_ac
     visitor.post(URL, typed | {"email": "right@example.org"})
     wrong, right = (link(message) for message in mail.outbox)
 
-    Client().get(right)
+    Client().post(right)
 
     assert the_account().email == "right@example.org"
     assert_refused(
@@ -410,7 +469,7 @@ def test_an_address_that_is_taken_while_its_link_is_followed_is_said(engine: str
     path = sign_up_link()
 
     with meanwhile(engine, "TransactWriteItems", lambda: make_user(email="ann@example.org")):
-        response = Client().get(path)
+        response = Client().post(path)
 
     assert response.status_code == 409
     assert TAKEN in Page(response).text

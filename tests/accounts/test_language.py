@@ -318,16 +318,15 @@ def test_a_mail_to_a_stranger_is_in_the_language_of_the_page() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_every_mail_to_an_account_asks_for_its_language(rf: Any) -> None:
+def test_every_mail_to_an_account_asks_for_its_language() -> None:
     user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
     edit_profile(user, language="ja")
-    request = rf.get("/")
 
-    letters.send_confirmation(user, request)
-    letters.send_email_change(user, request)
-    letters.send_reset(user.email, request)
-    letters.send_reminder(user.email, request)
-    mails.send("email_changed", user.email, request, language="ja")
+    letters.send_confirmation(user)
+    letters.send_email_change(user)
+    letters.send_reset(user.email)
+    letters.send_reminder(user.email)
+    mails.send("email_changed", user.email, language="ja")
 
     assert len(mail.outbox) == 5
     assert all("【testserver】" in message.subject for message in mail.outbox)

@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.exceptions import TooManyAttempts
 from accounts.models import User
-from accounts.services import deactivate
+from accounts.services import deactivate, grant_staff
 from accounts.toomany import in_words
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
@@ -48,6 +48,33 @@ def lock(who: str = "ann") -> None:
 
 
 # Signing in ---------------------------------------------------------------------------------------
+
+
+def test_guesses_from_ever_new_ipv6_networks_end_with_the_count_of_their_site(
+    ann: User, limits: dict[str, Any], settings: Any
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    limits["sign_in_client"] = (1, 900)
+    guesses = [
+        attempt(f"user{number}", **{"x-forwarded-for": f"2001:db8:0:{number:x}::1"}).status_code
+        for number in range(12)
+    ]
+
+    assert guesses == [200] * 10 + [429] * 2
+    assert attempt("ann", PASSWORD, **{"x-forwarded-for": "2001:db8:1::1"}).status_code == 302
+
+
+def test_a_sign_in_over_ipv6_costs_three_requests_more(
+    ann: User, settings: Any, requests_sent: Requests
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    costs = []
+    for address in ("203.0.113.7", "2001:db8::1"):
+        requests_sent.clear()
+        assert attempt("ann", PASSWORD, **{"x-forwarded-for": address}).status_code == 302
+        costs.append(len(requests_sent.operations))
+
+    assert costs[1] - costs[0] == 3
 
 
 def test_after_ten_failures_the_page_says_when_to_try_again(ann: User) -> None:
@@ -251,60 +278,135 @@ def test_reminders_do_not_keep_a_reset_from_its_owner(ann: User, limits: dict[st
 # Pages that ask for the password ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+NEW = {"new_password1": "quite another one", "new_password2": "quite another one"}
+each_form = pytest.mark.parametrize(
     ("url", "typed", "field"),
     [
         ("/accounts/username/", {"username": "anna"}, "password"),
         ("/accounts/email/", {"email": "anna@example.org"}, "password"),
         ("/accounts/delete/", {}, "password"),
-        (
-            "/accounts/password_change/",
-            {"new_password1": "quite another one", "new_password2": "quite another one"},
-            "old_password",
-        ),
+        ("/accounts/reauthenticate/", {}, "password"),
+        ("/accounts/password_change/", NEW, "old_password"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_form_that_asks_for_the_password_counts_with_the_failed_sign_ins(
+
+
+@each_form
+def test_failed_sign_ins_do_not_stop_who_is_signed_in(
     ann: User, client: Client, url: str, typed: dict[str, str], field: str
 ) -> None:
     client.force_login(ann)
-    assert statuses(*["ann"] * 4) == [200] * 4
+    lock()
+    assert_too_many(attempt("ann", PASSWORD))
+
+    assert client.post(url, typed | {field: PASSWORD}).status_code == 302
+
+
+def test_failed_sign_ins_do_not_stop_staff_from_acting(ann: User, client: Client) -> None:
+    grant_staff(ann)
+    bob = make_user()
+    client.force_login(ann)
+    lock()
+
+    typed = {"reason": "Spam", "password": PASSWORD}
+    assert client.post(f"/staff/accounts/{bob.pk}/deactivate/", typed).status_code == 302
+
+    assert not User.get(bob.pk).is_active
+
+
+@each_form
+def test_wrong_passwords_in_a_form_are_limited_and_stop_neither_sign_ins_nor_other_sessions(
+    ann: User, client: Client, url: str, typed: dict[str, str], field: str
+) -> None:
+    client.force_login(ann)
+    other = Client()
+    other.force_login(User.get(ann.pk))
     before = stored_items()
-    wrong = [client.post(url, typed | {field: WRONG}) for _attempt in range(6)]
-    assert [response.status_code for response in wrong] == [200] * 6
+    wrong = [client.post(url, typed | {field: WRONG}) for _attempt in range(10)]
+    assert [response.status_code for response in wrong] == [200] * 10
     assert Page(wrong[0]).errors[field]
 
-    assert client.post(url, typed | {field: PASSWORD}).status_code == 429
-    assert_too_many(attempt("ann", PASSWORD))
+    page = assert_too_many(client.post(url, typed | {field: PASSWORD}))
+
     assert stored_items() == before
+    assert "set a new password" in page.text
+    assert attempt("ann", PASSWORD).status_code == 302
+    assert other.post("/accounts/reauthenticate/", {"password": PASSWORD}).status_code == 302
 
     let_pass(901)
     assert client.post(url, typed | {field: PASSWORD}).status_code == 302
 
 
-def test_the_right_password_in_a_form_forgets_the_failures(ann: User, client: Client) -> None:
+def test_all_forms_of_a_session_share_one_count(ann: User, client: Client) -> None:
     client.force_login(ann)
-    assert statuses(*["ann"] * 9) == [200] * 9
+    for _time in range(5):
+        client.post("/accounts/delete/", {"password": WRONG})
+        client.post("/accounts/password_change/", NEW | {"old_password": WRONG})
 
-    client.post("/accounts/username/", {"username": "Anna", "password": PASSWORD})
+    assert_too_many(client.post("/accounts/reauthenticate/", {"password": PASSWORD}))
 
-    lock("Anna")
+
+def test_the_right_password_in_a_form_forgets_the_wrong_ones(ann: User, client: Client) -> None:
+    client.force_login(ann)
+    for _round in range(2):
+        for _time in range(9):
+            client.post("/accounts/reauthenticate/", {"password": WRONG})
+        again = client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+        assert again.status_code == 302
+
+
+def test_the_limit_of_the_forms_is_a_setting(
+    ann: User, client: Client, limits: dict[str, Any]
+) -> None:
+    limits["reauthentication"] = (1, 900)
+    client.force_login(ann)
+
+    client.post("/accounts/reauthenticate/", {"password": WRONG})
+
+    assert_too_many(client.post("/accounts/reauthenticate/", {"password": PASSWORD}))
+
+
+# Successes ----------------------------------------------------------------------------------------
+
+
+def test_successful_sign_ins_are_limited_per_client(ann: User, limits: dict[str, Any]) -> None:
+    limits["sign_in_success_client"] = (3, 900)
+    limits["sign_in_client"] = (2, 900)
+
+    def signing_in(client: str) -> Any:
+        return Client(REMOTE_ADDR=client).post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert [signing_in("192.0.2.1").status_code for _time in range(3)] == [302] * 3
+    before = len(stored_sessions())
+    for _time in range(2):
+        assert_too_many(signing_in("192.0.2.1"))
+
+    # From here on the password is not even checked.
+    response = assert_too_many(signing_in("192.0.2.1"))
+    assert "the right password is refused as well" in response.text
+    assert len(stored_sessions()) == before
+    assert signing_in("192.0.2.2").status_code == 302
+
+    let_pass(901)
+    assert signing_in("192.0.2.1").status_code == 302
 
 
 # Budgets, faults, log -----------------------------------------------------------------------------
 
 
-def test_a_success_costs_the_limits_four_requests_and_one_more_where_others_signed_in(
+def test_a_success_costs_the_limits_five_requests_and_two_more_where_others_signed_in(
     ann: User, requests_sent: Requests
 ) -> None:
     attempt("ann", PASSWORD)
     _others, of_limits = requests_sent.apart()
-    assert of_limits == ["PutItem", "PutItem", "DeleteItem", "UpdateItem"]
+    assert of_limits == ["PutItem", "PutItem", "DeleteItem", "PutItem", "UpdateItem"]
     requests_sent.clear()
 
     attempt("ann", PASSWORD)
     _others, of_limits = requests_sent.apart()
-    assert of_limits == ["PutItem", "UpdateItem", "PutItem", "DeleteItem", "UpdateItem"]
+    first = ["PutItem", "UpdateItem", "PutItem"]
+    assert of_limits == [*first, "DeleteItem", "PutItem", "UpdateItem", "UpdateItem"]
 
 
 def test_a_form_that_asks_for_the_password_costs_the_limits_two_requests(

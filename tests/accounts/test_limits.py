@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from accounts.exceptions import TooManyAttempts
-from accounts.limits import DEFAULTS, Limit, limit
+from accounts.limits import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
 from dynamo.cacheitems import CacheItem
 from dynamo.exceptions import Unavailable
 from tests import limit_workers
@@ -156,6 +156,62 @@ def test_a_slot_costs_one_request_at_first_and_then_two(requests_sent: Requests)
 
     LIMIT.take("ann")
     assert requests_sent.operations == ["PutItem", "UpdateItem"]
+
+
+# IPv6 networks ------------------------------------------------------------------------------------
+
+CLIENT_LIMIT = ClientLimit("tries", 3, 900)
+
+
+def networks(count: int, first: int = 0) -> list[str]:
+    """So many /64 of one /48, as clients are counted."""
+    return [f"2001:db8:0:{number:x}::/64" for number in range(first, first + count)]
+
+
+def test_the_networks_of_a_site_share_a_larger_count() -> None:
+    got = [is_taken(CLIENT_LIMIT, client) for client in networks(3 * WIDER_TIMES + 5)]
+
+    assert got == [True] * 3 * WIDER_TIMES + [False] * 5
+    assert is_taken(CLIENT_LIMIT, "2001:db8:1::/64")
+    assert is_taken(CLIENT_LIMIT, "192.0.2.7")
+
+
+def test_a_network_beyond_its_own_count_uses_up_nothing_of_the_site() -> None:
+    assert taken(CLIENT_LIMIT, 3 * WIDER_TIMES + 5, networks(1)[0]) == 3
+
+    left = sum(is_taken(CLIENT_LIMIT, client) for client in networks(3 * WIDER_TIMES, first=1))
+    assert left == 3 * WIDER_TIMES - 3
+
+
+def test_a_slot_given_back_comes_back_to_the_site_as_well() -> None:
+    for client in networks(3 * WIDER_TIMES + 5):
+        CLIENT_LIMIT.give_back(CLIENT_LIMIT.take(client))
+
+    assert taken(CLIENT_LIMIT, 9, networks(1)[0]) == 3
+
+
+def test_of_many_networks_at_once_no_more_than_the_count_of_the_site_get_a_slot(
+    at_once: Callable[..., list[bool]],
+) -> None:
+    clients = networks(3 * WIDER_TIMES + 10)
+
+    got = at_once(lambda number: is_taken(CLIENT_LIMIT, clients[number]), len(clients))
+
+    assert sum(got) == 3 * WIDER_TIMES
+
+
+def test_only_an_ipv6_client_costs_a_second_count(requests_sent: Requests) -> None:
+    CLIENT_LIMIT.take("192.0.2.7")
+    assert requests_sent.operations == ["PutItem"]
+    requests_sent.clear()
+
+    CLIENT_LIMIT.give_back(CLIENT_LIMIT.take(networks(1)[0]))
+    assert requests_sent.operations == ["PutItem"] * 2 + ["UpdateItem"] * 2
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_every_limit_of_clients_counts_wider_networks(name: str) -> None:
+    assert isinstance(limit(name), ClientLimit) == name.endswith("_client")
 
 
 # Slots that come back -----------------------------------------------------------------------------

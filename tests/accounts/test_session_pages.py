@@ -410,7 +410,7 @@ def test_a_page_is_shown_though_that_cannot_be_noted(
     assert response.status_code == 200
 
 
-def test_ending_costs_one_update(
+def test_ending_costs_one_update_and_ending_the_others_the_write_of_this_session(
     client: Client, ann: User, here: str, requests_sent: Requests
 ) -> None:
     ending = begun(ann)
@@ -420,17 +420,16 @@ def test_ending_costs_one_update(
     client.post(END, {"session": ending})
     client.post(END_OTHERS)
 
-    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem"] * 2
+    ended = ["GetItem", "GetItem", "UpdateItem"]
+    assert requests_sent.operations == [*ended, *ended, "PutItem"]
 
 
-def test_signing_out_costs_one_update_and_one_deletion(
-    client: Client, here: str, requests_sent: Requests
-) -> None:
+def test_signing_out_costs_two_writes(client: Client, here: str, requests_sent: Requests) -> None:
     requests_sent.clear()
 
     client.post("/accounts/logout/")
 
-    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem", "DeleteItem"]
+    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem", "PutItem"]
 
 
 # Asynchronously ---------------------------------------------------------------------------------

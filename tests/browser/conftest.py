@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandler
@@ -70,7 +71,7 @@ def _found(names: tuple[str, ...], playwright: Playwright) -> str:
 
 
 @pytest.fixture
-def site(engine: str) -> Iterator[str]:
+def site(engine: str, settings: Any) -> Iterator[str]:
     """The site, served with its static files; its address."""
     server = LiveServerThread("127.0.0.1", StaticFilesHandler, connections_override={})
     server.daemon = True
@@ -78,7 +79,8 @@ def site(engine: str) -> Iterator[str]:
     server.is_ready.wait()
     if server.error:
         raise server.error
-    yield f"http://127.0.0.1:{server.port}"
+    settings.ACCOUNTS_SITE_ORIGIN = f"http://127.0.0.1:{server.port}"
+    yield settings.ACCOUNTS_SITE_ORIGIN
     server.terminate()
 
 

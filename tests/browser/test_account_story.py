@@ -7,7 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from dynamo import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy, through
 
 pytestmark = pytest.mark.browser
 
@@ -137,3 +140,24 @@ def test_no_page_scrolls_sideways(page: Page, width: int) -> None:
 
     assert max(before.values()) <= width
     assert max(after.values()) <= width
+
+
+def test_a_sign_up_without_an_answer_is_finished_by_sending_the_form_again(
+    page: Page, engine: str
+) -> None:
+    unanswered = Answer(500, "InternalServerError", carried_out=True)
+    with FaultProxy(engine) as proxy, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deadline, "OPERATION_SECONDS", 0.3)
+        proxy.plan("TransactWriteItems", unanswered, times=1_000_000)
+        with through(proxy):
+            sign_up(page, "ann", "ann@example.org")
+            expect(page.get_by_role("alert")).to_contain_text("Send the form again")
+    expect(page.get_by_label("User name")).to_have_value("ann")
+    expect(page.get_by_label("Password", exact=True)).to_have_value("")
+    assert guard_owner("userName#ann")
+
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("status")).to_contain_text("Welcome")
+    assert_guards_match_users()

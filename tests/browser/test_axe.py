@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from accounts import sessions
 from accounts.emailchange import request_change
+from accounts.links import make
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client import send
@@ -110,7 +111,8 @@ def test_axe_finds_nothing_serious_on_the_pages_for_everybody(visitor: Page) -> 
     make_user(username="ann")
     errors = [f"/error/{name}/" for name in ERRORS]
 
-    found = seen(visitor, [*pages(signed_in=False), *errors])
+    links = [reverse("signup_confirm", args=[make("signup", "x")])]
+    found = seen(visitor, [*pages(signed_in=False), *errors, *links])
 
     visitor.goto("/accounts/signup/")
     visitor.get_by_label("User name").fill("ann")

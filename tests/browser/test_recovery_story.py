@@ -10,6 +10,7 @@ from django.core import mail
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_account_story import sign_in, sign_up
+from tests.factories import stored_items
 from tests.mailbox import link
 
 pytestmark = pytest.mark.browser
@@ -27,6 +28,8 @@ def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settin
     sign_up(page, "ann", "ann@example.org")
     expect(page).to_have_url(re.compile("/accounts/signup/sent/$"))
     follow_link(page)
+    assert stored_items() == {}
+    page.get_by_role("button", name="Create my account").click()
     expect(page.get_by_role("status")).to_contain_text("Your account is ready")
     sign_in(page, "ann")
     expect(page.get_by_role("main")).to_contain_text("Confirmed")
@@ -66,6 +69,7 @@ def test_a_person_asks_for_another_link_and_confirms_the_address(page: Page) -> 
     expect(page.get_by_role("status")).to_contain_text("The link is on its way")
 
     follow_link(page)
+    page.get_by_role("button", name="Confirm my email address").click()
 
     expect(page.get_by_role("status")).to_contain_text("Your e-mail address is confirmed")
     expect(page.get_by_role("main")).not_to_contain_text("Not confirmed")

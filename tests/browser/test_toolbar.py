@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.commands import ROOT
-from tests.engines import free_port
-from tests.waiting import wait_until
+from tests.development import development_server
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
 def development(engine: str) -> Iterator[str]:
-    """The site as `make run` serves it, on the test's engine; its address."""
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    environment = os.environ | {
-        "DJANGO_DEBUG_TOOLBAR": "on",
-        "AWS_ENDPOINT_URL_DYNAMODB": engine,
-    }
-    server = subprocess.Popen(
-        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-    def answers() -> bool:
-        assert server.poll() is None
-        try:
-            with urllib.request.urlopen(f"{address}/livez") as answer:  # noqa: S310 - ours
-                return bool(answer.status == 200)
-        except urllib.error.URLError:
-            return False
-
-    try:
-        wait_until(answers)
+    with development_server(engine) as address:
         yield address
-    finally:
-        server.kill()
-        server.wait()
 
 
 def test_the_panel_opens_and_no_policy_is_in_its_way(browser: Browser, development: str) -> None:

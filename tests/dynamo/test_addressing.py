@@ -7,28 +7,42 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError, UnknownServiceError
 
 from dynamo import addressing
 
-CREDENTIALS = {"aws_access_key_id": "nobody", "aws_secret_access_key": "nothing"}
-PARTITIONS = ["aws", "aws-cn", "aws-us-gov"]
+ACCOUNT = "123456789012"
+KEYS = Credentials("nobody", "nothing")
+KEYS_OF_ACCOUNT = Credentials("nobody", "nothing", account_id=ACCOUNT)
 
 
 def regions() -> list[str]:
     session = boto3.Session()
     return [
         region
-        for partition in PARTITIONS
+        for partition in session.get_available_partitions()
         for region in session.get_available_regions("dynamodb", partition)
     ]
+
+
+def ours(region: str, keys: Credentials) -> boto3.Session:
+    return addressing.session(keys, region)
+
+
+def theirs(keys: Credentials) -> boto3.Session:
+    return boto3.Session("nobody", "nothing", aws_account_id=keys.account_id)
 
 
 class Sent(Exception):
     """Raised in place of sending."""
 
 
-def address(session: boto3.Session, region: str) -> tuple[str, str]:
-    """Where a request would go, and the scope of its signature, but for the day."""
+def address(session: Any, region: str) -> tuple[str, str]:
+    """Where a request would go, and the scope of its signature, but for the day.
+
+    Or the class and text of the error that takes its place.
+    """
     seen: list[tuple[str, str]] = []
 
     def note(request: Any, **_others: Any) -> None:
@@ -37,35 +51,77 @@ def address(session: boto3.Session, region: str) -> tuple[str, str]:
         seen.append((request.url, re.sub(r"/\d{8}/", "/DAY/", scope)))
         raise Sent
 
-    client = session.client("dynamodb", region, **CREDENTIALS)
-    client.meta.events.register("before-send.dynamodb", note)
-    with pytest.raises(Sent):
+    try:
+        client = session.client("dynamodb", region)
+        client.meta.events.register("before-send.dynamodb", note)
         client.get_item(TableName="users", Key={"pk": {"S": "x"}})
+    except BotoCoreError as error:
+        return type(error).__name__, str(error)
+    except Sent:
+        pass
     return seen[0]
 
 
-def test_the_endpoint_of_every_region_is_the_one_of_the_rules():
-    ours, theirs = addressing.session(), boto3.Session()
+@pytest.mark.parametrize("mode", ["disabled", "preferred", "required"])
+@pytest.mark.parametrize("dual_stack", ["false", "true"])
+@pytest.mark.parametrize("fips", ["false", "true"])
+def test_the_endpoint_of_every_region_is_the_one_of_the_rules(
+    monkeypatch: pytest.MonkeyPatch, fips: str, dual_stack: str, mode: str
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", fips)
+    monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", dual_stack)
+    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", mode)
+    # What is merely preferred is left out; `required` needs the account's id.
+    keys = KEYS_OF_ACCOUNT if mode == "required" else KEYS
 
-    assert regions()
+    assert len(regions()) > 40
     for region in regions():
-        assert address(ours, region) == address(theirs, region)
+        assert address(ours(region, keys), region) == address(theirs(keys), region)
 
 
-def test_an_endpoint_that_was_asked_for_dual_stack_is_the_one_of_the_rules(monkeypatch):
-    monkeypatch.setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
+def test_a_merely_preferred_endpoint_of_the_account_is_the_one_of_the_region(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+    preferred = address(ours("eu-central-1", KEYS_OF_ACCOUNT), "eu-central-1")
+    assert ACCOUNT in address(theirs(KEYS_OF_ACCOUNT), "eu-central-1")[0]
 
-    assert address(addressing.session(), "eu-central-1") == address(boto3.Session(), "eu-central-1")
-
-
-@pytest.mark.parametrize("region", ["us-east-1", "us-gov-west-1"])
-def test_with_endpoints_for_fips_the_rules_decide(monkeypatch, region):
-    monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
-
-    assert address(addressing.session(), region) == address(boto3.Session(), region)
+    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "disabled")
+    assert preferred == address(theirs(KEYS_OF_ACCOUNT), "eu-central-1")
 
 
-def test_an_endpoint_from_the_environment_is_used(monkeypatch):
+def test_a_required_endpoint_of_the_account_needs_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+    monkeypatch.setenv("AWS_ACCOUNT_ID_ENDPOINT_MODE", "required")
+
+    refused = address(ours("eu-central-1", KEYS), "eu-central-1")
+
+    assert refused == address(theirs(KEYS), "eu-central-1")
+    assert refused[0] == "EndpointResolutionError"
+
+
+@pytest.mark.parametrize("region", ["fips-us-east-1", "us-gov-west-1-fips"])
+def test_a_region_that_is_named_for_fips_has_the_endpoint_of_the_rules(
+    monkeypatch: pytest.MonkeyPatch, region: str
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
+
+    assert address(ours(region, KEYS), region) == address(theirs(KEYS), region)
+
+
+def test_an_endpoint_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:4")
 
-    assert address(addressing.session(), "eu-central-1")[0] == "http://127.0.0.1:4/"
+    assert address(ours("eu-central-1", KEYS), "eu-central-1")[0] == "http://127.0.0.1:4/"
+
+
+@pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
+def test_the_rules_of_other_services_stay(service: str) -> None:
+    """Those of the credential providers among them."""
+    core = ours("eu-central-1", KEYS)._session
+    loader, rules = core.get_component("data_loader"), "endpoint-rule-set-1"
+
+    assert loader.load_service_model(service, rules)
+    with pytest.raises(UnknownServiceError):
+        loader.load_service_model("dynamodb", rules)

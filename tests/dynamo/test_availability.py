@@ -95,7 +95,7 @@ in_vain = pytest.mark.usefixtures("short_patience")
 def assert_asks_to_try_again(response: HttpResponse) -> None:
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     assert "try again" in response.content.decode()
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import hashlib
+import pickle
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.cache import CacheKeyWarning, cache, caches
+from django.utils.crypto import salted_hmac
+from django.utils.safestring import mark_safe
 
 from dynamo import cacheitems
 from dynamo.cache import DynamoCache
@@ -26,6 +32,10 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 THROTTLED = Answer(400, "ThrottlingException")
+
+
+class Flag(enum.Flag):
+    A = 1
 
 
 class Clock:
@@ -54,7 +64,7 @@ def proxy(engine: str) -> Iterator[FaultProxy]:
 
 
 def stored(key: str) -> Item | None:
-    at_rest = hashlib.sha256(f":1:{key}".encode()).hexdigest()
+    at_rest = hashlib.sha256(f"2|:1:{key}".encode()).hexdigest()
     answer = send("GetItem", {"TableName": CacheItem.table(), "Key": {"key": {"S": at_rest}}})
     return answer.get("Item") or None
 
@@ -101,6 +111,204 @@ def test_a_value_comes_back_as_it_was_with_its_type(value: object) -> None:
     assert found == value
     assert type(found) is type(value)
     assert cache.get_many(["key"]) == {"key": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        *((value, "N") for value in (0, -1, 10**38 - 1)),
+        *((value, "S") for value in ("", "text", "漢字", "\x00", None, True, 2.5, -0.0, 10**38)),
+        *((value, "S") for value in ([], {}, {"a": [1, {"b": [None, 1e300]}], "": {}})),
+        *((value, "B") for value in (b"", (1,), {1: "a"}, {None: 1}, {"a": {1}}, [(1,)])),
+        *((value, "B") for value in (float("inf"), "\udc80", {"\ud800": 1})),
+        *((value, "B") for value in (mark_safe("<b>"), HTTPStatus.OK, OrderedDict(a=1), [Flag.A])),
+    ],
+    ids=lambda value: type(value).__name__ if value not in ("N", "S", "B") else value,
+)
+def test_a_value_is_stored_as_json_where_that_keeps_it_and_else_pickled(
+    value: Any, kind: str
+) -> None:
+    cache.set("key", value)
+
+    item = stored("key")
+    assert item is not None
+    assert list(item["value"]) == [kind]
+    found = cache.get("key")
+    assert (type(found), repr(found)) == (type(value), repr(value))
+
+
+def test_a_value_that_contains_one_object_twice_or_itself_is_kept_as_it_is() -> None:
+    shared: list[Any] = [1]
+    cache.set("twice", {"a": shared, "b": shared})
+    circle: list[Any] = []
+    circle.append(circle)
+    cache.set("circle", circle)
+
+    found = cache.get("twice")
+    found["a"].append(2)
+    assert found["b"] == [1, 2]
+    again = cache.get("circle")
+    assert again[0] is again
+
+
+@pytest.mark.parametrize("depth", [99, 101, 300])
+def test_a_deeply_nested_value_comes_back(depth: int) -> None:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+
+    cache.set("key", value)
+
+    assert cache.get("key") == value
+
+
+def test_a_value_whose_json_is_too_long_for_an_item_is_pickled() -> None:
+    value = "\x00" * 200_000
+    cache.set("key", value)
+
+    assert cache.get("key") == value
+    with pytest.raises(CacheValueTooLarge):
+        cache.set("key", "\x00" * 500_000)
+
+
+RAN: list[str] = []
+
+
+def run() -> None:
+    RAN.append("!")
+
+
+class RunsCode:
+    """A value that runs code in the process that unpickles it."""
+
+    def __reduce__(self) -> Any:
+        return (run, ())
+
+
+def plant(key: str, value: dict[str, Any]) -> None:
+    """Store `value` under `key` as an attacker does who may write the table."""
+    at_rest = hashlib.sha256(f"2|:1:{key}".encode()).hexdigest()
+    send(
+        "PutItem", {"TableName": CacheItem.table(), "Item": {"key": {"S": at_rest}, "value": value}}
+    )
+
+
+def signed(key: str, pickled: bytes) -> bytes:
+    """The signature that the cache makes for `pickled` under `key`."""
+    at_rest = hashlib.sha256(f"2|:1:{key}".encode()).hexdigest()
+    return salted_hmac(
+        "dynamo.cacheitems.pickle", at_rest.encode() + pickled, algorithm="sha256"
+    ).digest()
+
+
+EVIL = pickle.dumps(RunsCode())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param({"B": EVIL}, id="unsigned"),
+        pytest.param({"B": bytes(32) + EVIL}, id="wrongly-signed"),
+        pytest.param({"B": b"short"}, id="too-short"),
+        pytest.param({"S": "no json"}, id="no-json"),
+        pytest.param({"S": "[" * 100_000}, id="too-deep"),
+        pytest.param({"BOOL": True}, id="another-type"),
+    ],
+)
+def test_what_the_cache_did_not_store_is_a_miss(value: dict[str, Any]) -> None:
+    RAN.clear()
+    plant("key", value)
+
+    assert cache.get("key", "default") == "default"
+    assert not cache.has_key("key")
+    assert cache.get_many(["key"]) == {}
+    assert RAN == []
+    cache.set("key", (1,))
+    assert cache.get("key") == (1,)
+
+
+def test_a_signed_value_is_a_miss_under_another_key() -> None:
+    cache.set("key", (1, 2))
+    item = stored("key")
+    assert item is not None
+
+    plant("other", item["value"])
+
+    assert cache.get("other") is None
+
+
+def test_a_signature_is_made_from_key_and_value_with_the_secret_key() -> None:
+    RAN.clear()
+    plant("key", {"B": signed("key", EVIL) + EVIL})
+
+    cache.get("key")
+
+    assert RAN == ["!"]
+
+
+def test_a_value_that_was_signed_with_a_former_secret_key_is_read_while_it_is_a_fallback(
+    settings: Any,
+) -> None:
+    cache.set("key", (1, 2))
+    former, settings.SECRET_KEY = settings.SECRET_KEY, "the new key of this test"
+
+    settings.SECRET_KEY_FALLBACKS = ["another", former]
+    assert cache.get("key") == (1, 2)
+
+    settings.SECRET_KEY_FALLBACKS = []
+    assert cache.get("key") is None
+
+
+def test_a_value_that_the_version_before_stored_is_never_looked_at() -> None:
+    at_rest = hashlib.sha256(b":1:key").hexdigest()
+    item = {"key": {"S": at_rest}, "value": {"B": EVIL}}
+    send("PutItem", {"TableName": CacheItem.table(), "Item": item})
+
+    assert cache.get("key") is None
+    assert cache.add("key", "new")
+    assert len(items()) == 2
+
+
+# Ended for good -----------------------------------------------------------------------------------
+
+
+def test_an_ended_key_has_no_value_and_takes_none_before_its_time(clock: Clock) -> None:
+    cache.set("key", 1)
+
+    cache.end("key", 60)
+
+    assert cache.get("key") is None
+    assert "key" not in cache
+    assert cache.get_many(["key"]) == {}
+    assert cache.add("key", 2) is False
+    assert cache.set_if_present("key", 2) is False
+    assert cache.touch("key", 1000) is False
+    with pytest.raises(ValueError, match="no integer"):
+        cache.incr("key")
+    assert cache.get("key") is None
+    clock.advance(60)
+    assert cache.add("key", 2) is True
+
+
+def test_an_ended_key_can_be_set_or_deleted() -> None:
+    for key in ("set", "deleted"):
+        cache.end(key, 60)
+
+    cache.set("set", 1)
+    assert cache.delete("deleted") is False
+
+    assert cache.get("set") == 1
+    assert cache.add("deleted", 1) is True
+
+
+def test_ending_a_key_twice_changes_nothing(proxy: FaultProxy) -> None:
+    cache.set("key", 1)
+    proxy.plan("PutItem", DropReply())
+
+    cache.end("key", 60)
+
+    assert proxy.count("PutItem") == 2 + 1
+    assert cache.get("key") is None
 
 
 def test_a_key_without_a_value_gives_the_default() -> None:
@@ -471,7 +679,7 @@ def test_keys_are_hashed_at_rest() -> None:
     cache.set("secret", "x")
 
     (item,) = items()
-    assert item["key"] == {"S": hashlib.sha256(b":1:secret").hexdigest()}
+    assert item["key"] == {"S": hashlib.sha256(b"2|:1:secret").hexdigest()}
     assert "secret" not in str(item)
 
 
@@ -529,7 +737,7 @@ def test_a_key_that_memcached_would_refuse_is_warned_of_and_works(key: str) -> N
 
 
 def bytes_that_pickle_to(size_bytes: int) -> bytes:
-    overhead = len(cacheitems.encoded("", bytes(300_000))["B"]) - 300_000
+    overhead = len(pickle.dumps(bytes(300_000), pickle.HIGHEST_PROTOCOL)) - 300_000
     return bytes(size_bytes - overhead)
 
 
@@ -583,6 +791,7 @@ def test_a_value_over_400_kb_is_refused_before_it_is_sent(
         (lambda: cache.touch("key", None), ["UpdateItem"]),
         (lambda: cache.incr("key"), ["UpdateItem"]),
         (lambda: cache.delete("key"), ["DeleteItem"]),
+        (lambda: cache.end("key", 60), ["PutItem"]),
         (lambda: cache.get_many(map(str, range(101))), ["BatchGetItem"] * 2),
         (lambda: cache.set_many(dict.fromkeys(range(26), 1)), ["BatchWriteItem"] * 2),
         (lambda: cache.delete_many(range(25)), ["BatchWriteItem"]),
@@ -637,9 +846,10 @@ def test_every_read_is_strongly_consistent(requests_sent: Requests) -> None:
         lambda: cache.touch("key"),
         lambda: cache.incr("key"),
         lambda: cache.delete("key"),
+        lambda: cache.end("key", 60),
         lambda: cache.get_many(["key"]),
     ],
-    ids=["get", "set", "add", "touch", "incr", "delete", "get_many"],
+    ids=["get", "set", "add", "touch", "incr", "delete", "end", "get_many"],
 )
 def test_a_cache_out_of_reach_is_not_an_empty_cache(call: Callable[[], object]) -> None:
     with through(NOWHERE), within(0.1), pytest.raises(Unavailable) as caught:

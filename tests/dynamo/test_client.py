@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
+from dynamo import deadline
 from dynamo.client import client, reset, send
-from dynamo.deadline import within
+from dynamo.deadline import page, within
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.retries import (
     FIRST_PAUSE_SECONDS,
@@ -30,8 +31,11 @@ from dynamo.retries import (
     is_repeatable,
     pause_seconds,
 )
+from dynamo.signals import request_sent
 from dynamo.transaction import Transaction
-from tests.conftest import PATIENCE_SECONDS
+from project import settings as site_settings
+from tests.clocks import SleeplessClock, stand_in
+from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Garble, TimeOut
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -45,6 +49,7 @@ NOT_DONE = {
     "over the table's limit": Answer(400, "ProvisionedThroughputExceededException"),
     "over the account's limit": Answer(400, "RequestLimitExceeded"),
     "another transaction": Answer(400, "TransactionConflictException"),
+    "a write in another region": Answer(400, "ReplicatedWriteConflictException"),
 }
 # … and these leave it open.
 MAYBE_DONE = {
@@ -434,6 +439,102 @@ def test_a_transaction_sent_again_without_a_deletion_has_another_token(proxy: Fa
 
     tokens = {seen.body["ClientRequestToken"] for seen in proxy.seen}
     assert proxy.count("TransactWriteItems") == len(tokens) == 2
+
+
+# Stalled transactions -----------------------------------------------------------------------------
+
+IN_PROGRESS = Answer(400, "TransactionInProgressException")
+
+
+@pytest.fixture
+def attempts_at(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """When each request of the test was sent, on a clock that only pauses move."""
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 5.0)
+    clock = SleeplessClock()
+    stand_in(clock, monkeypatch)
+    times: list[float] = []
+
+    def note(**_request: Any) -> None:
+        times.append(clock.monotonic())
+
+    request_sent.connect(note)
+    yield times
+    request_sent.disconnect(note)
+
+
+def transact() -> None:
+    put = {"TableName": User.table(), "Item": KEY}
+    send("TransactWriteItems", {"TransactItems": [{"Put": put}], "ClientRequestToken": "token"})
+
+
+def test_a_stalled_transaction_is_committed_when_dynamodb_recovers_it(
+    proxy: FaultProxy, attempts_at: list[float]
+) -> None:
+    clock = deadline.time
+    recovers_at = clock.monotonic() + 5.1
+    proxy.plan(
+        "TransactWriteItems",
+        IN_PROGRESS,
+        times=1_000,
+        when=lambda _body: clock.monotonic() < recovers_at,
+    )
+
+    transact()
+
+    assert stored() == KEY
+
+
+def test_the_last_attempt_of_a_stalled_transaction_is_5_2_seconds_after_its_first(
+    proxy: FaultProxy, attempts_at: list[float]
+) -> None:
+    proxy.plan("TransactWriteItems", IN_PROGRESS, times=1_000)
+
+    with pytest.raises(Unavailable) as unavailable:
+        transact()
+
+    *others, last = attempts_at
+    assert unavailable.value.maybe_written
+    assert others[-1] <= 5.0
+    assert last == pytest.approx(5.2)
+
+
+@pytest.mark.parametrize("fault", [NOT_DONE["throttled"], Answer(500, "InternalServerError")])
+def test_everything_else_ends_at_5_seconds(
+    proxy: FaultProxy, attempts_at: list[float], fault: Any
+) -> None:
+    proxy.plan("TransactWriteItems", fault, times=1_000)
+
+    with pytest.raises(Unavailable):
+        transact()
+
+    assert 4.0 <= attempts_at[-1] <= 5.0
+
+
+@pytest.mark.parametrize(("waited", "last"), [(0.5, 5.7), (2.0, None)])
+def test_the_last_attempt_of_a_page_begins_early_enough_for_an_answer_within_10_seconds(
+    proxy: FaultProxy, attempts_at: list[float], waited: float, last: float | None
+) -> None:
+    proxy.plan("TransactWriteItems", IN_PROGRESS, times=1_000)
+
+    with page(site_settings.DYNAMODB_PAGE_SECONDS):
+        deadline.time.sleep(waited)
+        with pytest.raises(Unavailable):
+            transact()
+
+    if last is None:
+        assert attempts_at[-1] <= 5.5
+    else:
+        assert attempts_at[-1] == pytest.approx(last)
+
+
+def test_the_last_attempt_of_a_page_is_bounded_by_its_time_outs() -> None:
+    longest = (
+        site_settings.DYNAMODB_PAGE_SECONDS
+        + deadline.RECOVERY_GRACE_SECONDS
+        + CONNECT_SECONDS
+        + READ_SECONDS
+    )
+    assert longest < 10
 
 
 # Reads --------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from tests.commands import run
 from tests.requests import Requests
@@ -38,18 +38,6 @@ def test_a_migration_command_says_that_there_is_nothing_and_names_createtables(
 
     assert out.getvalue().startswith("Nothing to migrate")
     assert "manage.py createtables" in out.getvalue()
-    assert requests_sent.operations == []
-
-
-@pytest.mark.parametrize(
-    "options", [[], ["--noinput", "--username", "ann", "--email", "ann@example.com"]], ids=" ".join
-)
-def test_createsuperuser_names_the_command_that_makes_operators(
-    options: list[str], requests_sent: Requests
-) -> None:
-    with pytest.raises(CommandError, match="createuser --staff"):
-        call_command("createsuperuser", *options)
-
     assert requests_sent.operations == []
 
 

@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -26,12 +25,7 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
-from botocore.credentials import (
-    CredentialProvider,
-    CredentialResolver,
-    Credentials,
-    RefreshableCredentials,
-)
+from botocore.credentials import Credentials
 from botocore.exceptions import (
     ChecksumError,
     ClientError,
@@ -47,8 +41,9 @@ from django.conf import settings as django_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamo import addressing
+from dynamo import addressing, names
 from dynamo import client as dynamo_client
+from dynamo.credentials import ProcessCredentials
 from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
 from dynamo.retries import Fault, fault_of
 from tests.engines import free_port
@@ -172,15 +167,8 @@ def endpoint(http: Endpoint) -> Endpoint:
 def botocores(
     url: str | None, credentials: Any = KEYS, region: str = "eu-central-1", **config: Any
 ) -> Any:
-    class Given(CredentialProvider):
-        METHOD = "given"
-
-        def load(self) -> Any:
-            return credentials
-
-    session: Any = addressing.session()
-    session._session.register_component("credential_provider", CredentialResolver([Given()]))
-    return session.client(
+    session: Any = addressing.session(credentials, region)
+    made = session.client(
         "dynamodb",
         region,
         endpoint_url=url,
@@ -191,10 +179,12 @@ def botocores(
             **config,
         ),
     )
+    names.bound(made)
+    return made
 
 
 def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanWay:
-    return LeanWay(botocores(url, credentials, **config))
+    return LeanWay(botocores(url, credentials, **config), credentials)
 
 
 Ask = Callable[..., dict[str, Any]]
@@ -284,9 +274,10 @@ def test_a_request_has_the_headers_that_botocore_sends(host: str, region: str) -
         endpoint = Endpoint(host)
     except OSError:
         pytest.skip(f"no {host} here")
-    made = botocores(endpoint.url + "/below", Credentials("AKID", "secret", "token"), region)
+    keys = Credentials("AKID", "secret", "token")
+    made = botocores(endpoint.url + "/below", keys, region)
 
-    LeanWay(made).send("GetItem", GET)
+    LeanWay(made, keys).send("GetItem", GET)
     made.get_item(**GET)
 
     endpoint.close()
@@ -333,33 +324,12 @@ def test_the_key_of_a_day_is_not_used_on_the_next(endpoint: Endpoint) -> None:
     assert signer.headers("GetItem", b"{}", frozen, today) == first
 
 
-def test_credentials_that_run_out_are_refreshed_before_they_sign(endpoint: Endpoint) -> None:
-    drawn = iter(["first", "second", "third"])
-
-    def fetch() -> dict[str, Any]:
-        name = next(drawn)
-        lasts = timedelta(seconds=1) if name == "first" else timedelta(hours=1)
-        return {
-            "access_key": name,
-            "secret_key": name,
-            "token": name,
-            "expiry_time": (datetime.now(UTC) + lasts).isoformat(),
-        }
-
-    made = botocores(
-        endpoint.url, RefreshableCredentials.create_from_metadata(fetch(), fetch, "test")
-    )
-    way = LeanWay(made)
-    for _request in range(3):
-        way.send("GetItem", GET)
-    made.get_item(**GET)
-
-    assert [headers["x-amz-security-token"] for headers, _body in endpoint.asked] == ["second"] * 4
-
-
-def test_without_credentials_nothing_leaves(endpoint: Endpoint, ask: Any) -> None:
+def test_without_credentials_nothing_leaves(
+    endpoint: Endpoint, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(NoCredentialsError):
-        ask(endpoint.url, credentials=None)(**GET)
+        ask(endpoint.url, credentials=ProcessCredentials())(**GET)
     assert endpoint.asked == []
 
 
@@ -674,7 +644,7 @@ def test_who_is_vouched_for_is_believed_under_its_own_name_alone(
 
 def test_connections_are_botocores_own(endpoint: Endpoint) -> None:
     made = botocores(endpoint.url)
-    way = LeanWay(made)
+    way = LeanWay(made, KEYS)
     opened = endpoint.opened
 
     made.get_item(**GET)

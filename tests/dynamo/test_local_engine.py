@@ -7,6 +7,7 @@ import os
 import platform
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -94,6 +95,26 @@ def test_eight_processes_that_start_at_once_get_one_engine(folder: Path) -> None
 
     assert answers == [engine.endpoint()] * 8
     assert len(engines_of(folder)) == 1
+
+
+@pytest.mark.parametrize("mode", [None, 0o755, 0o777])
+def test_nobody_else_has_access_to_the_folder(folder: Path, mode: int | None) -> None:
+    if mode is not None:
+        folder.mkdir(parents=True)
+        folder.chmod(mode)
+
+    engine.endpoint()
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_folder_of_a_running_engine_is_closed_to_others_as_well(folder: Path) -> None:
+    engine.start()
+    folder.chmod(0o755)
+
+    engine.endpoint()
+
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_the_engine_outlives_its_starter_and_holds_no_lock(folder: Path) -> None:

@@ -201,7 +201,9 @@ def test_a_copy_that_was_read_before_the_end_cannot_save_after_it(session: Sessi
     with pytest.raises(UpdateError):
         late.save()
 
-    assert send("Scan", {"TableName": CacheItem.table()})["Items"] == []
+    assert not any(
+        "value" in item for item in send("Scan", {"TableName": CacheItem.table()})["Items"]
+    )
 
 
 def test_without_an_expiry_of_its_own_a_session_has_that_of_the_settings(

@@ -18,9 +18,10 @@ from django.urls import path
 from dynamo.cacheitems import CacheItem, CacheValueTooLarge, now_ms
 from dynamo.client import send
 from dynamo.deadline import within
-from dynamo.exceptions import Unavailable
+from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
-from tests.faults.kinds import DropReply, Meanwhile
+from tests.emptying import empty
+from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
 
@@ -89,8 +90,9 @@ def stored(session: SessionStore) -> dict[str, Any]:
 
 
 def items() -> list[dict[str, Any]]:
+    """What is stored, without the tombstones of ended sessions."""
     found: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    return found
+    return [item for item in found if "value" in item]
 
 
 def test_what_a_request_stores_the_next_one_finds(client: Client) -> None:
@@ -139,6 +141,92 @@ def test_a_new_key_is_known_at_once_and_written_only_when_saved(requests_sent: R
     assert session.session_key == key
     assert requests_sent.operations == ["PutItem"]
     assert stored(session) == {"user": "ann"}
+
+
+def test_a_new_session_whose_request_arrives_after_its_end_stays_ended(proxy: FaultProxy) -> None:
+    proxy.plan("PutItem", CloseBefore())
+    session = started(user="ann")
+    key = session.session_key
+    late = proxy.seen[0].body
+    session.flush()
+
+    with pytest.raises(ConditionFailed):
+        send("PutItem", late)
+
+    assert not SessionStore().exists(key)
+    assert stored(SessionStore(key)) == {}
+
+
+@pytest.mark.parametrize("age_days", [7, 14, 90])
+def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
+    proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, age_days: int
+) -> None:
+    session = SessionStore()
+    session.set_expiry(timedelta(days=age_days))
+    session.save()
+    key, late = session.session_key, proxy.seen[0].body
+    session.flush()
+    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    expires_at = int(tombstone["expiresAt"]["N"])
+    empty(CacheItem.table(), ("key",))  # as TTL does
+
+    send("PutItem", late)
+
+    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: expires_at)
+    assert not SessionStore().exists(key)
+
+
+def test_a_session_that_lasts_longer_than_others_lasts_so_long(
+    monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
+) -> None:
+    session = SessionStore()
+    session["user"] = "ann"
+    session.set_expiry(90 * 86400)
+    session.save()
+    assert requests_sent.operations == ["PutItem", "PutItem"]
+    saved_at = now_ms()
+
+    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: saved_at + 89 * 86400 * 1000)
+
+    assert stored(session)["user"] == "ann"
+
+
+def test_a_session_is_ended_although_nobody_knows_whether_it_was_stored(
+    proxy: FaultProxy,
+) -> None:
+    proxy.plan("PutItem", CloseBefore(), times=1000)
+    session = SessionStore()
+    session["user"] = "ann"
+    with within(0.1), pytest.raises(Unavailable):
+        session.save()
+    key, late = session.session_key, proxy.seen[0].body
+    proxy.forget()
+
+    session.flush()
+
+    with pytest.raises(ConditionFailed):
+        send("PutItem", late)
+    assert not SessionStore().exists(key)
+
+
+def test_a_late_save_with_an_expiry_in_the_past_leaves_the_tombstone() -> None:
+    session = started(user="ann")
+    late = SessionStore(session.session_key)
+    late.set_expiry(timedelta(days=-1))
+    session.flush()
+
+    late.save()
+
+    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    assert "value" not in tombstone
+
+
+def test_a_tombstone_keeps_nothing_of_the_session() -> None:
+    session = started(user="ann")
+    session.flush()
+
+    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    assert tombstone.keys() == {"key", "expires", "expiresAt"}
 
 
 def test_a_created_session_that_is_deleted_unwritten_is_ended() -> None:
@@ -294,7 +382,7 @@ def test_the_key_is_hashed_at_rest() -> None:
     session = started(user="ann")
 
     (item,) = items()
-    key = f":1:{session.cache_key}"
+    key = f"2|:1:{session.cache_key}"
     assert item["key"] == {"S": hashlib.sha256(key.encode()).hexdigest()}
     assert session.session_key not in str(item)
 
@@ -347,9 +435,9 @@ def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
 
     assert requests_sent.operations == [
         *("PutItem", "GetItem"),  # begun, and read by another
-        *("DeleteItem", "PutItem"),  # cycled
+        *("PutItem", "PutItem"),  # cycled: the old session ended, the new one stored
         *("GetItem", "PutItem"),  # looked up; the late one refused
-        "DeleteItem",
+        "PutItem",  # ended
     ]
     assert items() == []
 
@@ -372,7 +460,7 @@ def test_signing_in_costs_one_write(client: Client, requests_sent: Requests) -> 
     assert response.content.decode() == client.cookies["sessionid"].value
 
 
-def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_deletion_more(
+def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_write_more(
     client: Client, requests_sent: Requests
 ) -> None:
     client.get("/visit")
@@ -381,7 +469,7 @@ def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_deletion_more(
 
     client.get("/sign-in")
 
-    assert requests_sent.operations == ["GetItem", "DeleteItem", "PutItem"]
+    assert requests_sent.operations == ["GetItem", "PutItem", "PutItem"]
     assert not SessionStore().exists(old)
     assert client.get("/visits").content == b"1"
 
@@ -402,7 +490,7 @@ def test_signing_in_with_the_cookie_of_an_ended_session_costs_a_read_and_a_write
         ("/", []),
         ("/visits", ["GetItem"]),
         ("/visit", ["GetItem", "PutItem"]),
-        ("/sign-out", ["DeleteItem"]),
+        ("/sign-out", ["PutItem"]),
     ],
 )
 def test_a_page_costs_the_requests_that_are_stated(

@@ -286,7 +286,7 @@ def test_a_cancellation_names_its_reasons(proxy: FaultProxy) -> None:
     proxy.plan("TransactWriteItems", answer)
 
     with pytest.raises(TransactionCancelled, match="None, ConditionalCheckFailed"):
-        send("TransactWriteItems", {"TransactItems": []})
+        send("TransactWriteItems", {"TransactItems": [{}, {}]})
 
 
 # Deletions that may be left out -------------------------------------------------------------------

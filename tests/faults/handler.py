@@ -60,6 +60,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.read_body()
         operation = self.headers["X-Amz-Target"].rpartition(".")[2]
         headers = dict(self.headers.items())
+        if self.proxy.is_dropped(self.connection):
+            self.proxy.wait_for_end()
+            return
         self._serve(Seen(operation, json.loads(body)), headers, body)
 
     def read_body(self) -> bytes:

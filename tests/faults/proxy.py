@@ -69,6 +69,7 @@ class FaultProxy:
         self._engine = urlsplit(engine_url).netloc
         self._plans: list[_Plan] = []
         self._open: set[socket.socket] = set()
+        self._dropped: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._hurried: HTTPConnectionPool | None = None
@@ -99,6 +100,23 @@ class FaultProxy:
         with self._lock:
             self._plans.clear()
             self.seen.clear()
+
+    def drop_connections(self) -> None:
+        """Do as a NAT gateway that forgot the open connections: what comes on them is lost.
+
+        Neither end is told. New connections work.
+        """
+        with self._lock:
+            self._dropped |= self._open
+
+    def is_dropped(self, connection: socket.socket) -> bool:
+        """Whether what comes on the connection is lost."""
+        with self._lock:
+            return connection in self._dropped
+
+    def wait_for_end(self) -> None:
+        """Wait until the proxy ends."""
+        self._ended.wait()
 
     def _hurry(self) -> None:
         """Let this process soon give up each request that is to meet a TimeOut, and no other."""

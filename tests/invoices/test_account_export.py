@@ -24,7 +24,14 @@ from tests.pages import sign_in
 from tests.requests import Requests
 
 URL = "/accounts/export/"
-HIDDEN = {"password", "confirmation_id", "pending_reservation", "sessions", "version"}
+HIDDEN = {
+    "password",
+    "session_epoch",
+    "confirmation_id",
+    "pending_reservation",
+    "sessions",
+    "version",
+}
 
 
 @pytest.fixture
@@ -59,6 +66,7 @@ def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None
         "language": None,
         "isActive": True,
         "isStaff": False,
+        "isSuperuser": False,
         "joinedAt": account["joinedAt"],
         "lastLoginAt": account["lastLoginAt"],
     }

@@ -496,7 +496,7 @@ def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_inv
 
     proxy.forget()
     assert response.status_code == 503
-    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "no-store")
+    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "private, no-store")
     page = Page(response)
     (advice,) = page.errors[""]
     assert "may be issued all the same" in advice
@@ -687,7 +687,7 @@ def test_the_pdf_is_shown_in_the_browser_under_its_number(client: Client, ann: U
     assert response.content.startswith(b"%PDF-")
     assert response["Content-Type"] == "application/pdf"
     assert response["Content-Disposition"] == f'inline; filename="{label(1)}.pdf"'
-    assert response["Cache-Control"] == "private, no-cache"
+    assert response["Cache-Control"] == "private, no-store"
 
 
 def test_the_pdf_is_sent_again_only_when_it_changed(client: Client, ann: User) -> None:

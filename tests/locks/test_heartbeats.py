@@ -18,9 +18,9 @@ from locks import heartbeats, leases
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
+from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.locks.conftest import Clock
 from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -186,7 +186,7 @@ def test_renewals_that_get_no_answer_delay_no_other_lease(proxy: FaultProxy) -> 
 
 
 def test_a_lease_whose_renewal_gets_no_answer_is_lost_when_it_is_over(
-    proxy: FaultProxy, clock: Clock
+    proxy: FaultProxy, clock: LeapingClock
 ) -> None:
     lease = taken("a", lease_seconds=LEASE_SECONDS)
 

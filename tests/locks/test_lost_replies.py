@@ -14,9 +14,9 @@ from dynamo.exceptions import ConditionFailed, Unavailable
 from locks import heartbeats
 from locks.exceptions import LeaseLost
 from locks.lock import Lock, claim_once
+from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.locks.conftest import Clock
 from tests.locks.items import abandoned, beating, put, stored, taken
 from tests.waiting import wait_until
 
@@ -205,7 +205,9 @@ def test_an_acquisition_that_never_gets_an_answer_leaves_no_lease(proxy: FaultPr
     assert len(heartbeats._of_process._due) == 1
 
 
-def test_an_answer_that_comes_after_the_lease_is_no_lease(proxy: FaultProxy, clock: Clock) -> None:
+def test_an_answer_that_comes_after_the_lease_is_no_lease(
+    proxy: FaultProxy, clock: LeapingClock
+) -> None:
     proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)))
 
     lease = taken("a", lease_seconds=60)
@@ -214,7 +216,7 @@ def test_an_answer_that_comes_after_the_lease_is_no_lease(proxy: FaultProxy, clo
     assert proxy.count("UpdateItem") == 2
 
 
-def test_answers_slower_than_a_lease_are_said(proxy: FaultProxy, clock: Clock) -> None:
+def test_answers_slower_than_a_lease_are_said(proxy: FaultProxy, clock: LeapingClock) -> None:
     proxy.plan("UpdateItem", Meanwhile(lambda: clock.leap(60)), times=10)
 
     with pytest.raises(LeaseLost):

@@ -197,6 +197,28 @@ def test_a_claim_that_another_deleted_meanwhile_is_not_there(proxy: FaultProxy) 
         break_lock("a")
 
 
+def test_only_the_claim_that_was_shown_is_broken() -> None:
+    claim_once("a")
+    shown = look("a")
+    break_lock("a")
+    claim_once("a")
+
+    with pytest.raises(LockChanged):
+        break_lock("a", as_seen=shown)
+
+    assert look("a").state is State.CLAIMED
+
+
+def test_a_claim_that_is_made_again_after_a_lost_reply_is_left(proxy: FaultProxy) -> None:
+    claim_once("a")
+    proxy.plan("DeleteItem", DropReply())
+    proxy.plan("DeleteItem", Meanwhile(lambda: claim_once("a")))
+
+    assert break_lock("a") is Broken.DELETED
+
+    assert look("a").state is State.CLAIMED
+
+
 def test_only_the_lease_that_was_shown_is_broken() -> None:
     first = taken("a")
     shown = look("a")

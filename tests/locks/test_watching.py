@@ -11,7 +11,7 @@ from locks.exceptions import LeaseLost
 from locks.lock import claim_once
 from locks.models import LockItem
 from locks.watching import Watch
-from tests.locks.conftest import Clock
+from tests.clocks import LeapingClock
 from tests.locks.items import abandoned, put, taken
 from tests.requests import Requests
 
@@ -35,7 +35,7 @@ def test_a_look_costs_one_read(requests_sent: Requests) -> None:
     assert (requests_sent.operations, requests_sent.units) == (["GetItem"], 1)
 
 
-def test_a_lease_that_is_renewed_is_never_over(clock: Clock) -> None:
+def test_a_lease_that_is_renewed_is_never_over(clock: LeapingClock) -> None:
     lease = abandoned("a", lease_seconds=600)
     watch = Watch()
 
@@ -48,7 +48,7 @@ def test_a_lease_that_is_renewed_is_never_over(clock: Clock) -> None:
 
 
 def test_an_abandoned_lease_is_over_one_lease_after_the_first_look_and_not_sooner(
-    clock: Clock,
+    clock: LeapingClock,
 ) -> None:
     lease = abandoned("a", lease_seconds=600)
     clock.leap(400)

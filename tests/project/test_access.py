@@ -197,6 +197,25 @@ def test_what_an_answer_costs_while_it_is_sent_counts(lines: Lines) -> None:
     assert line["requestId"] == response["X-Request-ID"]
 
 
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("host", ["elsewhere.example", "exa mple", "x" * 5000, "a\x1b[31m.example"])
+def test_a_wrong_host_is_one_line_and_no_traceback(
+    lines: Lines, settings: Any, host: str, debug: bool
+) -> None:
+    settings.DEBUG, settings.ALLOWED_HOSTS = debug, ["www.example.org"]
+
+    response = Client(headers={"host": host}).get("/accounts/profile/?q=1")
+
+    assert response.status_code == 400
+    [line] = [line for line in lines.all() if line["logger"] != "project.access"]
+    assert (line["level"], line["logger"]) == ("WARNING", "project.middleware")
+    assert line["message"].startswith("Invalid HTTP_HOST header: ")
+    assert len(line["message"]) <= 300
+    assert line["message"].isprintable()
+    assert "exception" not in line
+    assert [line["status"] for line in lines.of_access()] == [400]
+
+
 def test_probes_have_no_line_while_all_is_well(lines: Lines) -> None:
     for probe in ("/livez", "/healthz"):
         assert Client().get(probe).status_code == 200

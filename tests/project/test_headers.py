@@ -31,14 +31,27 @@ ALWAYS = headers.ANSWER | {
         "script-src 'self'; style-src 'self'"
     ),
 }
-HSTS = "max-age=31536000; includeSubDomains; preload"
+HSTS = "max-age=31536000"
 
 
 def broken(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("a bug")
 
 
-urlpatterns = [path("broken/", broken), path("", include("project.urls"))]
+def cacheable(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(headers={"Cache-Control": "max-age=60"})
+
+
+def personal(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(str(request.user), headers={"Cache-Control": "public, max-age=60"})
+
+
+urlpatterns = [
+    path("broken/", broken),
+    path("cacheable/", cacheable),
+    path("personal/", personal),
+    path("", include("project.urls")),
+]
 
 
 @pytest.fixture
@@ -97,6 +110,62 @@ def test_pages_files_and_downloads_say_it(browser: Client) -> None:
         assert response.status_code == 200
         assert_whole(response)
         response.close()
+
+
+#: Addresses that do not ask who their visitor is.
+IMPERSONAL = {"healthz", "livez", "metrics", "set_language"}
+
+
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_no_cache_keeps_a_page_that_asked_who_its_visitor_is(
+    signed_in: bool, browser: Client
+) -> None:
+    if signed_in:
+        user = make_user()
+        issued(user.pk)
+        browser.force_login(user)
+
+    for name, row in ROWS.items():
+        response = get(browser, reverse(name, args=row.arguments))
+        if name not in IMPERSONAL and response.status_code != 405:
+            said = response.headers.get("Cache-Control", "").split(", ")
+            assert {"private", "no-store"} <= set(said), name
+        # An account downloads one export at a time.
+        response.close()
+
+
+def test_no_cache_keeps_a_download(browser: Client) -> None:
+    user = make_user()
+    issued(user.pk)
+    browser.force_login(user)
+    invoices = f"/invoices/{DAY.year}"
+
+    for address in (f"{invoices}-000001.pdf", f"{invoices}.zip", f"{invoices}.csv"):
+        response = get(browser, address)
+        assert response.status_code == 200
+        assert response["Cache-Control"] == "private, no-store"
+        response.close()
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [("cacheable/", "max-age=60"), ("personal/", "private, no-store")],
+)
+def test_only_a_page_that_asked_is_kept_from_caches(browser: Client, page: str, said: str) -> None:
+    browser.force_login(make_user())
+
+    assert get(browser, f"/{page}")["Cache-Control"] == said
+
+
+def test_static_files_stay_in_caches(browser: Client) -> None:
+    browser.force_login(make_user())
+    found = re.findall(r'href="(/static/[^"]+)"', get(browser, "/").content.decode())
+
+    response = get(browser, found[0])
+
+    assert response["Cache-Control"] == "max-age=315360000, public, immutable"
+    response.close()
 
 
 def bad_host(client: Client) -> Any:
@@ -186,7 +255,7 @@ def test_the_cookie_of_a_message_is_as_safe(browser: Client) -> None:
     relaxed = Client(headers={"host": HOST})
     token = links.make("confirm", user.pk, str(User.get(user.pk).confirmation_id))
 
-    response = relaxed.get(f"/accounts/confirm/{token}/", secure=True)
+    response = relaxed.post(f"/accounts/confirm/{token}/", secure=True)
 
     assert "messages" in response.cookies
     assert_whole(response)

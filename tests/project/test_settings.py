@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
+from django.middleware.security import SecurityMiddleware
+from django.test import RequestFactory
 
 from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
@@ -107,6 +110,10 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DJANGO_FROM_EMAIL", "Ledger\nBcc: x@example.org <ledger@example.org>"),
         ("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", "maybe"),
         ("ACCOUNTS_PREVENT_ENUMERATION", "sometimes"),
+        ("ACCOUNTS_SITE_ORIGIN", "www.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "http://www.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "https://*.example.org"),
+        ("ACCOUNTS_SITE_ORIGIN", "https://www.example.org/"),
         ("ACCOUNTS_EMAIL_CHANGE", "later"),
         ("ACCOUNTS_EMAIL_CHANGE", "on"),
         ("ACCOUNTS_TRUSTED_HOPS", "-1"),
@@ -126,6 +133,9 @@ def test_a_whole_environment_starts(checkout: Path) -> None:
         ("DJANGO_METRICS_TOKEN", "with a blank, and long enough otherwise"),
         ("DJANGO_DEBUG_TOOLBAR", "on"),
         ("PROMETHEUS_MULTIPROC_DIR", "/nowhere/to/be/found"),
+        ("DJANGO_HSTS_INCLUDE_SUBDOMAINS", "maybe"),
+        ("DJANGO_HSTS_PRELOAD", "maybe"),
+        ("DJANGO_HSTS_PRELOAD", "on"),
         ("DJANGO_TIME_ZONE", "Europe"),
         ("DJANGO_TIME_ZONE", "../UTC"),
         ("DJANGO_TIME_ZONE", "zone.tab"),
@@ -190,6 +200,8 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
         {"DJANGO_FROM_EMAIL": '"Büro, Ledger" <ledger@bücher.example>'},
         {"ACCOUNTS_REQUIRE_CONFIRMED_EMAIL": "on", "ACCOUNTS_PREVENT_ENUMERATION": "yes"},
         {"ACCOUNTS_EMAIL_CHANGE": "confirm"},
+        {"ACCOUNTS_SITE_ORIGIN": "https://www.example.org:8443"},
+        {"ACCOUNTS_RESERVED_USERNAMES": ""},
         {"ACCOUNTS_TRUSTED_HOPS": "0", "ACCOUNTS_LIMIT_SIGN_IN": "off"},
         {"ACCOUNTS_TRUSTED_HOPS": "2", "ACCOUNTS_LIMIT_MAIL": "3/10s"},
         {"DJANGO_TIME_ZONE": ""},
@@ -200,6 +212,31 @@ def test_a_server_says_the_same_line(checkout: Path, module: str) -> None:
 )
 def test_a_value_that_may_be_starts(checkout: Path, changes: dict[str, str | None]) -> None:
     assert settings_under(checkout, **changes)["ROOT_URLCONF"] == "project.urls"
+
+
+@pytest.mark.parametrize(
+    ("changes", "header"),
+    [
+        ({}, "max-age=31536000"),
+        ({"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, "max-age=31536000; includeSubDomains"),
+        (
+            {"DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on", "DJANGO_HSTS_PRELOAD": "on"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+        ({"DJANGO_DEBUG": "on", "DJANGO_HSTS_INCLUDE_SUBDOMAINS": "on"}, None),
+    ],
+)
+def test_hsts_covers_other_hosts_of_the_domain_only_where_that_is_asked_for(
+    checkout: Path, settings: Any, changes: dict[str, str], header: str | None
+) -> None:
+    for name, value in settings_under(checkout, **changes).items():
+        if name.startswith("SECURE_HSTS"):
+            setattr(settings, name, value)
+    secure = SecurityMiddleware(lambda _request: HttpResponse())
+
+    response = secure(RequestFactory().get("/", secure=True))
+
+    assert response.headers.get("Strict-Transport-Security") == header
 
 
 def test_lines_are_json_in_production_and_plain_under_debug(checkout: Path) -> None:
@@ -246,6 +283,8 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     assert read["ACCOUNTS_LIMITS"] == {
         "sign_in": (3, 172_800),
         "sign_in_client": (7, 90),
+        "sign_in_success_client": (1000, 900),
+        "reauthentication": (10, 900),
         "sign_up_client": (100, 3600),
         "mail": None,
         "mail_client": (100, 3600),
@@ -294,6 +333,32 @@ def test_a_file_beside_manage_py_gives_what_the_environment_does_not(checkout: P
     assert ended.stdout == "['from.file'] eu-west-1\n"
 
 
+@pytest.mark.parametrize(
+    ("changes", "origin"),
+    [
+        ({"ACCOUNTS_SITE_ORIGIN": "https://x.example:8443"}, "https://x.example:8443"),
+        ({}, "https://www.example.org"),
+        ({"DJANGO_ALLOWED_HOSTS": ".example.net,a.example,b.example"}, "https://a.example"),
+        ({"DJANGO_ALLOWED_HOSTS": "*"}, ""),
+        ({"DJANGO_DEBUG": "on"}, "http://127.0.0.1:8000"),
+        ({"DJANGO_DEBUG": "on", "PORT": ""}, "http://127.0.0.1:8000"),
+        ({"DJANGO_DEBUG": "on", "PORT": "9001"}, "http://127.0.0.1:9001"),
+    ],
+)
+def test_mailed_links_begin_with_a_configured_origin(
+    checkout: Path, changes: dict[str, str], origin: str
+) -> None:
+    found = settings_under(checkout, **({"ACCOUNTS_SITE_ORIGIN": None} | changes))
+
+    assert found["ACCOUNTS_SITE_ORIGIN"] == origin
+
+
+def test_reserved_usernames_can_be_replaced(checkout: Path) -> None:
+    assert "admin" in settings_under(checkout)["ACCOUNTS_RESERVED_USERNAMES"]
+    mine = settings_under(checkout, ACCOUNTS_RESERVED_USERNAMES="Büro, boss")
+    assert mine["ACCOUNTS_RESERVED_USERNAMES"] == ["Büro", "boss"]
+
+
 def test_production_is_strict(checkout: Path) -> None:
     names = [
         "DEBUG",
@@ -307,7 +372,7 @@ def test_production_is_strict(checkout: Path) -> None:
 
     ended = start(checkout, "-c", f"from project import settings as s; print({shown})")
 
-    assert ended.stdout == "False True True True False Argon2PasswordHasher\n"
+    assert ended.stdout == "False True True True False Argon2idHasher\n"
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
@@ -318,5 +383,30 @@ def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> No
     ended = start(checkout, "manage.py", "check", "--deploy", "--fail-level=WARNING", **endpoint)
 
     assert ended.stderr == ""
-    assert ended.stdout == "System check identified no issues (0 silenced).\n"
+    assert ended.stdout == "System check identified no issues (2 silenced).\n"
     assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"DJANGO_ALLOWED_HOSTS": "*"}, "project.W002"),
+        ({"DJANGO_ALLOWED_HOSTS": "*", "ACCOUNTS_SITE_ORIGIN": None}, "accounts.E001"),
+        ({"DJANGO_SECRET_KEY": "weak"}, "security.W009"),
+        ({"EMAIL_URL": None}, "accounts.W002"),
+        ({"EMAIL_URL": "consolemail://"}, "accounts.W002"),
+        ({"DJANGO_FROM_EMAIL": None}, "accounts.W002"),
+        ({"ACCOUNTS_PREVENT_ENUMERATION": None}, "accounts.W003"),
+        ({"ACCOUNTS_EMAIL_CHANGE": None}, "accounts.W004"),
+    ],
+    ids=lambda value: ",".join(value) if isinstance(value, dict) else value,
+)
+def test_a_check_for_deployment_names_what_is_weak(
+    checkout: Path, changes: dict[str, str | None], finding: str
+) -> None:
+    weak = start(checkout, "manage.py", "check", "--deploy", "--tag", "security", **changes)
+
+    assert f"({finding})" in weak.stderr
+    assert "2 silenced" in weak.stdout + weak.stderr
+    if "DJANGO_ALLOWED_HOSTS" not in changes:
+        assert "identified 1 issue " in weak.stdout + weak.stderr

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import _does_token_match
 from django.template.loader import render_to_string
 
 from dynamo.client import send
 from dynamo.sessions import SessionStore
 from project.headers import CONTENT, with_toolbar
 from project.toolbar import DynamoPanel, RequestPanel, is_shown
+from tests.development import development_server
 from tests.requests import Requests
 
 GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
@@ -103,3 +108,23 @@ def test_the_panel_of_the_request_shows_a_session_that_was_read(requests_sent: R
     assert kept["session"] == {"list": [("colour", "green")]}
     assert request.session["colour"] == "green"
     assert requests_sent.operations == []
+
+
+def test_pages_served_at_once_have_the_token_of_their_own_cookie(engine: str) -> None:
+    with development_server(engine) as address, ThreadPoolExecutor(16) as visitors:
+        pages = list(
+            visitors.map(lambda _n: sign_up_page(f"{address}/accounts/signup/"), range(400))
+        )
+
+    assert [_does_token_match(token, secret) for token, secret in pages] == [True] * 400
+
+
+def sign_up_page(url: str) -> tuple[str, str]:
+    """The token in the form that a new visitor gets, and the secret in the cookie."""
+    with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - ours
+        form, cookie = answer.read().decode(), answer.headers["Set-Cookie"]
+    token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', form)
+    secret = re.search("csrftoken=([^;]+)", cookie)
+    assert token
+    assert secret
+    return token[1], secret[1]

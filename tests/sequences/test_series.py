@@ -201,6 +201,12 @@ def test_the_order_of_a_set_is_not_part_of_the_contents() -> None:
     assert one.digest() == other.digest()
 
 
+def test_the_order_of_a_map_is_not_part_of_the_contents(series: str) -> None:
+    ticket(series, request_id="a", details={"door": "front", "floor": 2})
+
+    assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
+
+
 def test_a_request_id_of_another_series_means_nothing(series: str) -> None:
     ticket(series, request_id="a")
 
@@ -452,6 +458,20 @@ def test_an_item_that_another_process_passed_is_refused(series: str) -> None:
         entry(series, "2026-03-14")
 
     assert_whole(Entry, series, 2)
+
+
+def test_an_item_before_the_last_one_of_a_series_that_was_made_again_is_refused(
+    series: str,
+) -> None:
+    # As long as before, so the number that the process remembers is right and the order is not.
+    first = entry(series, "2026-03-10")
+    put_item(Entry, first.stored, day={"S": "2026-03-15"})
+    put_counter(Entry, series, 1, "2026-03-15")
+
+    with pytest.raises(OutOfOrder):
+        entry(series, "2026-03-12")
+
+    assert_whole(Entry, series, 1)
 
 
 def test_a_group_is_numbered_in_order(series: str) -> None:

@@ -15,7 +15,7 @@ from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY
 from tests.pages import Page
-from tests.policies import rights, rights_for
+from tests.policies import rights, rights_for, statements
 from tests.requests import Requests
 from tests.session_maps import begun
 from tests.staff.scenes import (
@@ -42,6 +42,33 @@ def test_the_site_may_add_to_the_record_and_read_it_and_nothing_else() -> None:
     allowed = {action for table, action in rights("site") if table == "staffactions"}
 
     assert allowed == {"PutItem", "Query"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "service", "needed"),
+    [
+        # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html
+        (
+            "kms",
+            "dynamodb",
+            {
+                *("kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:Encrypt"),
+                *("kms:GenerateDataKey*", "kms:ReEncrypt*"),
+            },
+        ),
+        # PutObject encrypts; parts that are put together and HeadObject's checksum are decrypted.
+        ("uploads", "s3", {"kms:Decrypt", "kms:GenerateDataKey"}),
+    ],
+)
+def test_a_key_is_used_by_the_service_that_encrypts_and_by_no_other(
+    policy: str, service: str, needed: set[str]
+) -> None:
+    [statement] = [each for each in statements(policy) if "kms" in str(each["Resource"])]
+
+    assert set(statement["Action"]) == needed
+    assert statement["Resource"] == "arn:aws:kms:REGION:ACCOUNT:key/KEY"
+    via = f"{service}.REGION.amazonaws.com"
+    assert statement["Condition"] == {"StringEquals": {"kms:ViaService": via}}
 
 
 def test_the_site_makes_and_drops_no_table() -> None:

@@ -9,12 +9,13 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import deactivate
+from accounts.services import deactivate, grant_staff
 from locks.lock import Lock
 from staff import actions
-from staff.exceptions import NotStaff, OwnAccount
+from staff.exceptions import NotStaff, NotSuperuser, OwnAccount
+from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.pages import Page, form_values, meanwhile, sign_in
+from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
 from tests.staff.scenes import (
     WHY,
     acting,
@@ -91,7 +92,7 @@ def test_a_session_that_was_ended_acts_no_more(engine: str) -> None:
 def test_of_two_who_deactivate_each_other_at_once_one_is_too_late(
     at_once: Callable[..., list[Any]],
 ) -> None:
-    pair = [make_staff(), make_staff()]
+    pair = [make_staff(is_superuser=True), make_staff(is_superuser=True)]
 
     def attempt(n: int) -> str:
         try:
@@ -117,7 +118,7 @@ def test_nobody_acts_on_the_own_account(action: str) -> None:
     ):
         assert response.url == page_of(staff)
     page = Page(client.get(page_of(staff)))
-    assert page.messages == ["Nobody does this to the own account."] * 2
+    assert page.messages == ["You cannot do this to your own account."] * 2
     assert stored_items()[staff.pk] == before
     assert stored_record() == []
 
@@ -167,7 +168,117 @@ def test_no_action_without_a_reason_of_one_line(reason: str) -> None:
     assert stored_record() == []
 
 
-RAISES = {"is_staff": "on", "isStaff": "true", "is_active": "on", "version": "1"}
+# Acting on other staff ---------------------------------------------------------------------------
+
+
+@each_action
+@pytest.mark.parametrize("rights", [{"is_staff": True}, {"is_superuser": True}], ids=str)
+def test_staff_without_the_superuser_flag_does_not_act_on_other_staff(
+    action: str, rights: dict[str, bool]
+) -> None:
+    staff, other = make_staff(), make_user(**rights)
+    client = let_in(staff)
+    sign_in(Client(), other)
+    before = stored_items()[other.pk]
+    session = next(iter(again(other).sessions.as_dict()))
+    path = page_of(other, action.replace("gone", session))
+
+    for response in (client.get(path), client.post(path, WHY)):
+        assert response.url == page_of(other)
+
+    page = Page(client.get(page_of(other)))
+    assert page.messages == ["Only a superuser can do this to a staff account."] * 2
+    assert stored_items()[other.pk] == before
+    assert stored_record() == []
+
+
+def test_a_superuser_acts_on_other_staff() -> None:
+    superuser, other = make_staff(is_superuser=True), make_staff()
+    client = let_in(superuser)
+    assert page_of(other, "deactivate") in client.get(page_of(other)).content.decode()
+
+    assert client.post(page_of(other, "deactivate"), WHY).url == page_of(other)
+
+    assert not again(other).is_active
+    assert recorded_actions() == ["deactivate"]
+
+
+def test_the_page_of_another_member_of_staff_offers_no_action_and_says_why() -> None:
+    staff, other = make_staff(), make_staff()
+    sign_in(Client(), other)
+
+    response = let_in(staff).get(page_of(other))
+
+    assert page_of(other, "deactivate") not in response.content.decode()
+    assert page_of(other, "sessions") not in response.content.decode()
+    assert "only a superuser can deactivate it" in Page(response).text
+
+
+def test_the_operations_refuse_to_act_on_other_staff_too() -> None:
+    actor, other = acting(), make_staff()
+
+    for act in (actions.deactivate, actions.activate, actions.end_sessions):
+        with pytest.raises(NotSuperuser):
+            act(actor, other, "A quarrel")
+
+    assert again(other).is_active
+    assert stored_record() == []
+
+
+def test_a_superuser_who_loses_the_flag_while_the_request_is_under_way_does_nothing(
+    engine: str,
+) -> None:
+    superuser, other = make_staff(is_superuser=True), make_staff()
+    client = let_in(superuser)
+
+    def lose() -> None:
+        again(superuser).store({"is_superuser": False})
+
+    with meanwhile(engine, "TransactWriteItems", lose):
+        response = client.post(page_of(other, "deactivate"), WHY)
+
+    assert response.status_code == 404
+    assert again(other).is_active
+    assert stored_record() == []
+
+
+def test_an_account_that_becomes_staff_while_the_request_is_under_way_is_not_deactivated(
+    engine: str,
+) -> None:
+    staff, other = make_staff(), make_user()
+    client = let_in(staff)
+
+    with meanwhile(engine, "TransactWriteItems", lambda: grant_staff(again(other))):
+        client.post(page_of(other, "deactivate"), WHY)
+
+    assert again(other).is_active
+    assert stored_record() == []
+
+
+@pytest.mark.parametrize("rights", [{}, {"is_superuser": True}], ids=str)
+def test_revokestaff_takes_effect_at_once_and_leaves_the_account_signed_in(
+    rights: dict[str, bool],
+) -> None:
+    staff, bob = make_staff(**rights), make_user()
+    client = let_in(staff)
+    assert client.get(page_of(bob)).status_code == 200
+
+    run("revokestaff", staff.username)
+
+    assert client.get(page_of(bob)).status_code == 404
+    assert client.post(page_of(bob, "deactivate"), WHY).status_code == 404
+    assert again(bob).is_active
+    assert signed_in_as(client) == staff.username
+
+
+RAISES = {
+    "is_staff": "on",
+    "isStaff": "true",
+    "is_superuser": "on",
+    "isSuperuser": "true",
+    "is_active": "on",
+    "version": "1",
+}
 
 
 @pytest.mark.parametrize(
@@ -184,6 +295,7 @@ def test_no_form_of_an_account_gives_rights(path: str, values: dict[str, str]) -
     let_in(user).post(path, values | RAISES)
 
     assert not again(user).is_staff
+    assert not again(user).is_superuser
 
 
 def test_signing_up_gives_no_rights(client: Client) -> None:
@@ -195,6 +307,7 @@ def test_signing_up_gives_no_rights(client: Client) -> None:
     assert client.post("/accounts/signup/", values | RAISES).status_code == 302
 
     assert not User.find("ann").is_staff
+    assert not User.find("ann").is_superuser
 
 
 def test_no_page_of_staff_gives_rights() -> None:
@@ -210,6 +323,7 @@ def test_no_page_of_staff_gives_rights() -> None:
         "/staff/lock/?name=a",
     ):
         page = Page(client.get(path))
-        assert not {"is_staff", "isStaff"} & page.fields.keys()
+        assert not RAISES.keys() & page.fields.keys()
         client.post(path, WHY | RAISES | {"who": bob.username})
     assert not again(bob).is_staff
+    assert not again(bob).is_superuser

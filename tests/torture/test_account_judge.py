@@ -18,7 +18,8 @@ def registered(
     began: float, ended: float, pk: str = A, name: str = "ann", *args: Any, **options: Any
 ) -> Call:
     asked = {"pk": pk, "username": name, "email": f"{name}@example.org"}
-    return call("register", began, ended, *args, **(asked | options))
+    answer = {} if args else {"answer": {"version": 1}}
+    return call("register", began, ended, *args, **(asked | answer | options))
 
 
 def refused(began: float, ended: float, pk: str, name: str, taken: list[str]) -> Call:
@@ -158,6 +159,59 @@ def test_of_two_who_change_one_version_the_second_is_told() -> None:
     calls = [registered(0, 1), changed(2, 5, "ann", "bea"), stale(deleted(2, 5))]
 
     assert judge(calls, {A: account("bea", 2, "ann@example.org")}) == []
+
+
+def anew(began: float, ended: float, name: str = "bea", *args: Any, version: int = 501) -> Call:
+    """The account registered again under its key, when it was deleted."""
+    answer = {} if args else {"answer": {"version": version}}
+    return registered(began, ended, A, name, *args, **answer)
+
+
+def test_a_stale_copy_that_leaves_the_new_account_alone_breaks_nothing() -> None:
+    calls = [
+        registered(0, 1),
+        deleted(2, 3),
+        anew(4, 5),
+        stale(changed(6, 7, "ann", "cid")),
+        stale(deleted(8, 9)),
+        stale(changed(10, 11, "ann", "bea")),
+    ]
+
+    assert judge(calls, {A: account("bea", 501)}) == []
+
+
+@pytest.mark.parametrize("version", [1, 501])
+@pytest.mark.parametrize("args", [(), ("unknown",)])
+def test_a_stale_copy_that_changes_the_new_account(version: int, args: tuple[str, ...]) -> None:
+    came = anew(4, 5, "bea", *args) if args else anew(4, 5, version=version)
+    calls = [registered(0, 1), deleted(2, 3), came, changed(6, 7, "ann", "cid")]
+
+    stored = account("cid", version + 1, "bea@example.org")
+
+    assert f"account {A}" in rules(judge(calls, {A: stored}))
+
+
+@pytest.mark.parametrize("args", [(), ("unknown",)])
+def test_a_stale_copy_that_deletes_the_new_account(args: tuple[str, ...]) -> None:
+    calls = [registered(0, 1), deleted(2, 3), anew(4, 5, "bea", *args), unknown(5.5, 5.6, "cid")]
+    calls.insert(3, found(5.1, 5.2, A, A, "bea", 501))
+    calls.append(deleted(6, 7))
+
+    assert f"account {A}" in rules(judge(calls, {}))
+
+
+def test_a_stale_copy_that_takes_the_new_account_for_its_own() -> None:
+    taken_over = changed(6, 7, "ann", "bea", answer={"version": 501})
+    taken_over.answer = {"version": 501}
+    calls = [registered(0, 1), deleted(2, 3), anew(4, 5, version=2**30), taken_over]
+
+    assert f"account {A}" in rules(judge(calls, {A: account("bea", 2**30)}))
+
+
+def test_a_version_that_an_earlier_account_had() -> None:
+    calls = [registered(0, 1), deleted(2, 3), anew(4, 5, version=1)]
+
+    assert f"account {A}" in rules(judge(calls, {A: account("bea", 1)}))
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -119,6 +119,7 @@ def held(seams: Seams) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("time", "monotonic", "clock_gettime"):
             patch.setattr(time, name, on_our_clock(getattr(time, name)))
+        patch.setattr(time, "time_ns", lambda: int(time.time() * 10**9))
         patch.setattr(time, "sleep", sleep)
         patch.setattr(HTTPConnectionPool, "urlopen", urlopen)
         patch.setattr(combining.Caller, "sleep", _sleep)

@@ -1,17 +1,60 @@
+"""`createsuperuser`: Django's own, which makes an account with its guards."""
+
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.management.base import CommandError
+from django.core.validators import MaxLengthValidator
+
+from accounts.management.base import said_plainly
+from accounts.models import User
+from accounts.services import register
+from accounts.values import PASSWORD_MAX_LENGTH
+from dynamo.management.base import DynamoCommand
 
 
-class Command(createsuperuser.Command):
-    help = "Names createuser, which makes accounts here."
-    requires_system_checks = ()
+class _Users:
+    """The user class as Django's command uses it; its manager creates accounts by `register`."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        raise CommandError(
-            "There are no superusers here. Make an account for an operator with "
-            "manage.py createuser --staff --username NAME --email ADDRESS."
+    def __getattr__(self, name: str) -> Any:
+        return getattr(User, name)
+
+    def __call__(self, **values: Any) -> User:
+        return User(**values)
+
+    @property
+    def _default_manager(self) -> _Users:
+        return self
+
+    def db_manager(self, alias: str) -> _Users:
+        return self
+
+    def get_by_natural_key(self, username: str) -> User:
+        return User.objects.get_by_natural_key(username)
+
+    def create_superuser(self, username: str, email: str, password: str | None = None) -> None:
+        # No form takes a longer one, so nobody could sign in with it.
+        MaxLengthValidator(PASSWORD_MAX_LENGTH)(password or "")
+        register(
+            username=username, email=email, password=password, is_staff=True, is_superuser=True
         )
+
+
+class Command(DynamoCommand, createsuperuser.Command):
+    """Creates a superuser: asks on a terminal, or takes options and DJANGO_SUPERUSER_…."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.UserModel: Any = _Users()
+
+    def handle(self, *args: Any, **options: Any) -> Any:
+        """Create it."""
+        with said_plainly():
+            try:
+                return super().handle(*args, **options)
+            except UnicodeEncodeError as error:
+                raise CommandError(
+                    "The username, email address or password is not text."
+                ) from error

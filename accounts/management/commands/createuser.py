@@ -10,7 +10,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from accounts.forms import AccountForm
+from accounts.forms import OperatorsAccountForm
 from accounts.management.base import is_text, said_plainly
 from accounts.management.output import as_json
 from accounts.models import User
@@ -20,7 +20,10 @@ from dynamo.management.base import DynamoCommand
 
 
 class Command(DynamoCommand):
-    """Makes an account with its guards, under the rules of the sign-up page."""
+    """Makes an account with its guards, under the rules of the sign-up page.
+
+    Only the reserved usernames are allowed here.
+    """
 
     help = "Create an account."
 
@@ -37,7 +40,10 @@ class Command(DynamoCommand):
         source.add_argument(
             "--unusable-password", action="store_true", help="let no password sign in"
         )
-        parser.add_argument("--staff", action="store_true", help="give the rights of an operator")
+        parser.add_argument("--staff", action="store_true", help="allow the use of the staff pages")
+        parser.add_argument(
+            "--superuser", action="store_true", help="also allow actions on other staff"
+        )
         parser.add_argument(
             "--request-id", help="names this registration: repeated with it, it happens once"
         )
@@ -54,7 +60,8 @@ class Command(DynamoCommand):
             user = register(
                 **values,
                 password=password,
-                is_staff=options["staff"],
+                is_staff=options["staff"] or options["superuser"],
+                is_superuser=options["superuser"],
                 request_id=options["request_id"],
             )
         if options["json"]:
@@ -65,7 +72,9 @@ class Command(DynamoCommand):
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         if not is_text(options["request_id"] or ""):
             raise CommandError("The request id is no text.")
-        form = AccountForm({name: options[name] for name in AccountForm.base_fields})
+        form = OperatorsAccountForm(
+            {name: options[name] for name in OperatorsAccountForm.base_fields}
+        )
         if not form.is_valid():
             raise CommandError(
                 " ".join(

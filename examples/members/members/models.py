@@ -3,6 +3,7 @@ from pynamodb.attributes import UnicodeAttribute
 from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 from dynamo.unique import UniqueAttributes
+from dynamo.versions import new_version
 
 
 class Member(Model):
@@ -13,6 +14,6 @@ class Member(Model):
     email = UnicodeAttribute()
     card = UnicodeAttribute()
     name = UnicodeAttribute()
-    version = IntegerAttribute(default=1)
+    version = IntegerAttribute(default_for_new=new_version)
 
     unique = UniqueAttributes(email=str.casefold, card=str.upper)

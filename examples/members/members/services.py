@@ -1,6 +1,7 @@
 import uuid
 
 from dynamo.transaction import Transaction
+from dynamo.versions import next_version
 from members.models import Member
 
 
@@ -39,7 +40,7 @@ def join(email: str, card: str, name: str) -> Member:
 
 
 def change(member: Member, **values: str) -> None:
-    written = {**values, "version": member.version + 1}
+    written = {**values, "version": next_version(member.version)}
     actions = Member.set_or_remove(written)
     with Transaction() as write:
         write.update(member, actions, Member.version == member.version, otherwise=Stale())

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from collections import deque
 from typing import Any
 
 from accounts import services
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
 from dynamo.exceptions import DynamoError, Refused
+from dynamo.models import Item
 from tests.torture.history import Journal, Running
 
 #: Everybody wants the same few values, and after so many seconds all turn to fresh ones: the
@@ -19,6 +21,9 @@ ERA_SECONDS = 20.0
 VALUES = 6
 
 PASSWORD_HASH = "!of-the-torture"
+
+#: How many forms that made an account, and how many copies of accounts, a client keeps for later.
+KEPT = 8
 
 
 def shared_value(chance: random.Random) -> str:
@@ -33,12 +38,19 @@ def shared_address(chance: random.Random) -> str:
 
 
 class AccountClient:
-    """One client; it remembers what it asked for without an answer, and asks again."""
+    """One client; it remembers what it asked for without an answer, and asks again.
+
+    It also keeps the request ids of forms that made an account, and sends these forms again with
+    other contents: where the account was deleted since, that makes another one with the same key.
+    And it keeps copies of accounts, and acts on them later, whatever has become of the accounts.
+    """
 
     def __init__(self, journal: Journal, chance: random.Random) -> None:
         self._journal = journal
         self._chance = chance
         self._unanswered: list[dict[str, str]] = []
+        self._requests: deque[str] = deque(maxlen=KEPT)
+        self._copies: deque[Item] = deque(maxlen=KEPT)
 
     def step(self) -> None:
         """One or two calls."""
@@ -46,17 +58,27 @@ class AccountClient:
         if self._unanswered and what < 0.5:
             self._register(self._unanswered.pop())
         elif what < 0.4:
-            self._register(self._drawn())
+            self._register(self._drawn(self._new_request()))
+        elif self._requests and what < 0.55:
+            self._register(self._drawn(self._chance.choice(self._requests)))
+        elif self._copies and what < 0.65:
+            self._act(User.from_raw_data(self._chance.choice(self._copies)))
         else:
             user = self._find()
             if user is not None:
-                act = self._chance.choice(
-                    [self._change_username, self._change_email, self._edit, self._delete]
-                )
-                act(user)
+                self._copies.append(user.stored)
+                self._act(user)
 
-    def _drawn(self) -> dict[str, str]:
-        request = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+    def _act(self, user: User) -> None:
+        act = self._chance.choice(
+            [self._change_username, self._change_email, self._edit, self._delete]
+        )
+        act(user)
+
+    def _new_request(self) -> str:
+        return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+
+    def _drawn(self, request: str) -> dict[str, str]:
         return {
             "request": request,
             "pk": services.account_key(request),
@@ -67,7 +89,7 @@ class AccountClient:
     def _register(self, asked: dict[str, str]) -> None:
         with self._journal.call("register", **asked) as call:
             try:
-                services.register(
+                user = services.register(
                     username=asked["username"],
                     email=asked["email"],
                     password_hash=PASSWORD_HASH,
@@ -81,7 +103,8 @@ class AccountClient:
                 call.unanswered(error)
                 self._unanswered.append(asked)
             else:
-                call.ok()
+                call.ok(version=user.version)
+                self._requests.append(asked["request"])
 
     def _find(self) -> User | None:
         draw = self._chance.choice([shared_value, shared_address])

@@ -6,8 +6,9 @@ uniqueness  a value has one owner or none. Registering, changing to it take it f
             from it and deleting free it; "taken" is said while another has it, and "unknown" while
             nobody has; whom a search finds, owns it.
 account     an account is there from its registration to its deletion, with the values that were
-            written last; each change makes the version one higher, and was made to the version that
-            its caller had read.
+            written last. Its version starts at random: no account that had the same key before had
+            it. Each change makes the version one higher, and was made to the version that its
+            caller had read, of this account and not of an earlier one with the same key.
 
 What is stored in the end is one more search, after all calls: so a success is still true then,
 unless another call changed it.
@@ -30,13 +31,32 @@ WRITES = {"register", "change", "edit", "delete"}
 ATTRIBUTES = ("username", "email")
 
 
+#: More changes than an account sees in a run, and far fewer than lie between two random versions.
+MOST_CHANGES = 2**20
+
+
 class Account(NamedTuple):
-    """What an account says."""
+    """What an account says, and when the call began that registered it.
+
+    `version` is None as long as no answer has told it.
+    """
 
     username: str
     email: str
-    version: int
+    version: int | None
     full_name: str
+    since: float = 0.0
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What a search says of it."""
+        return {name: getattr(self, name) for name in SHOWN}
+
+
+SHOWN = ("username", "email", "version", "full_name")
+
+Seen = Mapping[int, float]
+"""The versions of one key, and when each was known to somebody."""
 
 
 def judge(
@@ -51,12 +71,14 @@ def judge(
     last = list(_last_searches(calls, stored, over))
     values: dict[tuple[str, str], list[Operation]] = defaultdict(list)
     accounts: dict[str, list[Operation]] = defaultdict(list)
+    seen = _versions_seen([*calls, *last])
     for call in [*calls, *last]:
         for each in _with_ghost(call, engine_kills):
             for value, step in _steps_of_values(each.call):
                 values[value].append(each.operation(step))
-            if (step := _step_of_account(each.call)) is not None:
-                accounts[_key_of(each.call)].append(each.operation(step))
+            pk = _key_of(each.call)
+            if (step := _step_of_account(each.call, seen[pk])) is not None:
+                accounts[pk].append(each.operation(step))
     findings = [
         finding
         for (attribute, value), operations in values.items()
@@ -105,7 +127,7 @@ def _last_searches(
         account = stored.get(pk)
         found = Call("find", "in the end", over, over + 1, "refused", {"who": pk})
         if account is not None:
-            found = replace(found, outcome="ok", answer={"pk": pk, **account._asdict()})
+            found = replace(found, outcome="ok", answer={"pk": pk, **account.shown})
         yield found
     owned = {
         (attribute, getattr(account, attribute).casefold())
@@ -114,6 +136,20 @@ def _last_searches(
     }
     for _attribute, value in values - owned:
         yield Call("find", "in the end", over, over + 1, "refused", {"who": value})
+
+
+def _versions_seen(calls: Iterable[Call]) -> dict[str, dict[int, float]]:
+    """For each key its versions, and when each was first known to somebody."""
+    seen: dict[str, dict[int, float]] = defaultdict(dict)
+    for call in calls:
+        of_key = seen[_key_of(call)]
+        for version, at in (
+            (call.asked.get("version"), call.began),
+            (call.answer.get("version"), call.ended),
+        ):
+            if version is not None:
+                of_key[version] = min(at, of_key.get(version, math.inf))
+    return seen
 
 
 def _key_of(call: Call) -> str:
@@ -188,25 +224,49 @@ def _is_owned_by(pk: str, owner: str | None) -> Iterator[str | None]:
 # An account: what it says, or None where it is not there.
 
 
-def _step_of_account(call: Call) -> Step | None:
+def _step_of_account(call: Call, seen: Seen) -> Step | None:
     refused = call.outcome == "refused"
     if not _key_of(call) or (call.do == "find" and call.outcome == "unknown"):
         return None
     if call.do == "register":
-        return partial(_register_refused if refused else _register, call)
+        return partial(_register_refused, call) if refused else partial(_register, call, seen)
     if call.do in {"change", "edit"}:
-        return partial(_change_refused if refused else _change, call)
+        return partial(_change_refused if refused else _change, call, seen)
     if call.do == "delete":
-        return partial(_delete_refused if refused else _delete, call)
-    return partial(_is_found, call)
+        return partial(_delete_refused if refused else _delete, call, seen)
+    return partial(_is_found, call, seen)
 
 
-def _register(call: Call, account: Account | None) -> Iterator[Account | None]:
-    asked = call.asked
+def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
+    """The account where it has this `version` (any, if None); None where it cannot have it."""
+    if version is None or version == account.version:
+        return account
+    # A version that somebody knew before this account was registered is of an earlier one.
+    if account.version is None and seen.get(version, math.inf) >= account.since:
+        return account._replace(version=version)
+    return None
+
+
+def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
+    """Whether the account can have had this `version`, or can get it by further changes."""
+    if version is None:
+        return True
+    if account.version is None:
+        return seen.get(version, math.inf) >= account.since
+    return abs(version - account.version) <= MOST_CHANGES
+
+
+def _register(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    asked, told = call.asked, call.answer.get("version")
     if account is None:
-        yield Account(asked["username"], asked["email"], 1, asked.get("full_name", ""))
-    elif _has_values(account, asked):
-        yield account
+        new = Account(
+            asked["username"], asked["email"], None, asked.get("full_name", ""), call.began
+        )
+        found = _with(new, told, seen)
+    else:
+        found = _with(account, told, seen) if _has_values(account, asked) else None
+    if found is not None:
+        yield found
 
 
 def _has_values(account: Account, asked: Mapping[str, Any]) -> bool:
@@ -232,44 +292,54 @@ def _written(call: Call) -> tuple[str, str]:
     return call.asked["attribute"], call.asked["new"]
 
 
-def _change(call: Call, account: Account | None) -> Iterator[Account | None]:
+def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if account is None:
         return
     attribute, new = _written(call)
-    version = call.asked.get("version")
+    read, told = call.asked.get("version"), call.answer.get("version")
     # The version that it was told. Where its reply was lost and others went on from what it had
     # written, that is what it found when it looked.
-    told = call.answer.get("version", math.inf)
-    if version in {None, account.version} and told > account.version:
-        yield account._replace(**{attribute: new}, version=account.version + 1)
-    # Another call, or this one before its reply was lost, made it so.
-    if getattr(account, attribute) == new and told >= account.version:
+    before = _with(account, read, seen)
+    if before is not None:
+        after = None if before.version is None else before.version + 1
+        changed = before._replace(**{attribute: new}, version=after)
+        if told is None or after is None or told >= after:
+            yield changed
+    # Another call, or this one before its reply was lost, made it so: of the account that was read,
+    # and not later than it was told.
+    is_its_own = _can_come_to(account, read, seen) and _can_come_to(account, told, seen)
+    is_in_time = told is None or account.version is None or told >= account.version
+    if getattr(account, attribute) == new and is_its_own and is_in_time:
         yield account
 
 
-def _change_refused(call: Call, account: Account | None) -> Iterator[Account | None]:
-    version = call.asked.get("version")
-    is_stale = account is None or (version or math.nan) != account.version
+def _change_refused(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    read = call.asked.get("version")
     says_stale = "StaleUser" in call.answer["error"]
-    if version is None or says_stale == is_stale:
+    if read is None:
         yield account
+    elif says_stale:
+        if account is None or account.version != read:
+            yield account
+    elif account is not None and (found := _with(account, read, seen)) is not None:
+        yield found
 
 
-def _delete(call: Call, account: Account | None) -> Iterator[Account | None]:
-    version = call.asked.get("version")
-    if account is None or version in {None, account.version}:
+def _delete(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    if account is None or _with(account, call.asked.get("version"), seen) is not None:
         yield None
 
 
-def _delete_refused(call: Call, account: Account | None) -> Iterator[Account | None]:
+def _delete_refused(call: Call, _seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if account is not None and call.asked.get("version") != account.version:
         yield account
 
 
-def _is_found(call: Call, account: Account | None) -> Iterator[Account | None]:
+def _is_found(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
     if call.outcome == "refused":
-        found = None
-    else:
-        found = Account(*(call.answer[name] for name in Account._fields))
-    if found == account:
-        yield account
+        if account is None:
+            yield None
+    elif account is not None:
+        found = _with(account, call.answer["version"], seen)
+        if found is not None and found.shown == {name: call.answer[name] for name in SHOWN}:
+            yield found

@@ -1,0 +1,15 @@
+"""A clock that runs during suspend and is never set.
+
+Source: clock_gettime(2). macOS has no CLOCK_BOOTTIME: its CLOCK_MONOTONIC counts sleep as well.
+"""
+
+from __future__ import annotations
+
+import time
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def now() -> float:
+    """Seconds since some moment that is the same for every process of this machine."""
+    return time.clock_gettime(_CLOCK)

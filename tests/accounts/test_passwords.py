@@ -1,0 +1,266 @@
+"""Password hashing: its parameters, and how many hashes a process makes at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher, MD5PasswordHasher, make_password
+from django.test import Client
+
+from accounts import passwords
+from accounts.models import User
+from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
+from dynamo import deadline
+from project import settings as project_settings
+from tests.accounts.test_limited_pages import SIGN_IN, WRONG, attempt
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.forks import in_a_child
+from tests.mailbox import link
+from tests.pages import Page, form_values, signed_in_as
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+OWASP = "argon2$argon2id$v=19$m=19456,t=2,p=1$"
+NEW = "quite another one"
+
+
+class Counting(Argon2idHasher):
+    """Notes how many hashes are made at once, and by which threads."""
+
+    now = most = 0
+    threads: ClassVar[set[int]] = set()
+    lock = threading.Lock()
+
+    def encode(self, password: str, salt: str) -> str:
+        self._note(+1)
+        try:
+            return super().encode(password, salt)
+        finally:
+            self._note(-1)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        self._note(+1)
+        try:
+            return super().verify(password, encoded)
+        finally:
+            self._note(-1)
+
+    @classmethod
+    def _note(cls, change: int) -> None:
+        with cls.lock:
+            Counting.now += change
+            Counting.most = max(Counting.most, Counting.now)
+            Counting.threads.add(threading.get_ident())
+
+
+class Blocking(MD5PasswordHasher):
+    """Makes the hash of `BLOCKS` once it may."""
+
+    algorithm = "blocking"
+    entered = threading.Semaphore(0)
+    may_end = threading.Event()
+
+    def encode(self, password: str, salt: str) -> str:
+        if password == "blocks":
+            Blocking.entered.release()
+            assert Blocking.may_end.wait(120)
+        return super().encode(password, salt)
+
+
+@contextmanager
+def all_slots_taken(settings: Any) -> Iterator[None]:
+    """All that the process may hash at once is under way."""
+    settings.PASSWORD_HASHERS = [f"{__name__}.Blocking", *settings.PASSWORD_HASHERS]
+    Blocking.may_end.clear()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _each in range(AT_ONCE):
+            pool.submit(passwords.make_password, "blocks")
+            assert Blocking.entered.acquire(timeout=120)
+        try:
+            yield
+        finally:
+            Blocking.may_end.set()
+
+
+@pytest.fixture
+def busy(settings: Any) -> Iterator[None]:
+    """So it is until the test ends."""
+    with all_slots_taken(settings):
+        yield
+
+
+def test_a_password_is_hashed_with_the_parameters_of_owasp(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+
+    user = make_user()
+
+    assert user.password.startswith(OWASP)
+    assert user.check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("page", ["sign-in", "re-entering"])
+def test_a_hash_with_djangos_parameters_is_upgraded_where_the_password_is_shown(
+    client: Client, settings: Any, page: str
+) -> None:
+    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+    old = Argon2PasswordHasher().encode(PASSWORD, Argon2PasswordHasher().salt())
+    user = make_user(username="ann", password=None, password_hash=old)
+    assert not old.startswith(OWASP)
+
+    if page == "sign-in":
+        client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+    else:
+        client.force_login(user)
+        client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+
+    read = User.get(user.pk)
+    assert read.password.startswith(OWASP)
+    assert read.check_password(PASSWORD)
+    assert read.version == user.version
+    assert signed_in_as(client) == "ann"
+
+
+def test_a_process_hashes_few_passwords_at_once(
+    settings: Any, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
+    settings.PASSWORD_HASHERS = [f"{__name__}.Counting"]
+    make_user(username="ann")
+    Counting.most = 0
+    Counting.threads.clear()
+
+    found = at_once(lambda n: attempt(["ann", f"nobody{n}"][n % 2]).status_code, 24)
+
+    assert sorted(set(found)) == [200, 429]  # the account's own limit is ten
+    assert 1 <= Counting.most <= AT_ONCE
+    # Each thread that ever made a hash keeps its memory.
+    assert len(Counting.threads) <= AT_ONCE
+
+
+def reset_link(user: User) -> tuple[Client, str]:
+    visitor = Client()
+    visitor.post("/accounts/password_reset/", {"email": user.email})
+    return visitor, visitor.get(link())["Location"]
+
+
+Place = Callable[[User], Any]
+
+
+def _sign_up(user: User) -> Any:
+    client = Client()
+    url = "/accounts/signup/"
+    typed = {"username": "bob", "email": "b@example.org", "password1": NEW, "password2": NEW}
+    return lambda: client.post(url, form_values(client, url, **typed))
+
+
+def _re_enter(url: str, **typed: str) -> Place:
+    def prepare(user: User) -> Any:
+        client = Client()
+        client.force_login(user)
+        return lambda: client.post(url, {"password": PASSWORD} | typed)
+
+    return prepare
+
+
+def _reset(user: User) -> Any:
+    visitor, form = reset_link(user)
+    return lambda: visitor.post(form, {"new_password1": NEW, "new_password2": NEW})
+
+
+PLACES: dict[str, Place] = {
+    "sign-in": lambda user: lambda: attempt(user.username, PASSWORD),
+    "sign-in to no account": lambda user: lambda: attempt("nobody"),
+    "sign-up": _sign_up,
+    "re-entering": _re_enter("/accounts/reauthenticate/"),
+    "username": _re_enter("/accounts/username/", username="anna"),
+    "deletion": _re_enter("/accounts/delete/"),
+    "password": _re_enter(
+        "/accounts/password_change/", old_password=PASSWORD, new_password1=NEW, new_password2=NEW
+    ),
+    "reset": _reset,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("prevent_enumeration", [False, True])
+def test_where_no_hash_can_be_made_in_time_the_page_is_a_503_and_nothing_changes(
+    place: str,
+    prevent_enumeration: bool,
+    request: pytest.FixtureRequest,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = prevent_enumeration
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
+    user = make_user(username="ann", email="ann@example.org")
+    send = PLACES[place](user)
+    before = stored_items()
+    request.getfixturevalue("busy")
+
+    response = send()
+
+    assert response.status_code == 503
+    assert int(response["Retry-After"]) > 0
+    assert "Nothing was stored or sent." in Page(response).text
+    assert stored_items() == before
+
+
+def test_waiting_for_a_hash_ends_with_the_pages_deadline(busy: None, settings: Any) -> None:
+    settings.DYNAMODB_PAGE_SECONDS = 0.5
+
+    assert attempt("nobody").status_code == 503
+
+
+def test_the_wait_for_a_hash_leaves_time_for_the_requests_of_the_page() -> None:
+    assert WAIT_SECONDS <= project_settings.DYNAMODB_PAGE_SECONDS - 2
+
+
+def test_who_waits_gets_the_next_free_slot(settings: Any) -> None:
+    with ThreadPoolExecutor(1) as pool, all_slots_taken(settings):
+        waiting = pool.submit(passwords.make_password, PASSWORD)
+        Blocking.may_end.set()
+
+        assert passwords.check_password(PASSWORD, waiting.result(120))
+
+
+def test_an_attempt_that_was_not_checked_does_not_count(
+    settings: Any, limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    limits |= {"sign_in": (2, 900), "sign_in_client": (2, 900), "reauthentication": (2, 900)}
+    ann = make_user(username="ann")
+    client.force_login(ann)
+    again = ("/accounts/reauthenticate/", {"password": PASSWORD})
+    with monkeypatch.context() as patch, all_slots_taken(settings):
+        patch.setattr(passwords, "WAIT_SECONDS", 0.05)
+        for _time in range(4):
+            assert attempt("ann", WRONG).status_code == 503
+            assert client.post(*again).status_code == 503
+
+    assert client.post(*again).status_code == 302
+    assert attempt("ann", PASSWORD).status_code == 302
+
+
+def test_a_forked_child_has_all_slots(busy: None) -> None:
+    assert in_a_child(lambda: passwords.make_password(PASSWORD)) == 0
+
+
+def test_a_check_of_an_outdated_hash_does_not_wait_for_itself(
+    settings: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+    old = Argon2PasswordHasher().encode(PASSWORD, Argon2PasswordHasher().salt())
+    users = [make_user(password=None, password_hash=old) for _each in range(AT_ONCE + 1)]
+
+    assert all(at_once(lambda n: users[n].check_password(PASSWORD), len(users)))
+
+    assert all(User.get(user.pk).password.startswith(OWASP) for user in users)
+
+
+def test_an_unusable_password_takes_no_slot(busy: None) -> None:
+    assert make_user(password=None).has_usable_password() is False
+    assert make_password(None).startswith("!")

@@ -1,0 +1,255 @@
+"""Django's permissions: superusers have all, backends of the project say the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth import user_logged_in, user_logged_out
+from django.contrib.auth.decorators import permission_required
+from django.contrib.auth.mixins import PermissionRequiredMixin
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template import engines
+from django.test import AsyncClient, Client
+from django.urls import path
+from django.views import View
+
+from accounts.exceptions import StaleUser
+from accounts.models import User
+from accounts.services import deactivate, delete
+from project import urls
+from tests.factories import make_user, stored_items, stored_user
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+OURS = "accounts.backends.AccountBackend"
+
+
+class Clerks:
+    """A backend of a project: clerks may read books, and nobody may burn them."""
+
+    def has_perm(self, user: Any, permission: str, obj: object = None) -> bool:
+        if permission == "library.burn_book":
+            raise PermissionDenied
+        return permission == "library.read_book" and user.get_username().startswith("clerk")
+
+    async def ahas_perm(self, user: Any, permission: str, obj: object = None) -> bool:
+        return self.has_perm(user, permission, obj)
+
+    def has_module_perms(self, user: Any, app_label: str) -> bool:
+        return app_label == "library" and user.get_username().startswith("clerk")
+
+    async def ahas_module_perms(self, user: Any, app_label: str) -> bool:
+        return self.has_module_perms(user, app_label)
+
+    def get_all_permissions(self, user: Any, obj: object = None) -> Iterable[str]:
+        return {"library.read_book"} if user.get_username().startswith("clerk") else set()
+
+    async def aget_all_permissions(self, user: Any, obj: object = None) -> Iterable[str]:
+        return self.get_all_permissions(user, obj)
+
+
+class Allowing:
+    """A backend that comes after: it would allow everything."""
+
+    def has_perm(self, user: Any, permission: str, obj: object = None) -> bool:
+        return True
+
+
+TEMPLATE = "{% if perms.library %}some{% endif %} {% if perms.library.read_book %}read{% endif %}"
+
+
+@permission_required("library.read_book", raise_exception=True)
+def _shelf(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(engines["django"].from_string(TEMPLATE).render({}, request))
+
+
+@permission_required("library.read_book", raise_exception=True)
+async def _ashelf(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("read")
+
+
+class _Shelf(PermissionRequiredMixin, View):
+    permission_required = ("library.read_book", "library.see_shelf")
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse("read")
+
+
+urlpatterns = [
+    *urls.urlpatterns,
+    path("shelf", _shelf),
+    path("ashelf", _ashelf),
+    path("shelves", _Shelf.as_view()),
+]
+
+
+@pytest.fixture
+def _of_project(settings: Any) -> None:
+    settings.AUTHENTICATION_BACKENDS = [OURS, f"{__name__}.Clerks"]
+    settings.ROOT_URLCONF = __name__
+
+
+def let_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend=OURS)
+    return client
+
+
+def statuses(user: User) -> dict[str, int]:
+    """What the three pages that demand a permission answer."""
+
+    async def asked() -> int:
+        client = AsyncClient()
+        await client.aforce_login(user, backend=OURS)
+        return int((await client.get("/ashelf")).status_code)
+
+    client = let_in(user)
+    return {
+        "view": client.get("/shelf").status_code,
+        "mixin": client.get("/shelves").status_code,
+        "async": asyncio.run(asked()),
+    }
+
+
+@pytest.mark.usefixtures("_of_project")
+def test_permission_required_lets_in_superusers_and_whom_a_backend_of_the_project_lets_in() -> None:
+    assert statuses(make_user()) == {"view": 403, "mixin": 403, "async": 403}
+    assert statuses(make_user(is_staff=True)) == {"view": 403, "mixin": 403, "async": 403}
+    assert statuses(make_user(username="clerk")) == {"view": 200, "mixin": 403, "async": 200}
+    superuser = make_user(is_staff=True, is_superuser=True)
+    assert statuses(superuser) == {"view": 200, "mixin": 200, "async": 200}
+
+
+@pytest.mark.usefixtures("_of_project")
+def test_templates_ask_for_permissions() -> None:
+    assert let_in(make_user(username="clerk")).get("/shelf").content == b"some read"
+    assert let_in(make_user(is_superuser=True)).get("/shelf").content == b"some read"
+    request = HttpRequest()
+    request.user = make_user()  # type: ignore[assignment]  # the stubs know users of the ORM only
+    assert engines["django"].from_string(TEMPLATE).render({}, request) == " "
+    request.user = AnonymousUser()
+    assert engines["django"].from_string(TEMPLATE).render({}, request) == " "
+
+
+@pytest.mark.usefixtures("_of_project")
+def test_every_way_to_ask_gives_one_answer_and_sends_no_request(requests_sent: Requests) -> None:
+    nobody, clerk = make_user(), make_user(username="clerk")
+    superuser = make_user(is_superuser=True)
+    requests_sent.clear()
+
+    for user, may in ((nobody, False), (clerk, True), (superuser, True)):
+        both = ["library.read_book", "library.read_book"]
+        assert user.has_perm("library.read_book") is may
+        assert asyncio.run(user.ahas_perm("library.read_book")) is may
+        assert user.has_perms(both) is may
+        assert asyncio.run(user.ahas_perms(both)) is may
+        assert user.has_module_perms("library") is may
+        assert asyncio.run(user.ahas_module_perms("library")) is may
+    for user in (nobody, clerk):
+        found = {"library.read_book"} if user is clerk else set()
+        assert user.get_all_permissions() == found
+        assert asyncio.run(user.aget_all_permissions()) == found
+        assert user.get_user_permissions() == user.get_group_permissions() == set()
+        assert asyncio.run(user.aget_user_permissions()) == set()
+        assert asyncio.run(user.aget_group_permissions()) == set()
+    with pytest.raises(ValueError, match="iterable"):
+        clerk.has_perms("library.read_book")
+    assert requests_sent.operations == []
+
+
+def test_a_backend_that_denies_is_the_last_to_be_asked(settings: Any) -> None:
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Clerks", f"{__name__}.Allowing", OURS]
+    clerk = make_user(username="clerk")
+
+    assert not clerk.has_perm("library.burn_book")
+    assert clerk.has_perm("library.buy_book")
+
+
+def test_a_superuser_who_is_deactivated_has_no_permission() -> None:
+    superuser = make_user(is_superuser=True)
+    deactivate(superuser)
+
+    assert not superuser.has_perm("library.read_book")
+    assert not superuser.has_module_perms("library")
+
+
+def test_the_password_is_checked_asynchronously_too() -> None:
+    user = make_user(password="a good password")
+
+    assert asyncio.run(user.acheck_password("a good password"))
+    assert not asyncio.run(user.acheck_password("another"))
+
+
+def test_an_account_from_before_there_were_superusers_is_none_and_stays_as_it_is() -> None:
+    user = make_user()
+    user.update([User.is_superuser.remove()])
+
+    read = User.get(user.pk)
+    read.save()
+
+    assert read.is_superuser is False
+    assert "isSuperuser" not in stored_items()[user.pk]
+
+
+# Signals ------------------------------------------------------------------------------------------
+
+
+def test_a_sign_in_without_a_request_notes_its_time_and_begins_no_session() -> None:
+    user = make_user()
+    before = datetime.now(UTC)
+
+    user_logged_in.send(sender=User, request=None, user=user)
+
+    stored = User.get(user.pk)
+    assert stored.last_login is not None
+    assert stored.last_login >= before
+    assert stored.last_login == user.last_login
+    assert stored.sessions is None
+    assert stored.version == user.version
+
+
+def test_a_sign_in_by_a_request_without_a_session_notes_its_time() -> None:
+    user = make_user()
+
+    user_logged_in.send(sender=User, request=HttpRequest(), user=user)
+
+    assert User.get(user.pk).last_login is not None
+
+
+def test_the_time_of_a_later_sign_in_stands() -> None:
+    user = make_user()
+    stale = User.get(user.pk)
+    user_logged_in.send(sender=User, request=None, user=user)
+    later = datetime(2099, 1, 2, tzinfo=UTC)
+    user.update([User.last_login.set(later)])
+
+    user_logged_in.send(sender=User, request=None, user=stale)
+
+    assert User.get(user.pk).last_login == stale.last_login == later
+
+
+def test_a_sign_in_to_an_account_that_was_deleted_meanwhile_is_refused() -> None:
+    user = make_user()
+    delete(User.get(user.pk))
+
+    with pytest.raises(StaleUser):
+        user_logged_in.send(sender=User, request=None, user=user)
+
+    assert stored_items() == {}
+
+
+def test_a_sign_out_without_a_request_ends_no_session() -> None:
+    user = make_user()
+    let_in(user)
+    before = stored_user(user.pk)
+
+    user_logged_out.send(sender=User, request=None, user=user)
+
+    assert stored_user(user.pk) == before

@@ -1,0 +1,246 @@
+"""Which usernames may be chosen, and that accounts with older ones can go on using them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from accounts import usernames
+from accounts.models import User
+from accounts.services import change, change_username, cleaned, register
+from dynamo.client import send
+from tests.accounts.test_sign_up_page import ANN, URL
+from tests.commands import run
+from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
+from tests.pages import Page, form_values, sign_in, signed_in_as
+
+FINE = [
+    "ann",
+    "Ann_B.c+1-2",
+    "ＡＮＮ",
+    "josé",
+    "Œuvre",
+    "ırmak",
+    "иван",
+    "Іван2",
+    "Άννα",
+    "אבי",
+    "علي",
+    "अजय",
+    "田中",
+    "たなかタロー",
+    "田中Tanaka",
+    "𠮷田",
+    "김철수",
+    "kim김",
+    "ㄅㄆ漢字abc",
+    "ﬁnn",
+]
+
+REFUSED = [
+    *[(f"ann{filler}", "character") for filler in "\u115f\u1160\u3164\uffa0"],
+    ("\u3164", "character"),
+    ("annᚠ", "character"),  # a rune: a script of the past
+    ("ᚠᚢᚦ", "character"),
+    ("ꟻann", "character"),  # a letter of ancient inscriptions
+    ("ᴀdmin", "character"),  # a letter of phonetic transcription
+    ("ɑdmin", "character"),
+    ("аdmin", "scripts"),  # with a Cyrillic letter
+    ("adminа", "scripts"),
+    ("αlpha", "scripts"),
+    ("αдам", "scripts"),
+    ("たな김", "scripts"),
+    ("田中Иван", "scripts"),
+    ("abcअ", "scripts"),
+    ("сосо", "lookalike"),  # Cyrillic throughout
+    ("РОСА-1", "lookalike"),
+    ("ανα", "lookalike"),
+    ("օոս", "lookalike"),
+    ("๐", "lookalike"),
+    ("b〇b", "lookalike"),
+]
+
+
+def code_of(name: str) -> str | None:
+    try:
+        usernames.check_new(name)
+    except ValidationError as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_a_name_in_one_script_or_a_usual_mixture_may_be_chosen(name: str) -> None:
+    assert code_of(name) is None
+
+
+@pytest.mark.parametrize(("name", "code"), REFUSED, ids=[ascii(name) for name, _code in REFUSED])
+def test_a_name_that_cannot_be_told_from_another_may_not_be_chosen(name: str, code: str) -> None:
+    assert code_of(name) == code
+
+
+def test_the_refusal_shows_what_the_name_looks_like() -> None:
+    with pytest.raises(ValidationError, match="This name looks like “coco”"):
+        usernames.check_new("сосо")
+
+
+def test_the_ranges_of_the_table_are_sorted_and_apart() -> None:
+    ranges = usernames._table().ranges
+
+    assert all(first <= last for first, last, _scripts in ranges)
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(ranges))
+    assert all(usernames._table().scripts(char) for char in usernames._table().lookalikes)
+
+
+# Where they hold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("ann\u3164", "is not allowed in usernames."),
+        ("аnn", "Use letters of one script only"),
+        ("сосо", "This name looks like “coco”"),
+        ("Admin", "This username is reserved."),
+        ("ＲＯＯＴ", "This username is reserved."),
+    ],
+)
+@pytest.mark.parametrize("held", [False, True], ids=["at once", "held"])
+def test_the_sign_up_page_refuses_it_at_its_field(
+    engine: str, client: Client, settings: Any, name: str, error: str, held: bool
+) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = held
+
+    page = Page(client.post(URL, form_values(client, URL, **(ANN | {"username": name}))))
+
+    assert page.errors.keys() == {"username"}
+    assert error in page.errors["username"][0]
+    assert stored_items() == {}
+
+
+@pytest.mark.parametrize("name", ["ann\u3164", "аnn", "сосо", "support"])
+def test_the_page_that_changes_a_name_refuses_it_at_its_field(
+    engine: str, client: Client, name: str
+) -> None:
+    sign_in(client, make_user(username="ann"))
+    before = stored_items()
+
+    page = Page(client.post("/accounts/username/", {"username": name, "password": PASSWORD}))
+
+    assert page.errors.keys() == {"username"}
+    assert stored_items() == before
+
+
+def test_the_operations_hold_the_rules_themselves(engine: str) -> None:
+    ann = make_user(username="ann")
+
+    with pytest.raises(ValidationError):
+        register(username="сосо", email="coco@example.org")
+    with pytest.raises(ValidationError):
+        change_username(ann, "сосо")
+
+    assert User.get(ann.pk).username == "ann"
+    assert_guards_match_users()
+
+
+def test_an_operator_may_give_a_reserved_name_but_no_lookalike(engine: str) -> None:
+    email = "--email=admin@example.org"
+    out, err, code = run("createuser", "--username=сосо", email, "--unusable-password")
+    assert (out, code) == ("", 1)
+    assert "looks like “coco”" in err
+
+    _out, err, code = run("createuser", "--username=admin", email, "--unusable-password")
+    assert (err, code) == ("", 0)
+    _out, err, code = run("changeusername", "admin", "support")
+    assert (err, code) == ("", 0)
+
+    assert User.find("support").email == "admin@example.org"
+
+
+def test_an_import_rejects_reserved_names_and_lookalikes(engine: str, tmp_path: Path) -> None:
+    names = ["ann", "admin", "сосо"]
+    rows = [{"username": name, "email": f"u{at}@example.org"} for at, name in enumerate(names)]
+    file = tmp_path / "users.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    out, _err, code = run("importusers", str(file), "--json")
+
+    assert code == 1
+    assert json.loads(out) == {"created": 1, "unchanged": 0, "rejected": 2}
+    rejected = (tmp_path / "users.rejected.jsonl").read_text()
+    assert "This username is reserved." in rejected
+    assert "looks like" in rejected
+
+
+def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings: Any) -> None:
+    settings.ACCOUNTS_RESERVED_USERNAMES = ["Bücher"]
+
+    refused = client.post(URL, form_values(client, URL, **(ANN | {"username": "BÜCHER"})))
+    assert Page(refused).errors == {"username": ["This username is reserved."]}
+    taken = client.post(URL, form_values(client, URL, **(ANN | {"username": "admin"})))
+    assert taken.status_code == 302
+
+
+# Accounts with older names ------------------------------------------------------------------------
+
+
+def older_user(name: str) -> User:
+    """An account whose name a released version let through."""
+    user = make_user(username="before", email="older@example.org")
+    change(user, cleaned(username=name))
+    return User.get(user.pk)
+
+
+@pytest.mark.parametrize(
+    ("name", "other_case"),
+    [("аdmin", "Аdmin"), ("сосо", "Сосо"), ("ann\u3164", "ANN\u3164"), ("admin", "ADMIN")],
+    ids=ascii,
+)
+def test_an_account_with_an_older_name_is_used_as_before(
+    engine: str, client: Client, name: str, other_case: str
+) -> None:
+    user = older_user(name)
+
+    sign_in(client, user)
+    assert signed_in_as(client) == name
+    assert User.find(name).pk == user.pk
+    edited = client.post("/accounts/profile/", {"full_name": "Somebody Else"})
+    assert edited.status_code == 302
+    typed = {"username": other_case, "password": PASSWORD}
+    assert client.post("/accounts/username/", typed).status_code == 302
+
+    stored = User.get(user.pk)
+    assert (stored.username, stored.full_name) == (other_case, "Somebody Else")
+    assert_guards_match_users()
+
+
+def test_a_name_that_keeps_the_rules_cannot_break_them_by_its_case(engine: str) -> None:
+    user = make_user(username="кот")
+
+    with pytest.raises(ValidationError, match="looks like “KOT”"):
+        change_username(user, "КОТ")
+
+    assert User.get(user.pk).username == "кот"
+
+
+def test_a_damaged_name_can_be_changed(engine: str) -> None:
+    user = make_user(username="ann")
+    send(
+        "UpdateItem",
+        {
+            "TableName": User.table(),
+            "Key": {"pk": {"S": user.pk}},
+            "UpdateExpression": "SET userName = :name",
+            "ExpressionAttributeValues": {":name": {"S": "ann \u202e"}},
+        },
+    )
+
+    change_username(User.get(user.pk), "anna")
+
+    assert User.get(user.pk).username == "anna"

@@ -1,0 +1,171 @@
+"""Small credential providers on this machine, which answer, fail, print rubbish or hang."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+#: A name of the engine, which is not known as this machine's: there the whole chain counts.
+HOST = "dynamodb.test"
+
+#: botocore asks nobody else.
+_NOBODY = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_PROFILE",
+)
+
+
+def keys(number: int, lives: float, token: str = "Token") -> dict[str, Any]:
+    expires = datetime.now(UTC) + timedelta(seconds=lives)
+    return {
+        "AccessKeyId": f"AKID{number}",
+        "SecretAccessKey": "secret",
+        token: f"token{number}",
+        "Expiration": expires.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+
+
+class Provider:
+    """A provider over HTTP: instance metadata (`imds`), a container's (`container`) or STS (`sts`).
+
+    `calls` counts how often it was asked for credentials; those of the first call are `token1`.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        #: How long credentials live, in seconds.
+        self.lives = 3600.0
+        #: Instead of credentials: a status and a body.
+        self.failure: tuple[int, bytes] | None = None
+        #: Cleared, it does not answer.
+        self.answers = threading.Event()
+        self.answers.set()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_PUT(self) -> None:
+                self._answer(200, b"a-session-token")
+
+            def do_GET(self) -> None:
+                if self.path.endswith("/security-credentials/"):
+                    self._answer(200, b"a-role")
+                else:
+                    self._give(lambda number: json.dumps(keys(number, provider.lives)).encode())
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self._give(provider.by_sts)
+
+            def _give(self, make: Callable[[int], bytes]) -> None:
+                provider.calls += 1
+                number = provider.calls
+                if not provider.answers.wait(120):
+                    return
+                self._answer(*(provider.failure or (200, make(number))))
+
+            def _answer(self, status: int, body: bytes) -> None:
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+                except OSError:
+                    pass  # nobody waits any more
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        return Handler
+
+    def by_sts(self, number: int) -> bytes:
+        made = keys(number, self.lives, "SessionToken")
+        fields = "".join(f"<{name}>{value}</{name}>" for name, value in made.items())
+        return (
+            '<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
+            "<AssumeRoleWithWebIdentityResult><AssumedRoleUser>"
+            "<Arn>arn:aws:sts::123456789012:assumed-role/site/a</Arn>"
+            "<AssumedRoleId>a:b</AssumedRoleId></AssumedRoleUser>"
+            f"<Credentials>{fields}</Credentials></AssumeRoleWithWebIdentityResult>"
+            "</AssumeRoleWithWebIdentityResponse>"
+        ).encode()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.answers.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def ask_nobody(patch: pytest.MonkeyPatch) -> None:
+    """Take away what the suite signs with."""
+    for name in _NOBODY:
+        patch.delenv(name, raising=False)
+
+
+def ask_imds(provider: Provider, patch: pytest.MonkeyPatch) -> None:
+    ask_nobody(patch)
+    patch.delenv("AWS_EC2_METADATA_DISABLED")
+    patch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", provider.url)
+
+
+def ask_container(provider: Provider, patch: pytest.MonkeyPatch) -> None:
+    ask_nobody(patch)
+    patch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{provider.url}/keys")
+
+
+def ask_sts(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None:
+    ask_nobody(patch)
+    token = folder / "token"
+    token.write_text("a web identity")
+    patch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
+    patch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/site")
+    patch.setenv("AWS_ENDPOINT_URL_STS", provider.url)
+
+
+class Process:
+    """A `credential_process`: prints what its file holds, as soon as the file is there."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        ask_nobody(patch)
+        self._prints = folder / "prints.json"
+        #: A line for each time that it was asked.
+        self.log = folder / "asked"
+        script = folder / "process.sh"
+        script.write_text(
+            f"echo asked >> {self.log}\n"
+            f"while [ ! -e {self._prints} ] && [ -d {folder} ]; do sleep 0.05; done\n"
+            f"cat {self._prints}\n"
+        )
+        config = folder / "config"
+        config.write_text(f"[default]\ncredential_process = /bin/sh {script}\n")
+        patch.setenv("AWS_CONFIG_FILE", str(config))
+
+    @property
+    def calls(self) -> int:
+        return len(self.log.read_text().splitlines()) if self.log.exists() else 0
+
+    def print_(self, text: str) -> None:
+        """Let it print this from now on."""
+        new = self._prints.with_suffix(".new")
+        new.write_text(text)
+        new.replace(self._prints)
+
+    def print_keys(self, number: int = 1, lives: float = 3600) -> None:
+        self.print_(json.dumps({"Version": 1, **keys(number, lives, "SessionToken")}))

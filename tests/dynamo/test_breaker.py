@@ -1,0 +1,339 @@
+"""Pages fail fast while DynamoDB cannot be reached, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    ChecksumError,
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+    ReadTimeoutError,
+    SSLError,
+)
+from django.test import Client
+
+from dynamo import breaker as breakers
+from dynamo import client
+from dynamo.breaker import (
+    LONGEST_PROBE_SECONDS,
+    OPEN_SECONDS,
+    OPENING_FAILURES,
+    OPENING_SECONDS,
+    Breaker,
+    failing_fast,
+)
+from dynamo.cacheitems import CacheItem
+from dynamo.client import is_unreachable, send
+from dynamo.deadline import page
+from dynamo.exceptions import Unavailable
+from locks.lock import Lock
+from tests.clocks import SleeplessClock, stand_in
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
+from tests.faults.proxy import NOWHERE, FaultProxy, through
+from tests.requests import Requests
+
+URL: Any = {"endpoint_url": NOWHERE}
+REFUSED = EndpointConnectionError(**URL)
+COUNTED = [REFUSED, ConnectTimeoutError(**URL), ReadTimeoutError(**URL)]
+NOT_COUNTED = [
+    ConnectionClosedError(**URL),
+    SSLError(**URL, error="bad record MAC"),
+    HTTPClientError(error="no text"),
+    ChecksumError(checksum_type="crc32", expected_checksum="1", actual_checksum="2"),
+    NoCredentialsError(),
+    KeyboardInterrupt(),
+]
+ANSWERS: list[BaseException | None] = [
+    None,
+    *(
+        ClientError({"Error": {"Code": code}}, "GetItem")
+        for code in ("ThrottlingException", "InternalServerError", "ValidationException")
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SleeplessClock]:
+    clock = SleeplessClock()
+    stand_in(clock, monkeypatch)
+    # The breaker of another client has times of another clock.
+    client.reset()
+    yield clock
+    client.reset()
+
+
+def read() -> None:
+    send("GetItem", {"TableName": CacheItem.table(), "Key": {"key": {"S": "any"}}})
+
+
+def read_in_a_page() -> None:
+    with page(5.5), failing_fast():
+        read()
+
+
+def visit_in_vain(_number: int) -> None:
+    with pytest.raises(Unavailable):
+        read_in_a_page()
+
+
+def fail(breaker: Breaker, clock: SleeplessClock, error: BaseException = REFUSED) -> None:
+    """Let as much fail as opens the breaker."""
+    began = clock.monotonic()
+    for _request in range(OPENING_FAILURES - 1):
+        breaker.note(began, error)
+    clock.leap(OPENING_SECONDS)
+    breaker.note(clock.monotonic(), error)
+
+
+def opened(clock: SleeplessClock) -> Breaker:
+    """This process's breaker, open."""
+    client.client()
+    breaker = client._ways().breaker
+    fail(breaker, clock)
+    assert breaker.is_open
+    return breaker
+
+
+# What opens and closes it -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", COUNTED, ids=lambda error: type(error).__name__)
+def test_failures_to_reach_dynamodb_open_it(clock: SleeplessClock, error: BaseException) -> None:
+    breaker = Breaker()
+    fail(breaker, clock, error)
+    assert breaker.is_open
+
+
+@pytest.mark.parametrize("error", [*NOT_COUNTED, *ANSWERS], ids=repr)
+def test_nothing_else_opens_it(clock: SleeplessClock, error: BaseException) -> None:
+    breaker = Breaker()
+    for _time in range(10):
+        fail(breaker, clock, error)
+    assert not breaker.is_open
+
+
+def test_a_short_interruption_does_not_open_it(clock: SleeplessClock) -> None:
+    breaker = Breaker()
+    for _request in range(100):
+        breaker.note(clock.monotonic(), REFUSED)
+        clock.leap(OPENING_SECONDS / 101)
+    assert not breaker.is_open
+
+
+def test_a_few_failures_do_not_open_it(clock: SleeplessClock) -> None:
+    breaker = Breaker()
+    for _request in range(OPENING_FAILURES - 1):
+        breaker.note(clock.monotonic(), REFUSED)
+        clock.leap(60)
+    assert not breaker.is_open
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=repr)
+def test_an_answer_between_failures_resets_it(
+    clock: SleeplessClock, answer: BaseException | None
+) -> None:
+    breaker = Breaker()
+    for _time in range(10):
+        for _request in range(OPENING_FAILURES - 1):
+            breaker.note(clock.monotonic(), REFUSED)
+            clock.leap(1)
+        breaker.note(clock.monotonic(), answer)
+    assert not breaker.is_open
+
+
+def test_a_request_that_waited_in_vain_while_another_was_answered_does_not_count(
+    clock: SleeplessClock,
+) -> None:
+    breaker = Breaker()
+    for _time in range(10):
+        began = clock.monotonic()
+        clock.leap(1)
+        breaker.note(began, None)
+        clock.leap(2)
+        for _request in range(OPENING_FAILURES):
+            breaker.note(began, ReadTimeoutError(**URL))
+    assert not breaker.is_open
+
+
+def test_it_admits_one_probe_at_a_time(clock: SleeplessClock) -> None:
+    breaker = Breaker()
+    fail(breaker, clock)
+    assert not breaker.admits()
+
+    clock.leap(OPEN_SECONDS)
+
+    assert [breaker.admits() for _request in range(3)] == [True, False, False]
+
+
+def test_a_probe_of_which_nothing_is_heard_does_not_keep_it_open(clock: SleeplessClock) -> None:
+    breaker = Breaker()
+    fail(breaker, clock)
+    clock.leap(OPEN_SECONDS)
+    assert breaker.admits()
+
+    clock.leap(LONGEST_PROBE_SECONDS)
+
+    assert breaker.admits()
+
+
+@pytest.mark.parametrize("error", [*COUNTED, *NOT_COUNTED], ids=lambda error: type(error).__name__)
+def test_a_probe_without_an_answer_leaves_it_open_for_another_second(
+    clock: SleeplessClock, error: BaseException
+) -> None:
+    breaker = Breaker()
+    fail(breaker, clock)
+    clock.leap(OPEN_SECONDS)
+    assert breaker.admits()
+
+    breaker.note(clock.monotonic(), error)
+
+    assert breaker.is_open
+    assert not breaker.admits()
+    clock.leap(OPEN_SECONDS)
+    assert breaker.admits()
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=repr)
+def test_an_answer_closes_it(clock: SleeplessClock, answer: BaseException | None) -> None:
+    breaker = Breaker()
+    fail(breaker, clock)
+
+    breaker.note(clock.monotonic(), answer)
+
+    assert not breaker.is_open
+    assert breaker.admits()
+
+
+# What it does to requests -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_page_that_cannot_reach_dynamodb_gives_up_after_a_second_and_the_next_at_once(
+    clock: SleeplessClock, requests_sent: Requests
+) -> None:
+    with through(NOWHERE):
+        with pytest.raises(Unavailable) as unavailable:
+            read_in_a_page()
+        assert OPENING_SECONDS <= clock.monotonic() <= OPENING_SECONDS + 1
+        assert is_unreachable()
+        assert not unavailable.value.maybe_written
+
+        clock.leap(-0.5)
+        requests_sent.clear()
+        with pytest.raises(Unavailable):
+            read_in_a_page()
+
+    assert requests_sent.operations == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_of_the_pages_that_come_when_it_is_half_open_one_asks(
+    clock: SleeplessClock, requests_sent: Requests, at_once: Callable[..., list[Any]]
+) -> None:
+    with through(NOWHERE):
+        opened(clock)
+        clock.leap(OPEN_SECONDS)
+        at_once(visit_in_vain, threads=16)
+
+    assert requests_sent.operations == ["GetItem"]
+
+
+def test_while_the_probe_is_under_way_other_pages_fail_and_after_it_they_work(
+    proxy: FaultProxy, clock: SleeplessClock, at_once: Callable[..., list[Any]]
+) -> None:
+    def others() -> None:
+        at_once(visit_in_vain, threads=4)
+
+    opened(clock)
+    clock.leap(OPEN_SECONDS)
+    proxy.plan("GetItem", Meanwhile(others))
+
+    read_in_a_page()
+    read_in_a_page()
+
+    assert proxy.count("GetItem") == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(400, "ThrottlingException"),
+        Answer(500, "InternalServerError"),
+        DropReply(),
+        CloseBefore(),
+    ],
+)
+def test_pages_go_on_trying_where_dynamodb_can_be_reached(
+    proxy: FaultProxy, clock: SleeplessClock, fault: Any
+) -> None:
+    proxy.plan("GetItem", fault, times=1_000)
+
+    with pytest.raises(Unavailable):
+        read_in_a_page()
+
+    assert clock.monotonic() > 4
+    assert not is_unreachable()
+
+
+@pytest.mark.usefixtures("engine")
+def test_what_is_no_page_is_sent_and_closes_it(clock: SleeplessClock) -> None:
+    opened(clock)
+
+    read()
+
+    assert not is_unreachable()
+    read_in_a_page()
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_lease_is_renewed_while_it_is_open(clock: SleeplessClock) -> None:
+    with Lock("job") as lease:
+        before = lease.renewal_due_at
+        opened(clock)
+
+        lease.renew()
+
+        assert lease.renewal_due_at > before
+        lease.check()
+
+
+@pytest.mark.usefixtures("engine")
+def test_healthz_asks_dynamodb_though_it_is_open(clock: SleeplessClock) -> None:
+    opened(clock)
+
+    assert Client().get("/healthz").status_code == 200
+    assert not is_unreachable()
+
+
+@pytest.mark.usefixtures("engine")
+def test_healthz_asks_once_while_dynamodb_cannot_be_reached(
+    clock: SleeplessClock, requests_sent: Requests
+) -> None:
+    with through(NOWHERE):
+        opened(clock)
+        assert Client().get("/healthz").status_code == 503
+
+    assert requests_sent.operations == ["GetItem"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_opening_and_closing_are_logged_once(
+    clock: SleeplessClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    breaker = opened(clock)
+    fail(breaker, clock)
+    read()
+    read()
+
+    told = [each.getMessage() for each in caplog.records if each.name == breakers.__name__]
+    assert [each.partition(",")[0].rstrip(".") for each in told] == [
+        "DynamoDB cannot be reached",
+        "DynamoDB can be reached again",
+    ]

@@ -1,0 +1,67 @@
+"""Connections that stood idle, which somebody between us and DynamoDB may have dropped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+
+from dynamo import clock
+from dynamo.connections import IDLE_SECONDS
+from sequences.counters import next_value
+from tests.clocks import LeapingClock
+from tests.faults.proxy import FaultProxy, through
+
+
+@pytest.fixture(params=[True, False], ids=["lean", "botocore"])
+def proxy(
+    engine: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    real_patience: None,
+) -> Iterator[FaultProxy]:
+    monkeypatch.setattr(settings, "DYNAMODB_LEAN", request.param)
+    with FaultProxy(engine) as proxy, through(proxy):
+        yield proxy
+
+
+@pytest.fixture
+def leaping(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
+    leaping = LeapingClock()
+    monkeypatch.setattr(clock, "time", leaping)
+    return leaping
+
+
+def test_a_number_is_drawn_though_the_idle_connection_was_dropped(
+    proxy: FaultProxy, leaping: LeapingClock
+) -> None:
+    assert next_value("visitors") == 1
+    proxy.drop_connections()
+
+    leaping.leap(IDLE_SECONDS + 1)
+
+    assert next_value("visitors") == 2
+    assert proxy.count("UpdateItem") == 2
+
+
+def test_a_connection_that_was_used_lately_is_used_again(
+    proxy: FaultProxy, leaping: LeapingClock
+) -> None:
+    next_value("visitors")
+    opened = len(proxy._open)
+
+    leaping.leap(IDLE_SECONDS - 1)
+    next_value("visitors")
+    leaping.leap(IDLE_SECONDS - 1)
+    next_value("visitors")
+
+    assert len(proxy._open) == opened == 1
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux has this clock")
+def test_idle_times_are_counted_on_a_clock_that_runs_during_suspend() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    assert before <= clock.now() <= time.clock_gettime(time.CLOCK_BOOTTIME)

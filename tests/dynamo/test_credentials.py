@@ -1,0 +1,593 @@
+"""Credential providers fail, hang and print rubbish, and no request waits beyond its deadline."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import CredentialRetrievalError
+from botocore.httpsession import URLLib3Session
+from botocore.signers import RequestSigner
+from django.conf import settings as django_settings
+from django.test import Client
+
+from accounts.models import User
+from dynamo import client, credentials, deadline
+from dynamo.background import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
+from dynamo.client import send
+from dynamo.deadline import within
+from dynamo.exceptions import Rejected, Unavailable
+from locks.lock import Lock
+from sequences.counters import next_value
+from tests.clocks import Stopwatch
+from tests.dynamo.providers import (
+    HOST,
+    Process,
+    Provider,
+    ask_container,
+    ask_imds,
+    ask_nobody,
+    ask_sts,
+)
+from tests.waiting import wait_until
+from uploads import s3
+from uploads.exceptions import StorageFailed
+
+KEY = {"pk": {"S": "thing"}}
+
+#: Much longer than any deadline here, and much shorter than a provider hangs.
+SOON_SECONDS = 20.0
+
+
+def get() -> dict[str, Any]:
+    return send("GetItem", {"TableName": User.table(), "Key": KEY})
+
+
+def token() -> str:
+    return credentials.of_process().token
+
+
+def loading_threads() -> list[str]:
+    gc.collect()  # those of an earlier client end with it
+    return [each.name for each in threading.enumerate() if each.name == "AWS credentials"]
+
+
+@pytest.fixture
+def away(engine: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The engine under a name that is not this machine's, so that AWS's chain is asked."""
+    lookup = socket.getaddrinfo
+
+    def found(host: Any, *others: Any, **named: Any) -> Any:
+        return lookup("127.0.0.1" if host == HOST else host, *others, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.replace("127.0.0.1", HOST))
+    client.reset()
+    yield
+    client.reset()
+
+
+@pytest.fixture(params=[True, False], ids=["lean", "botocore"])
+def way(request: pytest.FixtureRequest, settings: Any) -> None:
+    settings.DYNAMODB_LEAN = request.param
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as made:
+        yield made
+
+
+# Failing ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("away", "way")
+def test_a_failed_answer_of_the_metadata_service_is_not_final(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_imds(provider, monkeypatch)
+    provider.failure = 500, b""
+    with within(0.2), pytest.raises(Unavailable, match="Unable to locate credentials") as failed:
+        get()
+    assert not failed.value.maybe_written
+
+    provider.failure = None
+    get()
+
+    assert token().startswith("token")
+
+
+@pytest.mark.usefixtures("away")
+def test_a_request_waits_for_a_provider_that_recovers(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", SOON_SECONDS)
+    ask_container(provider, monkeypatch)
+    provider.failure = 500, b""
+    waiting = threading.Thread(target=get)
+
+    waiting.start()
+    wait_until(lambda: provider.calls)
+    provider.failure = None
+    waiting.join(SOON_SECONDS)
+
+    assert token().startswith("token")
+
+
+def _process_that_prints(text: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
+    return lambda folder, patch: Process(folder, patch).print_(text)
+
+
+def _missing_program(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    ask_nobody(patch)
+    (folder / "config").write_text("[default]\ncredential_process = /nowhere/to/be/found\n")
+    patch.setenv("AWS_CONFIG_FILE", str(folder / "config"))
+
+
+def _missing_token_file(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    ask_nobody(patch)
+    patch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(folder / "nowhere"))
+    patch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/site")
+
+
+def _unreadable_expiry(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    keys = {"AccessKeyId": "a", "SecretAccessKey": "b", "Expiration": "soon"}
+    Process(folder, patch).print_(json.dumps({"Version": 1, **keys}))
+
+
+def _expired(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    Process(folder, patch).print_keys(lives=-10)
+
+
+BROKEN = {
+    "no JSON": _process_that_prints("not-JSON the-secret"),
+    "a list": _process_that_prints("[]"),
+    "nothing": _process_that_prints(""),
+    "too little": _process_that_prints('{"Version": 1}'),
+    "no text": _process_that_prints('{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": 2}'),
+    "an unreadable expiry": _unreadable_expiry,
+    "expired credentials": _expired,
+    "a missing program": _missing_program,
+    "a missing token file": _missing_token_file,
+}
+
+
+@pytest.mark.usefixtures("away", "way")
+@pytest.mark.parametrize("name", BROKEN)
+def test_whatever_a_provider_does_wrong_is_unavailable(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    BROKEN[name](tmp_path, monkeypatch)
+    with within(1), pytest.raises(Unavailable) as failed:
+        get()
+
+    assert not failed.value.maybe_written
+    assert "the-secret" not in caplog.text + str(failed.value)
+
+
+FAILURES = {"an error": (500, b""), "no JSON": (200, b"<html>"), "a list": (200, b"[]")}
+
+
+@pytest.mark.usefixtures("away")
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("ask", ["imds", "container", "sts"])
+def test_whatever_a_provider_answers_is_unavailable(
+    provider: Provider,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: str,
+    failure: tuple[int, bytes],
+) -> None:
+    ASK[ask](provider, monkeypatch, tmp_path)
+    provider.failure = failure
+
+    with within(0.5), pytest.raises(Unavailable) as failed:
+        get()
+
+    assert not failed.value.maybe_written
+
+
+@pytest.mark.usefixtures("away")
+def test_credentials_that_nobody_can_have_are_said_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ask_nobody(monkeypatch)
+    with pytest.raises(Rejected, match="Unable to locate credentials"):
+        get()
+
+
+@pytest.mark.usefixtures("away")
+def test_a_lease_is_renewed_once_the_provider_works_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(tmp_path, monkeypatch)
+    process.print_keys(lives=2)
+    lease = Lock("a lock", lease_seconds=12).acquire()
+    sent_at = lease._sent_at
+    process.print_("rubbish")
+    wait_until(lambda: not _are_there_credentials())
+    # The first renewal is due after a quarter of the lease, and meets no credentials.
+    wait_until(lambda: lease.remaining_seconds < 8.5)
+    process.print_keys()
+
+    wait_until(lambda: lease._sent_at > sent_at or lease.lost.is_set())
+
+    assert not lease.lost.is_set()
+    lease.release()
+
+
+def _are_there_credentials() -> bool:
+    try:
+        credentials.of_process().wait(0)
+    except CredentialRetrievalError:
+        return False
+    return True
+
+
+# Hanging ------------------------------------------------------------------------------------------
+
+ASK: dict[str, Callable[[Provider, pytest.MonkeyPatch, Path], Any]] = {
+    "imds": lambda provider, patch, _folder: ask_imds(provider, patch),
+    "container": lambda provider, patch, _folder: ask_container(provider, patch),
+    "sts": ask_sts,
+    "process": lambda _provider, patch, folder: Process(folder, patch),
+}
+
+
+@pytest.fixture(params=ASK)
+def hanging(
+    request: pytest.FixtureRequest,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Iterator[None]:
+    provider.answers.clear()
+    ASK[request.param](provider, monkeypatch, tmp_path)
+    # botocore would give up on instance metadata after a second.
+    monkeypatch.setenv("AWS_METADATA_SERVICE_TIMEOUT", "60")
+    yield
+    (tmp_path / "prints.json").write_text("{}")
+
+
+@pytest.mark.usefixtures("away", "way", "hanging")
+def test_a_provider_that_hangs_does_not_hold_a_request_beyond_its_deadline() -> None:
+    with Stopwatch() as watch, within(0.5), pytest.raises(Unavailable, match="no answer in time"):
+        get()
+
+    assert watch.seconds < SOON_SECONDS
+    assert len(loading_threads()) >= 1
+
+
+@pytest.mark.usefixtures("away", "hanging", "real_patience")
+def test_a_health_check_answers_while_a_provider_hangs() -> None:
+    with Stopwatch() as watch:
+        assert Client().get("/healthz").status_code == 503
+
+    assert watch.seconds < SOON_SECONDS
+
+
+@pytest.mark.usefixtures("away", "hanging")
+def test_callers_who_share_a_request_are_not_held_by_a_provider_that_hangs(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    def draw(_number: int) -> None:
+        with within(0.5), pytest.raises(Unavailable):
+            next_value("a counter")
+
+    with Stopwatch() as watch:
+        at_once(draw)
+
+    assert watch.seconds < SOON_SECONDS
+
+
+@pytest.mark.usefixtures("away", "way")
+def test_old_credentials_are_used_until_they_expire_while_a_refresh_hangs(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_container(provider, monkeypatch)
+    provider.lives = 6
+    get()
+    first, calls = token(), provider.calls
+    provider.answers.clear()
+    # At half of their life new ones are asked for.
+    wait_until(lambda: provider.calls > calls)
+    with Stopwatch() as watch:
+        get()
+        used = token()
+
+    assert used == first
+    assert watch.seconds < 2
+
+    wait_until(lambda: not _are_there_credentials())
+    provider.answers.set()
+    get()
+    assert token() != first
+
+
+# Loading ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("away")
+def test_credentials_are_replaced_before_they_expire_though_nobody_asks(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_container(provider, monkeypatch)
+    provider.lives = 3
+    get()
+    held = credentials.of_process()._loading
+    first = held.value
+    provider.lives = 3600
+
+    wait_until(lambda: held.value is not first)
+
+    assert first is not None
+    assert time.time() < first.expires_at
+
+
+@pytest.mark.usefixtures("away")
+def test_many_threads_ask_the_provider_once(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, at_once: Callable[..., list[Any]]
+) -> None:
+    wait_until(lambda: not loading_threads())
+    ask_container(provider, monkeypatch)
+
+    at_once(lambda _number: get())
+
+    assert provider.calls == 1
+    assert loading_threads() == ["AWS credentials"]
+
+
+@pytest.mark.usefixtures("away")
+def test_credentials_that_were_forgotten_have_no_thread(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_container(provider, monkeypatch)
+    get()
+
+    client.reset()
+
+    wait_until(lambda: not loading_threads())
+
+
+@pytest.mark.usefixtures("away")
+@pytest.mark.parametrize("source", ["environment", "credentials file", "config file"])
+def test_fixed_credentials_need_no_thread(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_until(lambda: not loading_threads())
+    # Nobody is asked for them either.
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    if source != "environment":
+        ask_nobody(monkeypatch)
+        name = source.split()[0]
+        header = "[site]" if name == "credentials" else "[profile site]"
+        file = tmp_path / name
+        file.write_text(f"{header}\naws_access_key_id = tests\naws_secret_access_key = secret\n")
+        variable = "AWS_SHARED_CREDENTIALS_FILE" if name == "credentials" else "AWS_CONFIG_FILE"
+        monkeypatch.setenv(variable, str(file))
+        monkeypatch.setenv("AWS_PROFILE", "site")
+
+    get()
+
+    assert credentials.of_process().access_key == "tests"
+    assert loading_threads() == []
+
+
+@pytest.mark.usefixtures("away")
+def test_a_profile_that_assumes_a_role_is_asked_by_the_thread(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_sts(provider, monkeypatch, tmp_path)
+    for name in ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"):
+        monkeypatch.delenv(name)
+    (tmp_path / "config").write_text(
+        "[profile site]\nrole_arn = arn:aws:iam::123456789012:role/site\n"
+        f"web_identity_token_file = {tmp_path / 'token'}\n"
+        "aws_access_key_id = unused\naws_secret_access_key = unused\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "site")
+
+    get()
+
+    assert token() == "token1"
+    assert credentials.of_process().account_id == "123456789012"
+
+
+FORKING = f"""
+import os, socket, sys
+import django
+django.setup()
+from dynamo import credentials
+from dynamo.client import send
+
+lookup = socket.getaddrinfo
+socket.getaddrinfo = lambda host, *others: lookup(
+    "127.0.0.1" if host == {HOST!r} else host, *others
+)
+send("ListTables", {{}})
+first = credentials.of_process().token
+child = os.fork()
+if not child:
+    done = False
+    try:
+        send("ListTables", {{}})
+        done = credentials.of_process().token != first
+    finally:
+        os._exit(0 if done else 3)
+_pid, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.usefixtures("away")
+def test_a_forked_child_loads_credentials_of_its_own(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_container(provider, monkeypatch)
+
+    ended = subprocess.run([sys.executable, "-c", FORKING], check=False, timeout=120)
+
+    assert ended.returncode == 0
+
+
+def test_a_file_is_not_uploaded_while_a_provider_hangs(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.answers.clear()
+    ask_container(provider, monkeypatch)
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
+    s3.reset()
+    try:
+        with (
+            Stopwatch() as watch,
+            pytest.raises(StorageFailed, match=r"retrieving credentials.*no answer in time"),
+        ):
+            s3.head("bucket", "key")
+    finally:
+        s3.reset()
+
+    assert watch.seconds < SOON_SECONDS
+
+
+# The threads --------------------------------------------------------------------------------------
+
+
+def test_a_call_that_hangs_is_replaced_but_not_for_ever() -> None:
+    may_end, begun = threading.Event(), threading.Semaphore(0)
+
+    def hang() -> str:
+        begun.release()
+        may_end.wait(120)
+        return "an answer"
+
+    hangs = Background("hanging", hang, stuck_seconds=0)
+    for _number in range(MOST_THREADS):
+        hangs.start()
+        assert begun.acquire(timeout=60)
+    for _number in range(50):
+        hangs.start()
+    threads = [each for each in threading.enumerate() if each.name == "hanging"]
+    may_end.set()
+    wait_until(lambda: hangs.ended == MOST_THREADS)
+
+    assert len(threads) == MOST_THREADS
+    assert hangs.value == "an answer"
+    wait_until(lambda: not any(each.is_alive() for each in threads))
+
+
+def test_one_call_serves_all_who_ask_while_it_is_under_way() -> None:
+    may_end, calls = threading.Event(), []
+
+    def wait() -> None:
+        calls.append("call")
+        may_end.wait(120)
+
+    waits = Background("waiting", wait, stuck_seconds=60)
+    for _number in range(10):
+        waits.start()
+    may_end.set()
+    waits.wait(0, 60)
+
+    assert calls == ["call"]
+
+
+def test_a_failing_call_is_not_made_more_often_than_is_good() -> None:
+    began_at: list[float] = []
+
+    def fail() -> None:
+        began_at.append(time.monotonic())
+        raise OSError
+
+    fails = Background("failing", fail, stuck_seconds=60, pause=lambda _self: 3600)
+
+    def ask_twice() -> bool:
+        fails.start()
+        return len(began_at) == 2
+
+    wait_until(ask_twice)
+
+    assert began_at[1] - began_at[0] >= LEAST_SECONDS_BETWEEN
+
+
+# What botocore calls its own ----------------------------------------------------------------------
+
+PRIVATE = {
+    "_ruleset_resolver": BaseClient,
+    "_request_signer": BaseClient,
+    "_endpoint": BaseClient,
+    "region_name": RequestSigner,
+    "_pool_classes_by_scheme": URLLib3Session,
+    "_get_connection_manager": URLLib3Session,
+    "_setup_ssl_cert": URLLib3Session,
+    "_verify": URLLib3Session,
+}
+
+
+def _hide(name: str, owner: type, patch: pytest.MonkeyPatch) -> list[str]:
+    """Let nobody in `dynamo` see this attribute; returns what `dynamo` sees of its kind."""
+    seen: list[str] = []
+    look_up = owner.__getattribute__
+
+    def looked_up(self: Any, asked: str) -> Any:
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("dynamo."):
+            seen.append(asked)
+            if asked == name:
+                raise AttributeError(f"{owner.__name__} has no {name}")
+        return look_up(self, asked)
+
+    patch.setattr(owner, "__getattribute__", looked_up, raising=False)
+    return seen
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("name", PRIVATE)
+def test_without_a_private_name_of_botocore_all_goes_through_botocore(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _hide(name, PRIVATE[name], monkeypatch)
+    client.reset()
+    try:
+        with caplog.at_level(logging.WARNING, "dynamo"):
+            for _request in range(3):
+                get()
+        passed = client._ways().lean
+    finally:
+        client.reset()
+
+    assert passed is None
+    assert len([each for each in caplog.records if each.name == "dynamo.client"]) == 1
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("owner", [BaseClient, URLLib3Session])
+def test_every_private_name_that_is_used_is_in_the_table(
+    owner: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert django_settings.DYNAMODB_LEAN
+    seen = _hide("", owner, monkeypatch)
+    client.reset()
+    try:
+        get()
+    finally:
+        client.reset()
+
+    assert {name for name in seen if name.startswith("_") and not name.startswith("__")} <= {
+        name for name, of in PRIVATE.items() if of is owner
+    }
+    assert seen

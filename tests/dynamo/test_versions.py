@@ -1,0 +1,33 @@
+"""Versions that no two items share."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo.versions import follows, new_version, next_version
+
+
+def test_items_begin_with_versions_of_their_own() -> None:
+    assert len({new_version() for _ in range(1000)}) == 1000
+
+
+def test_a_write_makes_the_next_version() -> None:
+    version = new_version()
+
+    assert next_version(version) == version + 1
+
+
+@pytest.mark.parametrize("version", [None, 0, 1, 2, 1_000_000])
+def test_an_item_without_a_random_version_gets_one(version: int | None) -> None:
+    assert len({next_version(version) for _ in range(1000)}) == 1000
+    assert next_version(version).bit_length() == 62
+
+
+def test_only_later_versions_of_the_same_item_follow_one() -> None:
+    version = new_version()
+
+    assert follows(version + 1, version)
+    assert follows(version + 1_000_000, version)
+    assert not follows(version, version)
+    assert not follows(version - 1, version)
+    assert not any(follows(new_version(), version) for _ in range(10))

@@ -1,0 +1,246 @@
+"""Downloads at once: one for each account, a few in a process; and their streams under ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.asgi import get_asgi_application
+from django.http import HttpRequest, StreamingHttpResponse
+from django.test import AsyncClient, Client
+from django.urls import path
+
+from accounts.models import User
+from dynamo.client import send
+from invoices.documents import series_of
+from invoices.models import InvoiceItem
+from invoices.views.downloads import AT_ONCE
+from project import urls
+from tests.factories import make_user
+from tests.invoice_factories import DAY, issued
+from tests.pages import Page
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+YEAR = DAY.year
+FILES = [f"/invoices/{YEAR}.csv", f"/invoices/{YEAR}.zip", "/accounts/export/"]
+ZIP = FILES[1]
+each_file = pytest.mark.parametrize("url", FILES)
+
+
+def let_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def seller(invoices: int = 2) -> Client:
+    """A browser of an account that has issued so many invoices."""
+    user = make_user()
+    for _number in range(invoices):
+        issued(user.pk)
+    return let_in(user)
+
+
+def taken(response: Any) -> bytes:
+    return b"".join(response.streaming_content)
+
+
+def assert_refused(response: Any, status: int, told: str) -> None:
+    assert response.status_code == status
+    assert int(response["Retry-After"]) > 0
+    assert response["Cache-Control"] == "private, no-store"
+    assert told in Page(response).text
+
+
+@each_file
+@pytest.mark.parametrize("other", FILES)
+def test_an_account_has_one_download_at_a_time(url: str, other: str) -> None:
+    client = seller()
+    first = client.get(url)
+    assert first.status_code == 200
+
+    assert_refused(client.get(other), 429, "Another download of your account is still running.")
+
+    assert taken(first)
+    assert taken(client.get(other))
+
+
+def test_an_account_that_downloads_has_its_other_pages(client: Client) -> None:
+    client = seller()
+    _first = client.get(ZIP)
+
+    assert client.get(f"/invoices/{YEAR}-000001.pdf").status_code == 200
+    assert client.get("/invoices/").status_code == 200
+
+
+def test_a_process_sends_a_few_files_at_once() -> None:
+    clients = [seller(1) for _number in range(AT_ONCE + 1)]
+    running = [client.get(ZIP) for client in clients[:-1]]
+    assert [response.status_code for response in running] == [200] * AT_ONCE
+
+    told = "Too many files are being downloaded right now."
+    assert_refused(clients[-1].get(ZIP), 503, told)
+
+    assert taken(running[0])
+    assert taken(clients[-1].get(ZIP))
+
+
+def test_of_downloads_begun_at_once_by_one_account_one_runs(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    client = seller()
+    clients = [Client() for _number in range(8)]
+    for each in clients:
+        each.cookies = client.cookies
+
+    found = at_once(lambda n: clients[n].get(ZIP), 8)
+
+    assert sorted(response.status_code for response in found) == [200] + [429] * 7
+
+
+def _leave(response: Any) -> None:
+    next(iter(response.streaming_content))
+    response.close()
+
+
+ENDS: dict[str, Callable[[Any], Any]] = {
+    "taken whole": taken,
+    "left in the middle": _leave,
+    "closed before it began": lambda response: response.close(),
+}
+
+
+@each_file
+@pytest.mark.parametrize("ending", ENDS)
+def test_a_download_ends_with(url: str, ending: str) -> None:
+    client = seller()
+
+    ENDS[ending](client.get(url))
+
+    assert taken(client.get(url))
+
+
+@each_file
+def test_a_download_whose_response_is_dropped_has_ended(url: str) -> None:
+    client = seller()
+    response = client.get(url)
+    del response
+    gc.collect()
+
+    assert taken(client.get(url))
+
+
+def test_a_download_that_breaks_off_has_ended() -> None:
+    user = make_user()
+    for _number in range(2):
+        issued(user.pk)
+    series = {"S": series_of(user.pk, YEAR)}
+    key = {"series": series, "number": {"N": "2"}}
+    update = {"TableName": InvoiceItem.table(), "Key": key}
+    damage = update | {
+        "UpdateExpression": "SET #lines = :none",
+        "ExpressionAttributeNames": {"#lines": "lines"},
+        "ExpressionAttributeValues": {":none": {"S": "none"}},
+    }
+    send("UpdateItem", damage)
+    client = let_in(user)
+
+    for _time in range(2):
+        with pytest.raises(Exception, match="damaged"):
+            taken(client.get(ZIP))
+
+
+def test_a_year_without_invoices_takes_no_place() -> None:
+    client = seller()
+
+    assert client.get("/invoices/1999.zip").status_code == 404
+
+    assert taken(client.get(ZIP))
+
+
+# ASGI ---------------------------------------------------------------------------------------------
+
+
+@each_file
+def test_a_download_is_the_same_under_asgi(url: str) -> None:
+    client = seller(3)
+    expected = taken(client.get(url))
+
+    async def downloaded() -> tuple[bool, bytes]:
+        visitor = AsyncClient()
+        visitor.cookies = client.cookies
+        response: Any = await visitor.get(url)
+        parts = [part async for part in response.streaming_content]
+        return response.is_async, b"".join(parts)
+
+    assert asyncio.run(downloaded()) == (True, expected)
+
+
+def test_an_open_download_under_asgi_refuses_the_next_and_ends_when_it_is_closed() -> None:
+    client = seller()
+
+    async def statuses() -> list[int]:
+        visitor = AsyncClient()
+        visitor.cookies = client.cookies
+        first: Any = await visitor.get(ZIP)
+        second = await visitor.get(ZIP)
+        parts: AsyncIterator[bytes] = first.streaming_content
+        async for _part in parts:
+            pass
+        third: Any = await visitor.get(ZIP)
+        async for _part in third.streaming_content:
+            pass
+        return [first.status_code, second.status_code, third.status_code]
+
+    assert asyncio.run(statuses()) == [200, 429, 200]
+
+
+_made: list[int] = []
+
+
+def _parts() -> Iterator[bytes]:
+    for number in range(3):
+        _made.append(number)
+        yield b"%d" % number
+
+
+def _streamed(request: HttpRequest) -> StreamingHttpResponse:
+    return StreamingHttpResponse(_parts())
+
+
+urlpatterns = [*urls.urlpatterns, path("streamed", _streamed)]
+
+
+def test_under_asgi_a_part_is_sent_before_the_next_is_made(settings: Any) -> None:
+    settings.ROOT_URLCONF = __name__
+    _made.clear()
+    sent: list[tuple[bytes, int]] = []
+
+    async def send_(message: dict[str, Any]) -> None:
+        if message.get("body"):
+            sent.append((message["body"], len(_made)))
+
+    async def ask() -> None:
+        requests = [{"type": "http.request", "body": b""}]
+
+        async def receive() -> dict[str, Any]:
+            if requests:
+                return requests.pop()
+            return await asyncio.Future()
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/streamed",
+            "query_string": b"",
+            "headers": [(b"host", b"testserver")],
+        }
+        await get_asgi_application()(scope, receive, send_)
+
+    asyncio.run(ask())
+
+    assert sent == [(b"0", 1), (b"1", 2), (b"2", 3)]

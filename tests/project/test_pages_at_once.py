@@ -1,0 +1,97 @@
+"""How many pages are under way in a process, and what happens to the others."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+
+from dynamo.deadline import page
+from project import middleware
+from project.middleware import PagesAtOnceMiddleware
+
+REQUEST = RequestFactory().get("/")
+
+
+class Site:
+    """Answers through the middleware when it is told to."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Semaphore(0)
+        self.may_answer = threading.Event()
+        self._pages = PagesAtOnceMiddleware(self._answer)
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        self.reached.release()
+        assert self.may_answer.wait(60)
+        return HttpResponse("done")
+
+    def visit(self, seconds: float = 60) -> HttpResponse:
+        with page(seconds):
+            response: HttpResponse = self._pages(REQUEST)
+            return response
+
+
+@pytest.fixture
+def site(settings: Any) -> Site:
+    settings.PAGES_AT_ONCE = 2
+    return Site()
+
+
+def test_a_page_waits_for_its_turn(site: Site) -> None:
+    with ThreadPoolExecutor(5) as pool:
+        visits = [pool.submit(site.visit) for _number in range(5)]
+        for _number in range(2):
+            assert site.reached.acquire(timeout=60)
+        assert not site.reached.acquire(timeout=0.2)
+        site.may_answer.set()
+
+        assert [visit.result().status_code for visit in visits] == [200] * 5
+
+
+def test_a_page_whose_turn_does_not_come_in_time_asks_to_try_again(site: Site) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for _number in range(2):
+            pool.submit(site.visit)
+            assert site.reached.acquire(timeout=60)
+
+        response = site.visit(seconds=0.1)
+        site.may_answer.set()
+
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert site.visit().status_code == 200
+
+
+def test_a_page_for_which_there_is_no_place_asks_to_try_again_at_once(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.PAGES_AT_ONCE = 1
+    monkeypatch.setattr(middleware, "MOST_WAITING", 0)
+    site = Site()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(site.visit)
+        assert site.reached.acquire(timeout=60)
+
+        # Its own time is not over for a minute.
+        response = site.visit()
+        site.may_answer.set()
+
+    assert response.status_code == 503
+    assert site.visit().status_code == 200
+
+
+def test_a_page_that_fails_gives_up_its_turn(settings: Any) -> None:
+    settings.PAGES_AT_ONCE = 1
+
+    def fail(request: HttpRequest) -> HttpResponse:
+        raise LookupError
+
+    pages = PagesAtOnceMiddleware(fail)
+    for _number in range(3):
+        with page(0.1), pytest.raises(LookupError):
+            pages(REQUEST)

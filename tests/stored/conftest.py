@@ -1,0 +1,15 @@
+"""What the tests of stored items share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.stored.releases import Stored, load
+
+
+@pytest.fixture
+def stored(engine: str, release: Path) -> Stored:
+    """Everything that `release` stored, in the tables."""
+    return load(release)

@@ -1,0 +1,226 @@
+"""Accounts that released versions stored, through every operation; guards are right afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from accounts import confirming, heldsignups, links, sessions
+from accounts.emailchange import cancel_change, confirm_change, link_token, request_change
+from accounts.exceptions import AccountError, BadLink, RequestIdUsed, StaleUser
+from accounts.models import User
+from accounts.services import (
+    activate,
+    change_email,
+    change_password,
+    change_username,
+    deactivate,
+    delete,
+    edit_profile,
+    find_user,
+    register,
+)
+from staff import actions
+from staff.journal import list_actions, month_of, on_account
+from staff.models import StaffAction
+from staff.reports import reports_of
+from tests.commands import run
+from tests.emailchanges import assert_all_is_well
+from tests.factories import stored_items
+from tests.pages import sign_in, signed_in_as
+from tests.staff.scenes import acting, recorded_actions, run_to_its_end
+from tests.stored.releases import Stored, each_release
+
+pytestmark = each_release
+
+#: Who can sign in. Eve is deactivated, and gus has no password.
+SIGNING_IN = ["Ann.Müller", "Bobby.Tables", "cid", "dee", "fay", "hal"]
+
+
+def begin_and_end(user: User) -> None:
+    ended = sessions.begin(user)
+    sessions.end(user, ended)
+    sessions.begin(user)
+    sessions.end_others(user)
+
+
+def confirm(user: User) -> None:
+    confirming.confirm(confirming.link_token(user))
+
+
+OPERATIONS: dict[str, Callable[[User], object]] = {
+    "change the username": lambda user: change_username(user, f"{user.username}.new"),
+    "change its spelling": lambda user: change_username(user, user.username.upper()),
+    "change the address": lambda user: change_email(user, f"new{user.pk}@example.com"),
+    "ask for a change of address": lambda user: request_change(user, f"{user.pk}@example.com"),
+    "cancel a change of address": cancel_change,
+    "confirm the address": confirm,
+    "edit the profile": lambda user: edit_profile(user, full_name="New", language="en"),
+    "change the password": lambda user: change_password(user, "yet another password"),
+    "deactivate": deactivate,
+    "activate": activate,
+    "begin and end sessions": begin_and_end,
+    "end all sessions": sessions.end_all,
+    "save a change": lambda user: (user.set_password("yet another password"), user.save()),
+    "delete": delete,
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_every_operation_succeeds_on_every_account(
+    stored: Stored, operation: Callable[[User], object]
+) -> None:
+    for pk in stored.about["accounts"].values():
+        operation(User.get(pk))
+
+    assert_all_is_well()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_every_operation_succeeds_once_more_on_the_same_copy(
+    stored: Stored, operation: Callable[[User], object]
+) -> None:
+    for pk in stored.about["accounts"].values():
+        user = User.get(pk)
+        edit_profile(user, vat_id="GB1")
+        operation(user)
+
+    assert_all_is_well()
+
+
+def test_a_copy_from_before_another_change_is_stale(stored: Stored) -> None:
+    for pk in stored.about["accounts"].values():
+        stale = User.get(pk)
+        edit_profile(User.get(pk), vat_id="GB1")
+
+        with pytest.raises(StaleUser):
+            change_username(stale, f"{stale.username}.new")
+        with pytest.raises(StaleUser):
+            delete(stale)
+
+    assert_all_is_well()
+
+
+def test_all_guards_are_right(stored: Stored) -> None:
+    assert_all_is_well()
+
+
+@pytest.mark.parametrize("by", ["username", "email"])
+def test_people_sign_in_and_out_with_their_passwords(
+    stored: Stored, client: Client, by: str
+) -> None:
+    for username, pk in stored.about["accounts"].items():
+        user = User.get(pk)
+        who, password = getattr(user, by), stored.about["password"]
+        answer = client.post("/accounts/login/", {"username": who, "password": password})
+
+        assert answer.status_code == (302 if username in SIGNING_IN else 200)
+        assert signed_in_as(client) == (username if username in SIGNING_IN else None)
+        client.post("/accounts/logout/")
+        assert signed_in_as(client) is None
+
+    assert_all_is_well()
+
+
+def test_a_stored_session_is_signed_in_or_has_ended(stored: Stored, client: Client) -> None:
+    client.cookies["sessionid"] = stored.about["sessionKey"]
+
+    assert signed_in_as(client) in {"Ann.Müller", None}
+    sign_in(client, User.get(stored.pk("Ann.Müller")), stored.about["password"])
+    assert signed_in_as(client) == "Ann.Müller"
+
+
+def test_the_sessions_in_an_account_are_alive(stored: Stored) -> None:
+    assert len(sessions.alive(User.get(stored.pk("Ann.Müller")))) == 2
+
+
+def test_a_change_of_address_is_made_by_its_link(stored: Stored) -> None:
+    user = User.get(stored.pk("cid"))
+
+    confirm_change(link_token(user))
+
+    assert User.get(user.pk).email == "cid@example.net"
+    assert find_user("cid@example.net") == user
+    assert_all_is_well()
+
+
+def test_a_change_of_address_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
+    with pytest.raises(BadLink):
+        confirm_change(link_token(User.get(stored.pk("dee"))))
+
+    assert find_user("dee@example.org").pk == stored.pk("dee")
+    assert_all_is_well()
+
+
+def test_a_held_sign_up_makes_its_account_or_has_ended(stored: Stored) -> None:
+    token = links.make(heldsignups.PURPOSE, stored.about["heldSignUp"])
+    try:
+        made = heldsignups.release(token)
+    except BadLink:
+        assert "userName#ivy" not in stored_items()
+    else:
+        assert made.check_password(stored.about["password"])
+        assert find_user("ivy@example.org") == made
+    assert_all_is_well()
+
+
+def test_a_registration_asked_for_again_finds_its_account(stored: Stored) -> None:
+    asked = {"username": "bobby.tables", "email": "BOBBY@example.org", "request_id": "form of bob"}
+    before = stored_items()
+
+    again = register(**asked, password=stored.about["password"])
+
+    assert again.pk == stored.pk("Bobby.Tables")
+    assert stored_items().keys() == before.keys()
+    with pytest.raises(RequestIdUsed):
+        register(**asked, password="another password")
+    delete(User.get(again.pk))
+    assert register(**asked, password="another password").pk == again.pk
+    assert_all_is_well()
+
+
+def test_values_that_are_stored_are_taken(stored: Stored) -> None:
+    for username, pk in stored.about["accounts"].items():
+        for values in ({"username": username}, {"email": User.get(pk).email}):
+            with pytest.raises(AccountError):
+                register(**({"username": "new", "email": "new@example.org"} | values))
+    with pytest.raises(AccountError):
+        register(username="new", email="cid@example.net")
+
+    assert_all_is_well()
+
+
+def test_the_commands_read_what_is_stored(stored: Stored) -> None:
+    for username, pk in stored.about["accounts"].items():
+        for who in (username, pk):
+            assert f'"pk": "{pk}"' in run("showuser", who, "--json")[0]
+    out, err, code = run("listusers", "--json")
+    assert (out.count("\n"), err, code) == (len(stored.about["accounts"]), "", 0)
+    assert run("checkguards", "--json")[2] == 0
+
+
+def test_staff_see_what_was_recorded_and_act_on_what_is_stored(stored: Stored) -> None:
+    stored_actions = map(StaffAction.from_raw_data, stored.items("staffactions"))
+    months = {month_of(action.at) for action in stored_actions}
+    listed = [action for month in months for action in list_actions(month).actions]
+    assert sorted(action.action for action in listed) == [
+        "breakLock",
+        "deactivate",
+        "endSessions",
+        "startRun",
+    ]
+    [deactivation] = list_actions(on_account(stored.pk("eve"))).actions
+    assert (deactivation.by, deactivation.reason) == (stored.pk("fay"), "Spam")
+
+    fay = acting(User.get(stored.pk("fay")))
+    assert actions.activate(fay, User.get(stored.pk("eve")), "A mistake")
+    assert "activate" in recorded_actions()
+
+
+def test_the_report_of_a_run_is_shown_and_followed_by_the_next(stored: Stored) -> None:
+    [before] = reports_of("checkguards")
+    assert (before.standing.value, before.is_wrong) == ("done", False)
+
+    assert run_to_its_end("checkguards").standing.value == "done"

@@ -1,0 +1,65 @@
+"""Locks and claims that released versions stored, through every operation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from locks.lock import Lock, claim_once
+from locks.registry import Broken, break_lock
+from tests.commands import run
+from tests.locks import items
+from tests.stored.releases import Stored, each_release
+
+pytestmark = each_release
+
+
+@pytest.mark.parametrize(("name", "data"), [("held", b"page 7"), ("released", b"done")])
+def test_a_lock_is_taken_under_a_higher_fence_with_what_was_left_on_it(
+    stored: Stored, name: str, data: bytes
+) -> None:
+    [before] = [item for item in stored.items("locks") if item["key"]["S"] == name]
+
+    with Lock(name, poll_seconds=0.05) as lease:
+        assert lease.fence > int(before["fencingToken"]["N"])
+        assert lease.data == data
+        lease.renew()
+        lease.leave(b"new")
+
+    assert items.stored(name)["isReleased"] == {"S": "1"}
+    assert Lock(name).acquire().data == b"new"
+
+
+def test_a_lock_that_is_held_is_not_taken_at_once(stored: Stored) -> None:
+    assert Lock("held").try_acquire() is None
+
+
+def test_a_claim_is_claimed_once_until_it_is_broken(stored: Stored) -> None:
+    assert not claim_once("claimed")
+
+    assert break_lock("claimed") is Broken.DELETED
+    assert claim_once("claimed")
+
+
+def test_a_lock_is_broken_and_taken_under_a_higher_fence(stored: Stored) -> None:
+    fences = {
+        item["key"]["S"]: int(item["fencingToken"]["N"])
+        for item in stored.items("locks")
+        if "fencingToken" in item
+    }
+
+    assert break_lock("held") is Broken.FREED
+    assert break_lock("broken") is Broken.FREE_BEFORE
+    for name in ("held", "broken"):
+        lease = Lock(name).try_acquire()
+        assert lease is not None
+        assert lease.fence > fences[name]
+
+
+def test_all_locks_are_listed(stored: Stored) -> None:
+    out, err, code = run("listlocks", "--json")
+
+    names = {json.loads(line)["key"] for line in out.splitlines()}
+    assert names == {item["key"]["S"] for item in stored.items("locks")}
+    assert (err, code) == ("", 0)

@@ -1,0 +1,97 @@
+"""Counters and invoices that released versions stored, through every operation."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from invoices.amounts import Line
+from invoices.documents import Draft, Party
+from invoices.exceptions import AlreadyVoided, RequestIdReused
+from invoices.issuing import issue
+from invoices.records import all_invoices, find_invoice, list_invoices, void
+from sequences.counters import last_value, next_value, next_values
+from tests.commands import run
+from tests.invoice_factories import SELLER, assert_whole, draft
+from tests.stored.releases import Stored, each_release
+
+pytestmark = each_release
+
+FIRST = Draft(
+    customer=Party("Bob", "Side Street 2"),
+    lines=(
+        Line("Work", Decimal("1.5"), Decimal("99.99"), Decimal(19)),
+        Line("Book 本", Decimal(2), Decimal(10), Decimal(7)),
+    ),
+    currency="EUR",
+    issued_on=date(2026, 3, 14),
+    note="Thanks",
+)
+
+
+@pytest.fixture
+def account(stored: Stored) -> str:
+    """The account that issued invoices."""
+    return stored.pk("Ann.Müller")
+
+
+def test_counters_go_on_from_where_they_are(stored: Stored) -> None:
+    assert (last_value("tickets"), last_value("seconds")) == (42, 10)
+
+    assert next_value("tickets") == 43
+    assert next_values(2, "tickets", strategy="optimistic") == range(44, 46)
+    assert next_value("seconds", 10, increment=-10) == 0
+
+
+def test_invoices_say_what_they_said(stored: Stored, account: str) -> None:
+    first, second, third = all_invoices(account, 2026, oldest_first=True)
+
+    assert (first.label, first.lines, first.note) == ("2026-000001", FIRST.lines, "Thanks")
+    assert (first.totals.net, first.totals.gross, first.currency) == (16999, 19989, "EUR")
+    assert (second.is_voided, second.void_reason, second.language) == (True, "Wrong customer", "ja")
+    assert (third.customer.name, third.is_voided) == ("Without a guard", False)
+    assert list_invoices(account, 2026, customer="株式").invoices == [second]
+    assert find_invoice(account, "2026-000002") == second
+
+
+def test_an_invoice_asked_for_again_is_the_one_that_was_issued(
+    stored: Stored, account: str
+) -> None:
+    def again(asked: Draft) -> str:
+        return issue(asked, account=account, seller=SELLER, request_id="first form").label
+
+    assert again(FIRST) == "2026-000001"
+    with pytest.raises(RequestIdReused):
+        again(draft(day=date(2026, 3, 15)))
+    assert_whole(account, 3)
+
+
+def test_the_next_invoice_has_the_next_number(stored: Stored, account: str) -> None:
+    later = draft(day=date(2026, 3, 16))
+
+    assert issue(later, account=account, seller=SELLER).label == "2026-000004"
+    assert_whole(account, 4)
+    assert run("checkinvoices")[2] == 0
+
+
+def test_an_invoice_is_voided_once(stored: Stored, account: str) -> None:
+    for label in ("2026-000001", "2026-000003"):
+        assert void(account, label, "Wrong").is_voided
+    for label in ("2026-000001", "2026-000002", "2026-000003"):
+        with pytest.raises(AlreadyVoided):
+            void(account, label, "Once more")
+
+    assert_whole(account, 3)
+
+
+def test_the_commands_read_what_is_stored(stored: Stored, account: str, tmp_path: Path) -> None:
+    for number in ("2026-000001", "2026-000002", "2026-000003"):
+        out, err, code = run("showinvoice", "--user", account, number, "--json")
+        assert (json.loads(out)["number"], err, code) == (number, "", 0)
+        assert run("invoicepdf", "--user", account, number, "-o", f"{tmp_path}/{number}")[2] == 0
+    out, err, code = run("checkinvoices", "--json")
+    assert (json.loads(out)["issued"], json.loads(out)["voided"], code) == (2, 1, 0)

@@ -1,0 +1,81 @@
+"""Rows of uploads that released versions stored: what was begun is completed, the rest skipped."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import run
+from tests.stored.releases import Stored, each_release, load
+from tests.uploads.samples import (
+    LARGE_BYTES,
+    all_rows,
+    assert_stored,
+    content,
+    in_folder,
+    put_in_parts,
+    upload,
+)
+from uploads.sizes import MIB
+
+pytestmark = each_release
+
+#: What the release uploaded, and what it was killed or stopped over.
+DONE = {"small.txt": content(1000), "large.bin": content(LARGE_BYTES)}
+BEGUN = {"dead.txt": content(1000), "half.bin": content(LARGE_BYTES), "free.bin": content(9 * MIB)}
+
+
+@pytest.fixture
+def stored(engine: str, release: Path, s3: Any) -> Stored:
+    """The rows, the locks of their processes, and the objects of the rows that are done."""
+    stored = load(release)
+    bucket = stored.about["bucket"]
+    with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+        s3.create_bucket(Bucket=bucket)
+    for name in BEGUN:
+        s3.delete_object(Bucket=bucket, Key=f"in/{name}")
+    s3.put_object(
+        Bucket=bucket, Key="in/small.txt", Body=DONE["small.txt"], ChecksumAlgorithm="SHA256"
+    )
+    large = DONE["large.bin"]
+    parts = [large[at : at + 8 * MIB] for at in range(0, len(large), 8 * MIB)]
+    put_in_parts(s3, bucket, "in/large.bin", parts, ChecksumAlgorithm="SHA256")
+    return stored
+
+
+def test_what_is_done_is_skipped_and_what_was_begun_is_completed(
+    stored: Stored, s3: Any, tmp_path: Path
+) -> None:
+    bucket = stored.about["bucket"]
+    for name, data in (DONE | BEGUN).items():
+        (tmp_path / name).write_bytes(data)
+    files = list(in_folder(tmp_path))
+
+    uploaded = upload(bucket, *files)
+
+    outcomes = {result.name: result.outcome for result in uploaded.results}
+    assert {Path(name).name: outcome for name, outcome in outcomes.items()} == {
+        **dict.fromkeys(DONE, "skipped"),
+        **dict.fromkeys(BEGUN, "uploaded"),
+    }
+    assert_stored(s3, bucket, files, dead_locks=True)
+    assert run("checkuploads", f"s3://{bucket}/in")[2] == 0
+
+
+def test_what_is_done_is_found_sound_and_what_was_begun_can_be_forgotten(
+    stored: Stored,
+) -> None:
+    where = f"s3://{stored.about['bucket']}/in"
+    out, _err, code = run("checkuploads", where, "--json")
+    found = json.loads(out)
+    assert (found.pop("unfinished"), code) == (sorted(f"in/{name}" for name in BEGUN), 1)
+    assert found == {"rows": 5, "objects": 2, "missing": [], "foreign": [], "different": []}
+
+    run("checkuploads", where, "--forget-unfinished")
+
+    assert {row["key"] for row in all_rows()} == {f"{where}/{name}" for name in DONE}
+    assert run("checkuploads", where)[2] == 0
