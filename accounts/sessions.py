@@ -129,10 +129,10 @@ def note_sign_in_time(user: User) -> None:
     """
     now = _later_than(user.last_login)
     try:
-        user.update([User.last_login.set(now)], User.pk.exists() & _no_later_sign_in(now))
+        user.update([User.last_login.set(now)], user.same_account() & _no_later_sign_in(now))
     except ConditionFailed as error:
         stored = user.stored_now()
-        if stored is None:
+        if stored is None or not user.is_same_account(stored):
             raise StaleUser(user.pk, deleted=True) from error
         user.deserialize(stored)
 

@@ -277,6 +277,48 @@ def test_a_form_that_is_kept_does_not_ask_who_is_signed_in(engine: str) -> None:
         assert_keeps(visitor.post(SIGN_UP, typed), typed)
 
 
+INVOICE = {"customer_name": "Bob", "lines-0-description": 'Work "A"\n<B>', "request_id": "signed"}
+
+
+@pytest.mark.parametrize(
+    ("page", "typed"),
+    [
+        ("/invoices/new/", INVOICE),
+        ("/invoices/2026-000001/void/", {"reason": "Wrong customer"}),
+        (SIGN_IN, {"username": "ann", "password": PASSWORD}),
+        (PROFILE, {"full_name": "Ann Else"}),
+        ("/accounts/logout/", {}),
+        ("/accounts/sessions/end_others/", {}),
+    ],
+)
+def test_where_the_account_cannot_be_read_the_page_sends_the_form_again(
+    engine: str, ann: User, page: str, typed: dict[str, str]
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    client.get(PROFILE)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+
+    with impatiently(nobody_listens(engine)):
+        shown = assert_says_so(client.post(page, typed | token))
+
+    kept = {name: value for name, value in typed.items() if name != "password"}
+    assert {name: shown.value(name) for name in shown.fields} == kept | token
+
+
+def test_a_form_that_has_only_passwords_is_opened_again(engine: str, ann: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    client.get(PROFILE)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    typed = {"old_password": PASSWORD, "new_password1": "x", "new_password2": "x"}
+
+    with impatiently(nobody_listens(engine)):
+        page = assert_says_so(client.post("/accounts/password_change/", typed | token))
+
+    assert page.fields == {}
+
+
 @pytest.mark.parametrize("outage", [nobody_listens, throttled])
 def test_a_form_without_its_token_gets_a_page_all_the_same(
     engine: str, ann: User, outage: Outage
