@@ -11,5 +11,6 @@ from django.dispatch import Signal
 #: retries (int): how many attempts of this request came before.
 #: seconds (float): how long the attempt took.
 #:
+#: An error of a receiver is raised to the caller, even if the request was carried out.
 #: `dynamo.capacity` reads tables and units from these, `dynamo.retries.outcome_of` the outcome.
 request_sent = Signal()

@@ -1,4 +1,7 @@
-"""The wheel: what it contains and needs, and that it works where nothing else is installed."""
+"""What is installed: the library's wheel by other projects, and the lock file by production.
+
+Tests marked slow fetch packages from the index that pip is configured for (`make test-library`).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.commands import ROOT
+from tests.production import PRODUCTION, checkout_in
 from tests.tutorial import CHAPTERS, type_session, typed, write_files
 
 LIBRARY = ("dynamo", "locks", "sequences")
@@ -28,7 +32,7 @@ MOST_BYTES = 100_000_000
 
 LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
 
-in_an_environment = pytest.mark.slow
+fetches_packages = pytest.mark.slow
 
 
 def modules() -> Iterator[Path]:
@@ -77,21 +81,42 @@ def test_production_installs_versions_of_development_and_no_tool_of_it() -> None
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment that has the wheel; `size_bytes` are those of what pip installed."""
+    """A virtual environment; `size_bytes` are those of what pip installed into it."""
 
     programs: Path
     size_bytes: int
 
-    def python(self, *arguments: str, folder: Path) -> str:
+    def run(self, program: str, *arguments: str, folder: Path, **env: str) -> str:
+        """What a program prints on stdout; it must exit with 0."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("AWS_", "DJANGO_", "DYNAMODB_", "PYTHON"))
+        }
         return subprocess.run(
-            [self.programs / "python", *arguments],
+            [self.programs / program, *arguments],
             cwd=folder,
-            env={name: value for name, value in os.environ.items() if "DJANGO" not in name},
-            capture_output=True,
+            env=kept | env,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
-            timeout=120,
+            timeout=600,
         ).stdout
+
+
+def new_environment(folder: Path, *arguments: str) -> Environment:
+    """A new environment with what `pip install` makes of the arguments."""
+    venv.create(folder, with_pip=True, symlinks=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    before = size_of(packages)
+    empty = Environment(folder / "bin", 0)
+    empty.run("pip", "--quiet", "--disable-pip-version-check", "install", *arguments, folder=folder)
+    return Environment(folder / "bin", size_of(packages) - before)
+
+
+def size_of(folder: Path) -> int:
+    """What a folder takes on disk, as `du` counts it."""
+    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
 
 
 @pytest.fixture(scope="module")
@@ -100,45 +125,31 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     made = (".*", "__pycache__", "node_modules", "var", "build", "dist", "*.egg-info")
     shutil.copytree(ROOT, folder / "checkout", ignore=shutil.ignore_patterns(*made))
-    pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "./checkout", folder=folder)
+    build = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel"]
+    offline = ["--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, *offline, "./checkout"], cwd=folder, check=True, timeout=120)
     [built] = folder.glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The wheel and what it needs, in the locked versions, from the index that pip is told of."""
+    """The wheel and what it needs, in the locked versions, and the local engine."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True, symlinks=True)
-    programs = folder / "bin"
     versions = folder / "versions.txt"
-    versions.write_text(
-        "\n".join(re.findall(r"^[\w.-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE))
-    )
-    [packages] = folder.glob("lib/python*/site-packages")
-    before = size_of(packages)
-    pip("install", "--constraint", str(versions), str(wheel), folder=folder, programs=programs)
-    size_bytes = size_of(packages) - before
+    locked = re.findall(r"^[\w.-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
+    versions.write_text("\n".join(locked))
+    made = new_environment(folder / "venv", "--constraint", str(versions), str(wheel))
     engine = Path(sys.prefix, "node_modules")
     if engine.exists():
-        (folder / "node_modules").symlink_to(engine)
+        (folder / "venv" / "node_modules").symlink_to(engine)
     else:
         [ministack] = pins(DEVELOPMENT_LOCK)["ministack"]
-        pip("install", f"ministack=={ministack}", folder=folder, programs=programs)
-    return Environment(programs, size_bytes)
+        made.run("pip", "--quiet", "install", f"ministack=={ministack}", folder=folder)
+    return made
 
 
-def pip(*arguments: str, folder: Path, programs: Path = Path(sys.executable).parent) -> None:
-    command = [programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*command, *arguments], cwd=folder, check=True, timeout=600)
-
-
-def size_of(folder: Path) -> int:
-    """What a folder takes on disk, as `du` counts it."""
-    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
-
-
-@in_an_environment
+@fetches_packages
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in LIBRARY}
     wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing}}
@@ -155,14 +166,14 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     assert told.get_all("Provides-Extra") is None
 
 
-@in_an_environment
+@fetches_packages
 def test_what_is_installed_with_the_library_takes_less_than_100_mb(
     environment: Environment,
 ) -> None:
     assert 0 < environment.size_bytes < MOST_BYTES
 
 
-@in_an_environment
+@fetches_packages
 @pytest.mark.parametrize("project", CHAPTERS)
 def test_the_tutorial_works_with_the_wheel_alone(
     project: str, environment: Environment, tmp_path: Path
@@ -172,14 +183,14 @@ def test_the_tutorial_works_with_the_wheel_alone(
     assert shown == told
 
 
-@in_an_environment
+@fetches_packages
 def test_each_module_of_the_wheel_can_be_imported(environment: Environment, tmp_path: Path) -> None:
     names = sorted(
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for file in modules()
     )
 
-    environment.python("-c", _IMPORTS_ALL, *names, folder=tmp_path)
+    environment.run("python", "-c", _IMPORTS_ALL, *names, folder=tmp_path)
 
 
 _IMPORTS_ALL = """
@@ -196,7 +207,7 @@ for name in sys.argv[1:]:
 """
 
 
-@in_an_environment
+@fetches_packages
 def test_a_project_may_have_apps_named_as_those_of_the_site(
     environment: Environment, tmp_path: Path
 ) -> None:
@@ -281,3 +292,21 @@ class Command(GuardsCommand):
     noun = "member"
 """,
 }
+
+
+@fetches_packages
+def test_the_site_starts_with_what_production_installs(tmp_path: Path) -> None:
+    production = new_environment(tmp_path / "venv", "--require-hashes", "--requirement", str(LOCK))
+    site = tmp_path / "site"
+    site.mkdir()
+    checkout_in(site)
+
+    def run(*arguments: str) -> str:
+        return production.run("python", *arguments, folder=site, **PRODUCTION)
+
+    run("manage.py", "collectstatic", "--no-input")
+    checked = run("manage.py", "check")
+    loaded = run("-c", "import project.wsgi; print(project.wsgi.application)")
+
+    assert checked == "System check identified no issues (0 silenced).\n"
+    assert "WSGIHandler" in loaded
