@@ -303,7 +303,26 @@ def test_where_the_account_cannot_be_read_the_page_sends_the_form_again(
         shown = assert_says_so(client.post(page, typed | token))
 
     kept = {name: value for name, value in typed.items() if name != "password"}
-    assert {name: shown.value(name) for name in shown.fields} == kept | token
+    sent = {name: shown.value(name) for name in shown.fields}
+    assert sent == kept | {"csrfmiddlewaretoken": sent["csrfmiddlewaretoken"]}
+    assert client.post(page, sent).status_code in {200, 302, 404}
+
+
+def test_a_sign_in_whose_session_could_not_be_saved_is_sent_again(engine: str, ann: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get(SIGN_IN)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    with FaultProxy(engine) as proxy, pytest.MonkeyPatch.context() as patch, through(proxy):
+        patch.setattr(deadline, "OPERATION_SECONDS", 0.1)
+        is_session = {"when": lambda body: "N" not in body["Item"]["value"]}
+        proxy.plan("PutItem", Answer(500, "InternalServerError"), times=1_000_000, **is_session)
+        typed = {"username": "ann", "password": PASSWORD} | token
+        shown = assert_says_so(client.post(SIGN_IN, typed))
+
+    again = {name: shown.value(name) for name in shown.fields}
+    asked = client.post(SIGN_IN, again)
+    assert Page(asked).value("username") == again["username"] == "ann"
+    assert client.post(SIGN_IN, again | {"password": PASSWORD}).status_code == 302
 
 
 def test_a_form_that_has_only_passwords_is_opened_again(engine: str, ann: User) -> None:
