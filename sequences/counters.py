@@ -22,11 +22,12 @@ send theirs; what the failed one may have counted is burned.
 
 So a plain counter never gives a number twice (unless it is deleted, or starts over), but may skip
 some; and callers who share a counter may not see their numbers in the order in which they asked.
-What must not skip is an invoice number: see `invoices.issuing`. Counters belong in one region: a
-global table that is written in two gives numbers twice.
+For numbers that must not skip, see `sequences.series`. Counters belong in one region: a global
+table that is written in two gives numbers twice.
 
-Names are any text of up to 2,048 bytes in UTF-8 but `invoices#…`, which count the invoices.
-Numbers are exact up to 38 digits, and refused beyond.
+Names are any text of up to 2,048 bytes in UTF-8, except those of the counters of series: the table
+of a numbered model and `#`, such as `invoices#…`. Numbers are exact up to 38 digits, and refused
+beyond.
 
 Sources: "DynamoDBとPythonでユニークな連番を採番する" (atomic counters from Python), "How to
 autoincrement in DynamoDB if you really need to" (both strategies), django-sequences 3.1 (the API).

@@ -12,6 +12,7 @@ from typing import Any
 
 from pynamodb.attributes import (
     BinaryAttribute,
+    MapAttribute,
     NumberAttribute,
     UnicodeAttribute,
     UnicodeSetAttribute,
@@ -36,6 +37,7 @@ class Ticket(NumberedItem):
 
     subject = UnicodeAttribute()
     tags = UnicodeSetAttribute(null=True)
+    details: MapAttribute[str, Any] = MapAttribute(null=True)
     photo = BinaryAttribute(legacy_encoding=False, null=True)
 
 

@@ -385,6 +385,41 @@ def test_one_that_left_is_not_served_again(served: Served, pool: ThreadPoolExecu
     assert served.groups == [["a"], ["b", "c", "d"], ["d"]]
 
 
+def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
+    pool: ThreadPoolExecutor,
+) -> None:
+    sent: list[list[str]] = []
+    gathered = threading.Event()
+
+    def serve(_key: str, callers: Callers) -> None:
+        asks = [caller.ask for caller in callers]
+        if asks == ["a"]:
+            until(lambda: waiting(combiner) == 2)
+        elif "c" in asks:
+            gathered.set()
+            until(lambda: bool(leaving) and leaving[0].done())
+        callers = here(callers)
+        sent.append([caller.ask for caller in callers])
+        for caller in callers:
+            caller.serve(caller.ask)
+
+    combiner: Combiner[str, str, str] = Combiner(serve)
+    leaving: list[Future[Any]] = []
+    first = pool.submit(combiner, "key", "a")
+    until(lambda: "key" in combiner._queues)
+    second = pool.submit(combiner, "key", "b")
+    until(lambda: waiting(combiner) == 1)
+    leaving.append(pool.submit(impatient, combiner, "c", 0.3))
+
+    assert gathered.wait(SECONDS)
+    error = leaving[0].exception(SECONDS)
+
+    assert isinstance(error, Unavailable)
+    assert not error.maybe_written
+    assert (first.result(SECONDS), second.result(SECONDS)) == ("a", "b")
+    assert sent == [["a"], ["b"]]
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     """The clock of deadlines, which are so far away that a stall does not use them up."""

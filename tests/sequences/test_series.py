@@ -201,6 +201,12 @@ def test_the_order_of_a_set_is_not_part_of_the_contents() -> None:
     assert one.digest() == other.digest()
 
 
+def test_the_order_of_a_map_is_not_part_of_the_contents(series: str) -> None:
+    ticket(series, request_id="a", details={"door": "front", "floor": 2})
+
+    assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
+
+
 def test_a_request_id_of_another_series_means_nothing(series: str) -> None:
     ticket(series, request_id="a")
 
