@@ -129,10 +129,10 @@ def note_sign_in_time(user: User) -> None:
     """
     now = _later_than(user.last_login)
     try:
-        user.update([User.last_login.set(now)], User.pk.exists() & _no_later_sign_in(now))
+        user.update([User.last_login.set(now)], user.same_account() & _no_later_sign_in(now))
     except ConditionFailed as error:
         stored = user.stored_now()
-        if stored is None:
+        if stored is None or not user.is_same_account(stored):
             raise StaleUser(user.pk, deleted=True) from error
         user.deserialize(stored)
 
@@ -284,9 +284,10 @@ def end_all(user: User, along: Companion | None = None) -> None:
 def end_others(user: User) -> None:
     """End all sessions of `user` but the one that it was read for, also where the map is not read.
 
-    The account gets another session epoch, so that one has to be given the new hash
-    (`accounts.visits.keep`). Costs as `end_all`; nothing where there were no others when `user`
-    was read.
+    So it also ends those that began since `user` was read, and those that were ended one by one
+    before, which code that does not read the map still takes for valid. The account gets another
+    session epoch, so the one that is kept needs the new hash (`accounts.visits.keep`). Costs as
+    `end_all`.
 
     Raises:
         StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended
@@ -296,7 +297,7 @@ def end_others(user: User) -> None:
     for attempt in range(ATTEMPTS):
         read = dict(user.sessions_read())
         kept = {each: read[each] for each in read if each == user.session_id}
-        if read == kept or user.session_epoch == epoch:
+        if user.session_epoch == epoch:
             return
         actions = [User.sessions.set(kept), User.session_epoch.set(epoch)]
         try:
