@@ -24,9 +24,13 @@ from invoices.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
 
 #: The families, in the order in which a character is looked for.
 FAMILIES = ("Noto Sans", "Noto Sans CJK JP")
-_FILES = (
+# Package and file of each. Noto Sans has all its weights in one file.
+_REGULAR = (
     ("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),
     ("noto_cjk_sans_jp_regular", "NotoSansCJKjp-Regular.otf"),
+)
+_BOLD = (
+    ("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),
     ("noto_cjk_sans_jp_bold", "NotoSansCJKjp-Bold.otf"),
 )
 
@@ -47,7 +51,7 @@ _MARKED = re.compile(".[\u0300-\u036f\u3099\u309a]+")
 
 def font_folders() -> list[Path]:
     """The folders that the fonts are in."""
-    return list(dict.fromkeys(_path(*place).parent for place in _FILES))
+    return list(dict.fromkeys(_path(*place).parent for place in _REGULAR + _BOLD))
 
 
 def missing_characters(text: str) -> str:
@@ -92,7 +96,7 @@ def _has(ranges: Ranges, code_point: int) -> bool:
 @cache
 def _coverage() -> list[Ranges]:
     """Which characters each font has, read once per process (a few milliseconds)."""
-    return [_ranges_of(_path(*place)) for place in _FILES[:2]]
+    return [_ranges_of(_path(*place)) for place in _REGULAR]
 
 
 def _ranges_of(file: Path) -> Ranges:
