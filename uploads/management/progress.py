@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
@@ -92,18 +92,3 @@ def lines_above_the_bar() -> Iterator[None]:
     """Write lines in this block without breaking a bar."""
     with tqdm.external_write_mode(file=sys.stderr):
         yield
-
-
-@contextmanager
-def counting_bars() -> Iterator[Callable[[str, int], None]]:
-    """A function that shows, on a terminal, one bar for each thing that it counts."""
-    with ExitStack() as open_bars:
-        bars: dict[str, tqdm[Any]] = {}
-
-        def progress(what: str, count: int) -> None:
-            if what not in bars:
-                shown = sys.stderr.isatty()
-                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
-            bars[what].update(count)
-
-        yield progress

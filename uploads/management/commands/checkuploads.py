@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,8 +12,8 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.terminal import printable
 from uploads.check import KINDS, Kind, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
-from uploads.management.progress import counting_bars
 from uploads.sources import Destination
+from web.progress import progress_bars
 
 #: The kind of finding that each option removes, and the operation.
 _FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
@@ -47,7 +48,7 @@ class Command(UploadCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with counting_bars() as progress:
+        with progress_bars(shown=sys.stderr.isatty()) as progress:
             report = check_uploads(options["destination"], progress=progress)
         forgotten = _forgotten(report, options)
         if options["json"]:
