@@ -3,8 +3,7 @@
 StaffError
 ├── NotStaff          who acts is no longer staff, active and signed in
 ├── OwnAccount        staff acts on others' accounts only
-├── NotSuperuser      only a superuser acts on another staff account
-└── AlreadyRecorded   this very action is in the record already (its reply was lost)
+└── NotSuperuser      only a superuser acts on another staff account
 """
 
 from __future__ import annotations
@@ -45,14 +44,3 @@ class NotSuperuser(StaffError):
 
     def __str__(self) -> str:
         return f"The account {self.pk} is staff: only a superuser may act on it."
-
-
-class AlreadyRecorded(StaffError):
-    """The record has an entry `id` already, which only this action can have written."""
-
-    def __init__(self, id: str) -> None:
-        super().__init__(id)
-        self.id = id
-
-    def __str__(self) -> str:
-        return f"The action {self.id} is recorded already."

@@ -26,15 +26,14 @@ from pynamodb.expressions.condition import Condition
 
 from dynamo.exceptions import ConditionFailed, DynamoError, Rejected, Unavailable
 from dynamo.tally import counting
-from dynamo.transaction import Companion, Transaction
+from dynamo.transaction import Transaction
 from locks.exceptions import LeaseLost, LockChanged, LockError, UnknownLock
 from locks.leases import Lease
 from locks.lock import Lock
 from locks.registry import break_lock, look
-from staff import checks
+from staff import audit_log, checks
+from staff.audit_log import Actor
 from staff.checks import Progress, Result
-from staff.exceptions import StaffError
-from staff.journal import Actor, Entry, recorded
 from staff.models import RUNS, Report
 from staff.survey import survey
 
@@ -107,7 +106,7 @@ def start(kind: Kind, actor: Actor) -> bool:
         return False
     run = _Run(kind, lease)
     try:
-        recorded(Entry(actor, "startRun", what=kind.name), lambda along: run.begin(actor, along))
+        run.begin(actor)
         threading.Thread(target=run.carry_out, name=f"staff {kind.name}", daemon=True).start()
     except BaseException:
         _give_back(lease)
@@ -148,8 +147,8 @@ class _Run:
         self._seen = 0
         self._said_at = time.monotonic()
 
-    def begin(self, actor: Actor, along: Companion) -> None:
-        """Note that it runs, in one transaction with what `along` adds, while the lock is ours."""
+    def begin(self, actor: Actor) -> None:
+        """Record that it runs and who started it, in one transaction, while the lock is ours."""
         self._by_name = actor.user.username
         values = {
             "run_id": self._id,
@@ -165,15 +164,13 @@ class _Run:
         }
         # False for our own work alone, where its reply was lost.
         other = Report.run_id.does_not_exist() | (Report.run_id != self._id)
-        with Transaction() as write:
-            write.update(
-                Report(self._kind.name),
-                Report.set_or_remove(values),
-                other,
-                otherwise=StaffError("The run has begun already."),
-            )
-            self._lease.hold_in(write)
-            along(write)
+        write = Transaction()
+        # The id of the run is random, so a refusal means that it is stored already.
+        write.update(
+            Report(self._kind.name), Report.set_or_remove(values), other, otherwise=lambda _: None
+        )
+        self._lease.hold_in(write)
+        audit_log.commit(write, actor, "startRun", what=self._kind.name)
 
     def carry_out(self) -> None:
         """Do the work, and write what came of it."""

@@ -11,7 +11,7 @@ from accounts.models import User
 from dynamo.client import send
 from dynamo.models import Item
 from staff import runs
-from staff.journal import Actor
+from staff.audit_log import Actor
 from staff.models import StaffAction
 from staff.reports import ReportView, reports_of
 from staff.runs import KINDS

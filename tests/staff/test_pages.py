@@ -16,8 +16,8 @@ from locks.lock import Lock, claim_once
 from locks.registry import State, look
 from sequences.counters import next_value
 from staff import actions
+from staff.audit_log import list_actions, on_account
 from staff.charts import HEIGHT, WIDTH, bars
-from staff.journal import list_actions, on_account
 from staff.reports import Standing
 from tests.clocks import hold_the_day
 from tests.emailchanges import days_later

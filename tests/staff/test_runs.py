@@ -16,8 +16,8 @@ from dynamo.exceptions import Unavailable
 from locks.models import LockItem
 from locks.registry import break_lock, look
 from staff import runs
+from staff.audit_log import Actor
 from staff.exceptions import NotStaff
-from staff.journal import Actor
 from staff.models import Report
 from staff.reports import ReportView, Standing, reports_of
 from staff.runs import KINDS, Kind
