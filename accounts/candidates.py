@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 
+from accounts import usernames
 from accounts.forms import AccountForm
 from accounts.hashes import clean_password_hash
 from accounts.models import User
@@ -22,7 +23,8 @@ class Candidate:
 
     `values` are as they are stored, empty ones as empty texts. `request_id` names its registration,
     `import:ann:ann@example.com`, by user name and address as compared; `keys` are those of the
-    guards of all its unique values, by attribute.
+    guards of all its unique values, by attribute. `name_fault` says why no new account may have the
+    username (`accounts.usernames`); an account that has it already keeps it.
     """
 
     row: Row
@@ -30,6 +32,7 @@ class Candidate:
     password_hash: str | None
     request_id: str
     keys: Mapping[str, str]
+    name_fault: str
 
     @property
     def pk(self) -> str:
@@ -40,6 +43,15 @@ class Candidate:
     def names(self) -> Mapping[str, str]:
         """Of `keys` those of user name and address: an account that has both is this row's."""
         return {name: self.keys[name] for name in NEEDED}
+
+
+class _RowForm(AccountForm):
+    """The values of a row. Whether its username is allowed depends on the stored accounts."""
+
+    def clean_username(self) -> str:
+        """Leave that to `_name_fault`."""
+        username: str = self.cleaned_data["username"]
+        return username
 
 
 class Candidates:
@@ -67,14 +79,9 @@ class Candidates:
 def _checked(row: Row) -> Candidate:
     if row.fault:
         raise ValidationError(row.fault, code="unreadable")
-    form = AccountForm(row.values)
+    form = _RowForm(row.values)
     if not form.is_valid():
-        raise ValidationError(
-            [
-                f"{form.fields[name].label}: {' '.join(map(str, errors))}"
-                for name, errors in form.errors.items()
-            ]
-        )
+        raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
     values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
     unique = {name: values[name] for name in User.unique.normalise if values.get(name)}
     compared = [User.unique.normalise[name](values[name]) for name in NEEDED]
@@ -84,7 +91,21 @@ def _checked(row: Row) -> Candidate:
         password_hash=clean_password_hash(row.values["password_hash"]),
         request_id=":".join(["import", *compared]),
         keys={name: User.unique.key(name, value) for name, value in unique.items()},
+        name_fault=_name_fault(values["username"]),
     )
+
+
+def _name_fault(username: str) -> str:
+    try:
+        usernames.check_new(username)
+        usernames.check_reserved(username)
+    except ValidationError as error:
+        return _at_field("username", error.messages)
+    return ""
+
+
+def _at_field(name: str, messages: Iterable[object]) -> str:
+    return f"{AccountForm.base_fields[name].label}: {' '.join(map(str, messages))}"
 
 
 class FirstLines:

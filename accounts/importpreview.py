@@ -51,6 +51,8 @@ def _foreseen(
     owners = {_owner(guards.get(key)) for key in candidate.names.values()}
     if len(owners) == 1 and None not in owners:
         return Result(candidate.row, Outcome.UNCHANGED)
+    if candidate.name_fault:
+        return Result(candidate.row, Outcome.REJECTED, candidate.name_fault)
     if candidate.pk in users:
         return Result(candidate.row, Outcome.REJECTED, CHANGED_SINCE)
     refusals = [

@@ -8,7 +8,6 @@ password goes through `make_password` and `check_password` of this module, not t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -16,7 +15,7 @@ from typing import TypeVar
 from django.contrib.auth import hashers
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.deadline import operation_ends_at, within
+from dynamo.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.perprocess import PerProcess
 
@@ -77,12 +76,12 @@ def check_password(
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
-    with within(WAIT_SECONDS):
-        seconds = operation_ends_at() - time.monotonic()
+    left = page_seconds_left()
+    seconds = WAIT_SECONDS if left is None else min(WAIT_SECONDS, left)
     # Marked again: what a crash report hides goes by the thread's own frames.
     turn = _threads().submit(sensitive_variables()(function), *arguments)
     try:
-        return turn.result(max(0.0, seconds))
+        return turn.result(seconds)
     except TimeoutError:
         if turn.cancel():
             raise Busy("a password hash") from None

@@ -150,9 +150,10 @@ def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
 
     def otherwise(refusal: Refusal) -> Exception | None:
         # If it was not deleted, a later sign-in is recorded already.
-        return StaleUser(user.pk, deleted=True) if refusal.stored is None else None
+        deleted = _as_stored(user, refusal) is None
+        return StaleUser(user.pk, deleted=True) if deleted else None
 
-    condition = User.pk.exists() & _no_later_sign_in(now)
+    condition = user.same_account() & _no_later_sign_in(now)
     with joined(write) as write:
         user.join(write, [User.last_login.set(now)], condition, {"last_login": now}, otherwise)
 
@@ -313,9 +314,10 @@ def end_all(user: User, *, write: Transaction | None = None) -> None:
 def end_others(user: User, *, write: Transaction | None = None) -> None:
     """End all sessions of `user` but the one that it was read for, also where the map is not read.
 
-    The account gets another session epoch, so that one has to be given the new hash
-    (`accounts.visits.keep`). Costs as `end_all`; nothing if there were no others when `user` was
-    read.
+    So it also ends those that began since `user` was read, and those that were ended one by one
+    before, which code that does not read the map still takes for valid. The account gets another
+    session epoch, so the one that is kept needs the new hash (`accounts.visits.keep`). Costs as
+    `end_all`.
 
     Raises:
         StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended
@@ -330,10 +332,8 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
         return None if stored is None or stored.session_epoch == epoch else _Raced(stored)
 
     for attempt in range(ATTEMPTS):
-        others = [each for each, _entry in user.sessions_read() if each != user.session_id]
-        if not others:
-            return
-        values = {"sessions": _without(user, *others), "session_epoch": epoch}
+        kept = {each: entry for each, entry in user.sessions_read() if each == user.session_id}
+        values = {"sessions": kept, "session_epoch": epoch}
         try:
             with joined(write) as joint:
                 condition = user.signed_in() & _same_epoch(user)

@@ -185,7 +185,11 @@ def decoded(item: Item) -> Any:
     signature, pickled = blob[:SIGNATURE_BYTES], blob[SIGNATURE_BYTES:]
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
         if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
-            return pickle.loads(pickled)  # noqa: S301 - we signed it
+            try:
+                return pickle.loads(pickled)  # noqa: S301 - we signed it
+            except (AttributeError, ImportError, pickle.UnpicklingError):
+                # Another version of the code stored an object of a class that this one lacks.
+                return UNREADABLE
     return UNREADABLE
 
 

@@ -146,7 +146,8 @@ def _load() -> _Held:
         return _Held(frozen)
     # Their expiry is private; what is public is the question whether less than so long is left.
     left = bisect.bisect_left(range(_WEEK), True, key=found.refresh_needed) - 1
-    if left < 0:
+    if left <= 0:
+        # Or will within a second, in which they would be asked for again and again.
         raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
     now = time.time()
     return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)

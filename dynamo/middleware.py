@@ -8,8 +8,9 @@ from typing import cast
 
 from django.conf import settings
 from django.contrib.sessions import middleware as sessions
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
@@ -22,6 +23,8 @@ from dynamo.exceptions import Busy, TableMissing, Unavailable
 RETRY_AFTER_SECONDS = 5
 
 TEMPLATE = "503.html"
+
+_TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
 
 #: Of a project without the template, as Django has pages of its own for its errors.
 PLAIN_PAGE = """<!doctype html>
@@ -91,17 +94,39 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
     A view that set `request.unavailable_page`, a function of `error`, decides what the page shows:
     the form that was sent, for example. It must not ask DynamoDB for anything. Otherwise it is the
     project's `503.html`, or a plain one. It is rendered without the request, so that no context
-    processor asks DynamoDB for the user.
+    processor asks DynamoDB for the user. The template gets `sent_fields`, the fields of a form that
+    was sent, without passwords; None if there is nothing to send again.
     """
     if page := getattr(request, "unavailable_page", None):
         return as_unavailable(request, page(error), error)
     try:
-        html: str = render_to_string(TEMPLATE, {"is_busy": isinstance(error, Busy)})
+        context = {"is_busy": isinstance(error, Busy), "sent_fields": _sent_fields(request)}
+        html: str = render_to_string(TEMPLATE, context)
     except TemplateDoesNotExist as missing:
         if missing.args[:1] != (TEMPLATE,):
             raise
         html = PLAIN_PAGE
     return as_unavailable(request, HttpResponse(html), error)
+
+
+def _sent_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
+    """The fields of the form in `request`, if it was read, with a CSRF token that is valid now.
+
+    A form whose token was not checked keeps the one that was sent. With a new one, other sites
+    could have a visitor send their forms from this page.
+    """
+    # A form that is not read yet stays so: its sender may be slow.
+    sent: QueryDict | None = getattr(request, "_post", None)
+    if not sent or _TOKEN not in sent:
+        return None
+    fields = [(name, value) for name, values in sent.lists() for value in values if name != _TOKEN]
+    kept = [(name, value) for name, value in fields if "pass" not in name.lower()]
+    if fields and not kept:
+        # Of passwords alone nothing is left to send.
+        return None
+    is_checked = getattr(request, "csrf_processing_done", False)
+    # Signing in draws a new token.
+    return [(_TOKEN, get_token(request) if is_checked else str(sent[_TOKEN])), *kept]
 
 
 def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exception) -> HttpResponse:

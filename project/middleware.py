@@ -6,18 +6,20 @@ import logging
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import BadRequest, DisallowedHost
-from django.http import HttpRequest
+from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
+from django.http import HttpRequest, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views.defaults import bad_request
 
 from dynamo.deadline import page_seconds_left
+from dynamo.exceptions import Busy
 from dynamo.middleware import unavailable
 
 log = logging.getLogger(__name__)
@@ -118,8 +120,11 @@ class FormEncodingMiddleware(MiddlewareMixin):
         return bad_request(request, BadRequest("The form is not in UTF-8."))
 
 
-class TooManyPages(Exception):
-    """The process has as many pages under way as it may, and this one waited in vain."""
+class TooManyPages(Busy):
+    """The process has as many pages under way as it may; this one did not get its turn."""
+
+    def __init__(self) -> None:
+        super().__init__("a page")
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):
@@ -140,21 +145,28 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
             # There views run in one thread, one after the other.
             return self.get_response(request)
         try:
-            with self._turn():
+            with self._turn(request):
                 return self.get_response(request)
         except TooManyPages as error:
             return unavailable(request, error)
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, request: HttpRequest) -> Iterator[None]:
         if not self._places.acquire(blocking=False):
-            raise TooManyPages("too many pages wait for their turn")
+            raise TooManyPages
         try:
             if not self._turns.acquire(timeout=page_seconds_left()):
-                raise TooManyPages("other pages took too long")
+                _read_form(request)
+                raise TooManyPages
             try:
                 yield
             finally:
                 self._turns.release()
         finally:
             self._places.release()
+
+
+def _read_form(request: HttpRequest) -> None:
+    """Read the form for the 503 page, which keeps it. Takes as long as its sender."""
+    with suppress(BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError):
+        _form = request.POST

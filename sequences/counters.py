@@ -94,7 +94,7 @@ def next_value(
     counting = _counting(name, initial_value, increment, reset_value, strategy)
     if reset_value is not None and strategy == "atomic":
         value = draw_or_start_over(counting, reset_value)
-        numbers_given.send(sender=None, kind="counter", callers=1, numbers=1)
+        numbers_given.send_robust(sender=None, kind="counter", callers=1, numbers=1)
         return value
     return _draw(counting, 1)[0]
 
@@ -275,7 +275,7 @@ def _draw(counting: Counting, count: int) -> range:
 def _draw_together(counting: Counting, counts: SequenceOf[int]) -> list[range]:
     draw = draw_atomically if counting.strategy == "atomic" else draw_optimistically
     drawn = draw(counting, counts)
-    numbers_given.send(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
+    numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
     return drawn
 
 

@@ -207,7 +207,9 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     now = time.monotonic()
     if is_committed:
         _memory.put(key, _Known(group.head_after, known.pace.won(now, now - began)))
-        numbers_given.send(sender=model, kind="series", callers=len(chosen), numbers=len(chosen))
+        numbers_given.send_robust(
+            sender=model, kind="series", callers=len(chosen), numbers=len(chosen)
+        )
         return
     group.answer_the_refused()
     true_head = group.true_head()

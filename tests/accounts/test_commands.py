@@ -347,6 +347,26 @@ def test_createsuperuser_refuses_in_one_line_what_makes_no_account(
     assert stored_items() == before
 
 
+def test_createsuperuser_asks_again_for_what_breaks_a_rule_before_the_password() -> None:
+    shown, code = run_on_a_terminal(
+        "createsuperuser",
+        typed=[
+            ("User name: ", "сосо\n"),
+            ("looks like", ""),
+            ("User name: ", "ann\n"),
+            ("E-mail address: ", "nowhere\n"),
+            ("Enter a valid email address.", ""),
+            ("E-mail address: ", "ann@example.org\n"),
+            ("Password: ", f"{PASSWORD}\n"),
+            ("Password (again): ", f"{PASSWORD}\n"),
+        ],
+    )
+
+    assert code == 0
+    assert "Superuser created successfully." in shown
+    assert User.find("ann").email == "ann@example.org"
+
+
 @pytest.mark.parametrize("who", ["ann", "ANN@example.org", "pk"])
 @pytest.mark.parametrize(
     ("command", "rights", "said"),

@@ -83,6 +83,7 @@ CHANGES: dict[str, Callable[[User], object]] = {
     "mark_confirmed": confirming.mark_confirmed,
     "deactivate by staff": lambda user: deactivate_by_staff(grace(), user, "Spam"),
     "sessions.begin": sessions.begin,
+    "sessions.note_sign_in_time": sessions.note_sign_in_time,
 }
 
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)

@@ -168,6 +168,17 @@ def test_the_session_that_changes_the_password_goes_on(
     assert seen_by(other) is None
 
 
+def test_a_session_that_was_ended_alone_ends_everywhere_with_all_others(ann: User) -> None:
+    client, other = signed_in(ann), signed_in(ann)
+    sessions.end(User.get(ann.pk), other.session["accounts.session"])
+    assert by_get_user(other) == ann.pk
+
+    client.post(END_OTHERS)
+
+    assert by_get_user(other) is None
+    assert by_get_user(client) == ann.pk
+
+
 def test_who_signs_in_while_all_sessions_are_ended_is_signed_in(engine: str, ann: User) -> None:
     signed_in(ann)
     client = Client()

@@ -365,9 +365,18 @@ def test_ending_the_others_keeps_this_one(ann: User, requests_sent: Requests) ->
     requests_sent.clear()
 
     sessions.end_others(user)
-    sessions.end_others(user)
 
     assert requests_sent.operations == ["UpdateItem"]
+    assert stored_ids(ann) == {mine}
+
+
+def test_ending_the_others_ends_those_too_that_began_since(ann: User) -> None:
+    mine = begun(ann)
+    page = read_for(ann, mine)
+    begun(ann)
+
+    sessions.end_others(page)
+
     assert stored_ids(ann) == {mine}
 
 

@@ -277,6 +277,67 @@ def test_a_form_that_is_kept_does_not_ask_who_is_signed_in(engine: str) -> None:
         assert_keeps(visitor.post(SIGN_UP, typed), typed)
 
 
+INVOICE = {"customer_name": "Bob", "lines-0-description": 'Work "A"\n<B>', "request_id": "signed"}
+
+
+@pytest.mark.parametrize(
+    ("page", "typed"),
+    [
+        ("/invoices/new/", INVOICE),
+        ("/invoices/2026-000001/void/", {"reason": "Wrong customer"}),
+        (SIGN_IN, {"username": "ann", "password": PASSWORD}),
+        (PROFILE, {"full_name": "Ann Else"}),
+        ("/accounts/logout/", {}),
+        ("/accounts/sessions/end_others/", {}),
+    ],
+)
+def test_where_the_account_cannot_be_read_the_page_sends_the_form_again(
+    engine: str, ann: User, page: str, typed: dict[str, str]
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    client.get(PROFILE)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+
+    with impatiently(nobody_listens(engine)):
+        shown = assert_says_so(client.post(page, typed | token))
+
+    kept = {name: value for name, value in typed.items() if name != "password"}
+    sent = {name: shown.value(name) for name in shown.fields}
+    assert sent == kept | {"csrfmiddlewaretoken": sent["csrfmiddlewaretoken"]}
+    assert client.post(page, sent).status_code in {200, 302, 404}
+
+
+def test_a_sign_in_whose_session_could_not_be_saved_is_sent_again(engine: str, ann: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get(SIGN_IN)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    with FaultProxy(engine) as proxy, pytest.MonkeyPatch.context() as patch, through(proxy):
+        patch.setattr(deadline, "OPERATION_SECONDS", 0.1)
+        is_session = {"when": lambda body: "N" not in body["Item"]["value"]}
+        proxy.plan("PutItem", Answer(500, "InternalServerError"), times=1_000_000, **is_session)
+        typed = {"username": "ann", "password": PASSWORD} | token
+        shown = assert_says_so(client.post(SIGN_IN, typed))
+
+    again = {name: shown.value(name) for name in shown.fields}
+    asked = client.post(SIGN_IN, again)
+    assert Page(asked).value("username") == again["username"] == "ann"
+    assert client.post(SIGN_IN, again | {"password": PASSWORD}).status_code == 302
+
+
+def test_a_form_that_has_only_passwords_is_opened_again(engine: str, ann: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ann)
+    client.get(PROFILE)
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"].value}
+    typed = {"old_password": PASSWORD, "new_password1": "x", "new_password2": "x"}
+
+    with impatiently(nobody_listens(engine)):
+        page = assert_says_so(client.post("/accounts/password_change/", typed | token))
+
+    assert page.fields == {}
+
+
 @pytest.mark.parametrize("outage", [nobody_listens, throttled])
 def test_a_form_without_its_token_gets_a_page_all_the_same(
     engine: str, ann: User, outage: Outage

@@ -220,6 +220,31 @@ def test_an_account_with_an_older_name_is_used_as_before(
     assert_guards_match_users()
 
 
+def test_an_import_leaves_accounts_with_older_names_unchanged(engine: str, tmp_path: Path) -> None:
+    older_user("сосо")
+    make_user(username="admin", email="admin@example.org")
+    before = stored_items()
+    rows = [
+        {"username": "Сосо", "email": "Older@example.org"},
+        {"username": "ADMIN", "email": "admin@example.org"},
+        {"username": "admin", "email": "else@example.org"},
+        {"username": "сосо", "email": "else@example.org"},
+        {"username": "root", "email": "older@example.org"},
+    ]
+    file = tmp_path / "users.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = {"created": 0, "unchanged": 2, "rejected": 3}
+
+    foreseen, _err, code = run("importusers", str(file), "--json", "--dry-run")
+    assert (json.loads(foreseen), code) == (counts, 1)
+    done, _err, code = run("importusers", str(file), "--json")
+    assert (json.loads(done), code) == (counts, 1)
+
+    rejected = (tmp_path / "users.rejected.jsonl").read_text().splitlines()
+    assert [json.loads(line)["line"] for line in rejected] == [3, 4, 5]
+    assert stored_items() == before
+
+
 def test_a_name_that_keeps_the_rules_cannot_break_them_by_its_case(engine: str) -> None:
     user = make_user(username="кот")
 

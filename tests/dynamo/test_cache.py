@@ -227,6 +227,13 @@ def test_what_the_cache_did_not_store_is_a_miss(value: dict[str, Any]) -> None:
     assert cache.get("key") == (1,)
 
 
+@pytest.mark.parametrize("pickled", [b"cgone\nThing\n.", b"cdecimal\nGone\n.", b"no pickle"])
+def test_a_value_of_a_class_that_no_longer_exists_is_a_miss(pickled: bytes) -> None:
+    plant("key", {"B": signed("key", pickled) + pickled})
+
+    assert cache.get("key", "default") == "default"
+
+
 def test_a_signed_value_is_a_miss_under_another_key() -> None:
     cache.set("key", (1, 2))
     item = stored("key")

@@ -39,6 +39,7 @@ from tests.dynamo.providers import (
     ask_imds,
     ask_nobody,
     ask_sts,
+    keys,
 )
 from tests.waiting import wait_until
 from uploads import s3
@@ -336,6 +337,21 @@ def test_credentials_are_replaced_before_they_expire_though_nobody_asks(
 
     assert first is not None
     assert time.time() < first.expires_at
+
+
+@pytest.mark.usefixtures("away")
+def test_a_provider_that_has_no_newer_credentials_is_not_asked_all_the_time(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask_container(provider, monkeypatch)
+    provider.failure = 200, json.dumps(keys(1, lives=3)).encode()
+    get()
+    held = credentials.of_process()._loading
+
+    wait_until(lambda: held.error)
+
+    # At half of what is left, each time, and botocore asks twice for those that expire soon.
+    assert provider.calls <= 12
 
 
 @pytest.mark.usefixtures("away")

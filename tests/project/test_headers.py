@@ -130,6 +130,8 @@ def test_no_cache_keeps_a_page_that_asked_who_its_visitor_is(
         if name not in IMPERSONAL and response.status_code != 405:
             said = response.headers.get("Cache-Control", "").split(", ")
             assert {"private", "no-store"} <= set(said), name
+        # An account downloads one export at a time.
+        response.close()
 
 
 def test_no_cache_keeps_a_download(browser: Client) -> None:

@@ -13,6 +13,7 @@ from django.test import RequestFactory
 from dynamo.deadline import page
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
+from tests.pages import Page
 
 REQUEST = RequestFactory().get("/")
 
@@ -30,9 +31,9 @@ class Site:
         assert self.may_answer.wait(60)
         return HttpResponse("done")
 
-    def visit(self, seconds: float = 60) -> HttpResponse:
+    def visit(self, seconds: float = 60, request: HttpRequest = REQUEST) -> HttpResponse:
         with page(seconds):
-            response: HttpResponse = self._pages(REQUEST)
+            response: HttpResponse = self._pages(request)
             return response
 
 
@@ -65,6 +66,22 @@ def test_a_page_whose_turn_does_not_come_in_time_asks_to_try_again(site: Site) -
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
     assert site.visit().status_code == 200
+
+
+def test_a_form_whose_turn_does_not_come_in_time_is_kept(site: Site) -> None:
+    form = {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co", "password": "secret"}
+    with ThreadPoolExecutor(2) as pool:
+        for _number in range(2):
+            pool.submit(site.visit)
+            assert site.reached.acquire(timeout=60)
+
+        response = site.visit(0.1, RequestFactory().post("/", form))
+        site.may_answer.set()
+
+    shown = Page(response)
+    kept = {name: shown.value(name) for name in shown.fields}
+    assert kept == {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co"}
+    assert "Nothing was stored or sent." in shown.text
 
 
 def test_a_page_for_which_there_is_no_place_asks_to_try_again_at_once(

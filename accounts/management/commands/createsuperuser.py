@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.core.validators import MaxLengthValidator
 
+from accounts import usernames
 from accounts.management.base import said_plainly
 from accounts.models import User
-from accounts.services import register
+from accounts.services import cleaned, register
 from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
@@ -58,3 +60,16 @@ class Command(DynamoCommand, createsuperuser.Command):
                 raise CommandError(
                     "The username, email address or password is not text."
                 ) from error
+
+    def get_input_data(self, field: Any, message: str, default: Any = None) -> Any:
+        """Ask for a value. None if it breaks a rule: then it is asked for again."""
+        value = super().get_input_data(field, message, default)
+        if value is not None:
+            try:
+                cleaned(**{field.name: value})
+                if field.name == User.USERNAME_FIELD:
+                    usernames.check_new(value)
+            except ValidationError as error:
+                self.stderr.write(f"Error: {' '.join(error.messages)}")
+                return None
+        return value
