@@ -92,10 +92,16 @@ def register(
         same = refusal.stored and _is_same_registration(refusal.stored, user, password)
         return None if same else RequestIdUsed(request_id)
 
+    def made(stored: Item | None) -> None:
+        if stored is None:
+            user.stored = user.to_dynamodb_dict()
+        else:
+            user.deserialize(stored)
+
     with _counting_the_taken(), joined(write) as write:
         write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
         User.unique.claim(write, user, taken)
-        write.on_commit(user, lambda stored: user.deserialize(stored or user.to_dynamodb_dict()))
+        write.on_commit(user, made)
     return user
 
 
