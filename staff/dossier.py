@@ -1,4 +1,4 @@
-"""What bears on one account, as stored at one instant: its guards, and its numbers of invoices."""
+"""An account with its guards and its numbers of invoices, all as stored at one instant."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from invoices.documents import series_of
 from invoices.models import InvoiceItem
 from sequences.groups import counted
 
-#: Of so many years the last number is shown, this one included.
+#: For how many years the last number is shown, including this one.
 YEARS = 3
 
-#: An account that changes between two readings is read so often.
+#: How often an account is read that changes between two reads.
 ATTEMPTS = 3
 
 VERDICTS: dict[str, Any] = {
@@ -36,7 +36,7 @@ VERDICTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class GuardView:
-    """A guard that the account must have, or notes; `owner` is empty where there is none."""
+    """A guard that the account must have or has reserved; `owner` is empty if there is none."""
 
     key: str
     owner: str
@@ -45,7 +45,6 @@ class GuardView:
 
     @property
     def label(self) -> Any:
-        """The verdict in words."""
         return VERDICTS[self.verdict]
 
     @property
@@ -56,7 +55,7 @@ class GuardView:
 
 @dataclass(frozen=True)
 class Dossier:
-    """`invoices` are pairs of a year and the last number that it gave out (None: damaged)."""
+    """`invoices` are pairs of a year and its last number (None: the counter is damaged)."""
 
     user: User
     guards: list[GuardView]
@@ -66,11 +65,11 @@ class Dossier:
 def dossier_of(pk: str) -> Dossier:
     """The account `pk` with its guards and series.
 
-    Costs 2 requests; 1 read unit and 2 for each of some six items. Where a guard names another
-    owner, 1 request more for each such guard.
+    Costs 2 requests, 1 read unit, and 2 more for each of about six items. Each guard that names
+    another owner costs 1 more request.
 
     Raises:
-        DoesNotExist (of `User`): there is no such account.
+        User.DoesNotExist: there is no such account.
         DamagedItem: it cannot be read.
     """
     user = User.get(pk)
@@ -96,7 +95,7 @@ def dossier_of(pk: str) -> Dossier:
 
 
 def _keys(user: User) -> list[str]:
-    """The keys of the guards of the account's values, then of those that it notes as reserved."""
+    """The keys of the guards of the account's values, then of the values it has reserved."""
     keys = list(User.unique.keys_of(user).values())
     for name in User.unique.pending:
         noted = reservation_noted(User.unique, name, user.stored)
@@ -108,7 +107,7 @@ def _keys(user: User) -> list[str]:
 def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:
     snapshot = Snapshot(User.unique, key, stored, {user.pk: user.stored})
     if snapshot.owner not in {None, user.pk}:
-        # What is wrong depends on whom it names.
+        # The verdict depends on the account that it names.
         snapshot = Snapshot.read(User.unique, key, [user.pk])
     findings = snapshot.findings(User.date_joined.attr_name)
     guard: Guard | None = None

@@ -1,46 +1,39 @@
-"""What can go wrong where staff acts.
+"""What can go wrong with staff's actions and reports.
 
 StaffError
-├── NotStaff          who acts is no longer staff, active and signed in
-├── OwnAccount        staff acts on others' accounts only
-└── NotSuperuser      only a superuser acts on another staff account
+├── NotStaff          the actor is no longer staff, active and signed in
+├── OwnAccount        staff may act on other accounts only
+├── NotSuperuser      only a superuser may act on another staff account
+└── NewerReport       the stored report is newer
 """
 
 from __future__ import annotations
 
 
 class StaffError(Exception):
-    """Base of every error of staff's actions."""
+    """Base of the errors of this app. Nothing was written. `subject` is what the error is about."""
+
+    message = "{}"
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(subject)
+        self.subject = subject
+
+    def __str__(self) -> str:
+        return self.message.format(self.subject)
 
 
 class NotStaff(StaffError):
-    """The account `pk` may not act any more; nothing was written."""
-
-    def __init__(self, pk: str) -> None:
-        super().__init__(pk)
-        self.pk = pk
-
-    def __str__(self) -> str:
-        return f"The account {self.pk} is no longer staff, active and signed in."
+    message = "The account {} is no longer staff, active and signed in."
 
 
 class OwnAccount(StaffError):
-    """Nobody acts as staff on the own account, here `pk`."""
-
-    def __init__(self, pk: str) -> None:
-        super().__init__(pk)
-        self.pk = pk
-
-    def __str__(self) -> str:
-        return f"The account {self.pk} is one's own."
+    message = "The account {} is the actor's own."
 
 
 class NotSuperuser(StaffError):
-    """Only a superuser acts on the account `pk`, which is staff; nothing was written."""
+    message = "The account {} is staff: only a superuser may act on it."
 
-    def __init__(self, pk: str) -> None:
-        super().__init__(pk)
-        self.pk = pk
 
-    def __str__(self) -> str:
-        return f"The account {self.pk} is staff: only a superuser may act on it."
+class NewerReport(StaffError):
+    message = "{}: a newer report is stored already, so this one was not stored."

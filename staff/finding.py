@@ -1,4 +1,4 @@
-"""Finding an account by whatever staff has in hand: a name, an address, a key of ours."""
+"""Finds an account by a username, an email address or a stored key."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sequences.models import REQUEST_PREFIX
 
 @dataclass(frozen=True)
 class Found:
-    """What goes by a text: an account; else perhaps a guard that leads to none."""
+    """An account; without one, perhaps a guard of the value."""
 
     user: User | None = None
     guard: Guard | None = None
 
 
 def find(who: str) -> Found:
-    """What goes by `who`, which may be:
+    """Find what `who` names:
 
-    - as in the commands, with an @ an address, a UUID a primary key, else a user name;
+    - as in the commands, an email address (with an @), a primary key (a UUID) or a username;
     - a guard's key, `userName#bob` or `email#bob@example.com`, in any spelling;
-    - what begins with an account's key: a series `<key>#2026`, its counter, a guard of a request.
+    - a key that contains an account's key: a series `<key>#2026`, its counter, a request guard.
 
-    Costs 2 requests and 2 read units; 1 more where nobody is found, for the guard.
+    Costs 2 requests and 2 read units; 1 more of each for the guard if there is no account.
     """
     if key := _account_key(who):
         return Found(_user(key))
@@ -59,7 +59,7 @@ def _user(pk: str) -> User | None:
 
 
 def _guard(name: str, value: str) -> Guard | None:
-    """A guard of the value as it is: reserved, say, or of an account that is gone."""
+    """The guard of the value, for example one that is reserved or whose account is deleted."""
     try:
         guard: Guard = User.unique.guard_model.get(User.unique.key(name, value))
     except (ValueError, User.unique.guard_model.DoesNotExist):

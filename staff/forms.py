@@ -1,4 +1,4 @@
-"""The shape of what staff types."""
+"""The forms of staff."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ REASON_MAX_LENGTH = 200
 
 
 class FindForm(forms.Form):
-    """Whom staff looks for."""
-
     who = forms.CharField(
         label=_("Find an account"),
         max_length=PARTITION_KEY_MAX_BYTES,
@@ -35,13 +33,13 @@ def _check_reason(text: str) -> None:
 
 
 class ReasonForm(PasswordConfirmedForm):
-    """Why something is done; and that it is really this member of staff who does it."""
+    """The reason of an action, and the actor's own password."""
 
     reason = forms.CharField(
         label=_("Reason"),
         max_length=REASON_MAX_LENGTH,
         validators=[_check_reason],
-        help_text=_("Kept in the record, which all staff can read."),
+        help_text=_("Kept in the audit log, which all staff can read."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -51,6 +49,6 @@ class ReasonForm(PasswordConfirmedForm):
 
 
 class BreakLockForm(ReasonForm):
-    """With the holder that was shown: no later one's lock is to be broken."""
+    """With the holder that was shown: a later holder's lock must not be broken."""
 
     holder = forms.CharField(widget=forms.HiddenInput, max_length=64)

@@ -1,28 +1,26 @@
-"""The tables `staffactions`, the record of what staff did, and `reports`, what its runs found.
+"""The tables `staffactions`, the audit log, and `reports`, what `storereport` stored.
 
 staffactions
     journal (S)                  id (S)                what it is
     <year>-<month>               <time, UTC>#<uuid>    an action of that month
-    on#<account pk>              the same              the same, beside the others on that account
+    on#<account pk>              the same              the same action, listed by its account
 
     action, byPk, byName, onPk, onName, what, address, reason (S)
 
-An action on an account is two items, put in the transaction that does it. So both questions, what
-was done lately and what was done to somebody, are one Query of one partition, newest first, and
-strongly consistent, which an index of DynamoDB's is not. It costs 2 write units more for each. A
-month's partition takes 500 actions a second. Names are as they were; nothing here is changed or
-expires, also when the account is deleted: deploy/iam-site.json gives no right to.
+An action on an account is two items, put in the transaction that does it. So "what was done
+recently" and "what was done to this account" are each one consistent Query of one partition,
+newest first; an index could not be read consistently. Each item costs 2 write units. A month's
+partition takes 500 actions per second. Names are stored as they were. Entries are never changed
+and never expire, even if the account is deleted; deploy/iam-site.json grants no right to do so.
 
 reports
-    kind (S)                     a kind of run: survey, checkguards, checkinvoices
-    runId, state, startedAt, startedBy, startedByName (S), fence (N)    of the latest run
-    seen (N), updatedAt (S)      how far it is, and when it said so
-    endedAt, error (S)           when it has ended, and why it failed
-    result (S)                   JSON, of the latest run that came to its end, with its
-    resultStartedAt, resultEndedAt, resultByName (S)
+    kind (S)                            survey, checkguards or checkinvoices
+    result (S)                          the report as JSON
+    resultStartedAt, resultEndedAt (S)  when the work began and ended, UTC
+    resultByName (S)                    which user and host stored it
 
-A table of its own, as its items are written over: who may do that needs no right to the record.
-`result` stays while a later run is under way, or fails.
+Each item is the last report of its kind. Items of earlier versions may have more attributes, or no
+`result`: those versions also stored the progress of runs.
 """
 
 from __future__ import annotations
@@ -33,10 +31,9 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
 from dynamo.models import Model
 
-#: What staff does, as stored and as shown.
+#: Actions as stored and as shown. `startRun` is no longer written.
 ACTIONS: dict[str, Any] = {
     "deactivate": _("Deactivated the account"),
     "activate": _("Activated the account"),
@@ -46,16 +43,16 @@ ACTIONS: dict[str, Any] = {
     "startRun": _("Started a run"),
 }
 
-#: The kinds of runs that there are, in words.
-RUNS: dict[str, Any] = {
-    "survey": _("Survey"),
-    "checkguards": _("Check of guards"),
-    "checkinvoices": _("Check of invoices"),
+#: The kinds of report, as stored and as shown.
+REPORTS: dict[str, Any] = {
+    "survey": _("Statistics"),
+    "checkguards": _("Guard check"),
+    "checkinvoices": _("Invoice check"),
 }
 
 
 class StaffAction(Model):
-    """One action in one journal."""
+    """One entry of the audit log."""
 
     class Meta:
         table_name = "staffactions"
@@ -78,33 +75,23 @@ class StaffAction(Model):
 
     @property
     def label(self) -> Any:
-        """What was done, in words."""
+        """The action in words."""
         return ACTIONS.get(self.action, self.action)
 
     @property
     def about(self) -> Any:
-        """What else is kept of it, a lock's name or a browser; of a run, its kind in words."""
-        return RUNS.get(self.what, self.what) if self.action == "startRun" else self.what
+        """A lock's name or a browser; for a run, its kind in words."""
+        return REPORTS.get(self.what, self.what) if self.action == "startRun" else self.what
 
 
 class Report(Model):
-    """The latest run of a kind, and the latest result."""
+    """The last report of a kind."""
 
     class Meta:
         table_name = "reports"
 
     kind = UnicodeAttribute(hash_key=True)
-    run_id = UnicodeAttribute(attr_name="runId", null=True)
-    state = UnicodeAttribute(null=True)
-    started_at = UnicodeAttribute(attr_name="startedAt", null=True)
-    started_by = UnicodeAttribute(attr_name="startedBy", null=True)
-    started_by_name = UnicodeAttribute(attr_name="startedByName", null=True)
-    fence = IntegerAttribute(null=True)
-    seen = IntegerAttribute(null=True)
-    updated_at = UnicodeAttribute(attr_name="updatedAt", null=True)
-    ended_at = UnicodeAttribute(attr_name="endedAt", null=True)
-    error = UnicodeAttribute(null=True)
     result = UnicodeAttribute(null=True)
-    result_started_at = UnicodeAttribute(attr_name="resultStartedAt", null=True)
-    result_ended_at = UnicodeAttribute(attr_name="resultEndedAt", null=True)
-    result_by_name = UnicodeAttribute(attr_name="resultByName", null=True)
+    started_at = UnicodeAttribute(attr_name="resultStartedAt", null=True)
+    ended_at = UnicodeAttribute(attr_name="resultEndedAt", null=True)
+    stored_by = UnicodeAttribute(attr_name="resultByName", null=True)

@@ -1,152 +1,211 @@
-"""What pages show of runs: how the latest of a kind stands, and the latest result."""
+"""Reports that read whole tables: the command `storereport` stores them, pages show the last one.
+
+A report is stored by one conditional write after its work is done, so a command that is killed
+before leaves the last report as it was.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import Enum
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.models import Item
-from dynamo.transaction import read_together
-from locks.models import LockItem
-from locks.registry import LockView, State, view_of
-from staff.models import Report
-from staff.runs import KINDS, Kind
+from dynamo.transaction import Transaction, read_together
+from staff import summaries
+from staff.exceptions import NewerReport
+from staff.models import REPORTS, Report
+from staff.statistics import statistics
+from staff.summaries import Progress, Result
 
-GUARD_FINDINGS: dict[str, tuple[Any, Any]] = {
+#: With a report every day, an older one means that the command does not run.
+OLD_AFTER = timedelta(days=2)
+
+#: A stored report from so far in the future was stored under a wrong clock.
+CLOCKS_DIFFER_BY = timedelta(days=1)
+
+FINDINGS: dict[str, tuple[Any, Any]] = {
     "missing": (_("Missing"), _("An account has a value without a guard.")),
     "orphaned": (_("Orphaned"), _("A guard keeps a value that nobody has or has reserved.")),
     "foreign": (_("Another’s"), _("An account has a value whose guard is another account’s.")),
 }
 
 
-class Standing(Enum):
-    """How the latest run of a kind stands.
+@dataclass(frozen=True)
+class Kind:
+    """A kind of report: its name in the command, and its key in the table and in URLs."""
 
-    ENDED: it holds its lock no more, and left no result: its process ended, or the lock was broken.
-    SILENT: it holds its lock, but has not renewed it for a whole lease, by the clocks.
+    name: str
+    key: str
+    description: Any
+    work: Callable[[Progress], Result]
+    schedule: str
+
+    @property
+    def title(self) -> Any:
+        return REPORTS[self.key]
+
+    @property
+    def cron_line(self) -> str:
+        command = f".venv/bin/python manage.py storereport {self.name}"
+        return f"{self.schedule} cd /srv/site && {command}"
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "statistics",
+            "survey",
+            _("Counts accounts, sign-ups, counters, locks and uploads."),
+            statistics,
+            "17 3 * * *",
+        ),
+        Kind(
+            "guards",
+            "checkguards",
+            _("Compares every account with the guard items of its username and email address."),
+            summaries.guards,
+            "27 3 * * *",
+        ),
+        Kind(
+            "invoices",
+            "checkinvoices",
+            _("Looks for invoice numbers that are missing, duplicate, or beyond their counter."),
+            summaries.invoices,
+            "37 3 * * *",
+        ),
+    )
+}
+
+
+def make_report(kind: Kind, *, by: str, progress: Progress) -> Report:
+    """Do the work. Costs and raises as `kind.work`.
+
+    Args:
+        by: which user and host do it.
     """
+    started_at = _now()
+    result = json.dumps(kind.work(progress), ensure_ascii=False)
+    return Report(kind.key, result=result, started_at=started_at, ended_at=_now(), stored_by=by)
 
-    NEVER = "never"
-    RUNNING = "running"
-    SILENT = "silent"
-    ENDED = "ended"
-    FAILED = "failed"
-    DONE = "done"
+
+def store(report: Report) -> None:
+    """Replace the last report, unless the work of that one started later. Costs 1 request.
+
+    Raises:
+        NewerReport: it did; `report` was not stored.
+    """
+    wrong_clock = (datetime.now(UTC) + CLOCKS_DIFFER_BY).isoformat()
+    older = (
+        Report.started_at.does_not_exist()
+        | (Report.started_at < report.started_at)
+        | (Report.started_at > wrong_clock)
+    )
+    with Transaction() as write:
+        write.put(report, older, otherwise=NewerReport(str(REPORTS[report.kind])))
 
 
 @dataclass(frozen=True)
 class ReportView:
-    """The latest run of a kind, and the latest result (None where there was none yet)."""
+    """The last report of a kind; `result` is None if there is none."""
 
     kind: Kind
-    standing: Standing
-    report: Report | None
-    renewed_at: datetime | None
-    result: dict[str, Any] | None
+    result: Result | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    stored_by: str = ""
 
     @property
-    def is_running(self) -> bool:
-        """Whether it runs, as far as is known."""
-        return self.standing is Standing.RUNNING
+    def age(self) -> str:
+        """How long ago it was stored, in words."""
+        return timesince(self.ended_at, depth=1) if self.ended_at else "?"
 
     @property
-    def started_at(self) -> datetime | None:
-        """When the latest run began."""
-        return self._time("started_at")
+    def is_old(self) -> bool:
+        return self.ended_at is not None and datetime.now(UTC) - self.ended_at > OLD_AFTER
 
     @property
-    def result_ended_at(self) -> datetime | None:
-        """When the run of the result ended."""
-        return self._time("result_ended_at")
-
-    @property
-    def result_seconds(self) -> float:
-        """How long the run of the result took."""
-        began, ended = self._time("result_started_at"), self.result_ended_at
-        return (ended - began).total_seconds() if began and ended else 0.0
-
-    def _time(self, name: str) -> datetime | None:
-        return _moment(getattr(self.report, name, None))
+    def seconds(self) -> float:
+        """How long the work took."""
+        return _seconds_between(self.started_at, self.ended_at)
 
     @property
     def is_wrong(self) -> bool:
-        """Of a check: whether it found something."""
-        result = self.result or {}
-        return bool(result.get("wrong") or result.get("unusable"))
+        """Whether a check found something."""
+        return bool(self.result and (self.result.get("wrong") or self.result.get("unusable")))
 
     @property
-    def locks_shown(self) -> list[dict[str, Any]]:
-        """Of a survey: the locks that somebody had."""
-        shown = self.result["locks"]["shown"] if self.result else []
-        return [
-            each | {"renewed_at": at, "age": self._age(at)}
-            for each, at in ((each, _moment(each["renewed_at"])) for each in shown)
-        ]
-
-    def _age(self, at: datetime | None) -> float:
-        """How many seconds before the end of the run of the result it was."""
-        ended = self.result_ended_at
-        return max(0.0, (ended - at).total_seconds()) if ended and at else 0.0
+    def signups(self) -> dict[str, Any]:
+        """In statistics: pairs of a day and its sign-ups, their largest number and their sum."""
+        days = self.result["accounts"]["days"] if self.result else []
+        counts = [count for _day, count in days]
+        return {"days": days, "top": max(counts, default=0), "total": sum(counts)}
 
     @property
-    def oldest_unfinished(self) -> dict[str, Any] | None:
-        """Of a survey: the upload that has been unfinished for longest."""
+    def locks_shown(self) -> list[Result]:
+        """In statistics: locks, each with the time of its renewal, and its age then in seconds."""
+        shown = []
+        for lock in self.result["locks"]["shown"] if self.result else []:
+            at = _moment(lock["renewed_at"])
+            shown.append(lock | {"renewed_at": at, "age": _seconds_between(at, self.ended_at)})
+        return shown
+
+    @property
+    def oldest_unfinished(self) -> Result | None:
+        """In statistics: the upload that has been unfinished for longest."""
         found = self.result["uploads"]["oldest_unfinished"] if self.result else None
         return found and found | {"at": _moment(found["at"])}
 
     @property
-    def guard_findings(self) -> list[dict[str, Any]]:
-        """Of a check of guards: what is wrong, each kind with its title."""
+    def guard_findings(self) -> list[Result]:
+        """In a guard check: what is wrong, each kind with its title."""
         findings = self.result["findings"] if self.result else {}
         return [
-            findings[kind] | {"title": title, "what": what}
-            for kind, (title, what) in GUARD_FINDINGS.items()
-            if kind in findings
+            findings[name] | {"title": title, "what": what}
+            for name, (title, what) in FINDINGS.items()
+            if name in findings
         ]
 
 
-def reports_of(*names: str) -> list[ReportView]:
-    """How the runs of these kinds stand, all at one instant.
-
-    Costs 1 request, and for each kind 2 read units for its lock and 2 per 4 KB of its report.
-    """
-    kinds = [KINDS[name] for name in names]
-    items = read_together(
-        [item for kind in kinds for item in (Report(kind.name), LockItem(kind.lock))]
-    )
+def last_reports(*kinds: Kind) -> list[ReportView]:
+    """Costs 1 request, and 2 read units per 4 KB of each report."""
+    items = read_together([Report(kind.key) for kind in kinds])
     return [
-        _view(kind, report, lock)
-        for kind, report, lock in zip(kinds, items[::2], items[1::2], strict=True)
+        _view(kind, Report.from_raw_data(item) if item else Report(kind.key))
+        for kind, item in zip(kinds, items, strict=True)
     ]
 
 
-def _view(kind: Kind, item: Item | None, lock_item: Item | None) -> ReportView:
-    report = Report.from_raw_data(item) if item else None
-    lock = view_of(lock_item) if lock_item else None
-    result = json.loads(report.result) if report and report.result else None
-    return ReportView(
-        kind, _standing(report, lock), report, lock.renewed_at if lock else None, result
-    )
-
-
-def _standing(report: Report | None, lock: LockView | None) -> Standing:
-    if report is None or report.state is None:
-        return Standing.NEVER
-    if report.state in {"done", "failed"}:
-        return Standing(report.state)
-    if lock is None or lock.state is State.RELEASED or lock.fence != report.fence:
-        return Standing.ENDED
-    return Standing.SILENT if lock.is_silent(datetime.now(UTC)) else Standing.RUNNING
+def _view(kind: Kind, report: Report) -> ReportView:
+    try:
+        result = json.loads(report.result or "null")
+    except ValueError:
+        result = None
+    if not result:
+        # Also for a run of an earlier version that did not come to its end.
+        return ReportView(kind)
+    started_at, ended_at = _moment(report.started_at), _moment(report.ended_at)
+    return ReportView(kind, result, started_at, ended_at, report.stored_by or "")
 
 
 def _moment(text: str | None) -> datetime | None:
-    """The time as stored; None where there is none, or a text that is none."""
+    """None also for a text that is not a time."""
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
+
+
+def _seconds_between(first: datetime | None, second: datetime | None) -> float:
+    """At least 0, as the times may be of clocks that differ."""
+    return max(0.0, (second - first).total_seconds()) if first and second else 0.0
+
+
+def _now() -> str:
+    # Of one length, as texts are compared.
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""The pages of staff."""
+"""The URLs of the staff pages."""
 
 from django.urls import path, register_converter
 from django.urls.converters import UUIDConverter
@@ -10,17 +10,15 @@ from staff.views.accounts import (
     SessionEndView,
     SessionsEndView,
 )
-from staff.views.journal import AccountJournalView, JournalView
+from staff.views.audit_log import AccountAuditLogView, AuditLogView
 from staff.views.locks import LockView
-from staff.views.overview import OverviewView
-from staff.views.runs import RunView
+from staff.views.overview import OverviewView, ReportView
 
 
 class AccountKeyConverter(UUIDConverter):
-    """The primary key of an account. In the same table are guards, under keys of another form."""
+    """The primary key of an account; keys of guards have another form."""
 
     def to_python(self, value: str) -> str:  # type: ignore[override]  # a key is a text
-        """The key as it is stored."""
         return value
 
 
@@ -39,8 +37,8 @@ urlpatterns = [
         SessionEndView.as_view(),
         name="session_end",
     ),
-    path("accounts/<account:pk>/record/", AccountJournalView.as_view(), name="account_record"),
+    path("accounts/<account:pk>/record/", AccountAuditLogView.as_view(), name="account_record"),
     path("lock/", LockView.as_view(), name="lock"),
-    path("record/", JournalView.as_view(), name="record"),
-    path("runs/<str:kind>/", RunView.as_view(), name="run"),
+    path("record/", AuditLogView.as_view(), name="record"),
+    path("runs/<str:kind>/", ReportView.as_view(), name="run"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -25,20 +26,19 @@ from staff.dossier import dossier_of
 from staff.forms import ReasonForm
 from staff.views.pages import ConfirmView, StaffMixin
 
-#: What was done to the account lately stands on its page; the rest has pages of its own.
+#: The page of the account's audit log has all entries.
 SHOWN_ACTIONS = 5
 
 
 class AccountView(StaffMixin, TemplateView):
-    """What is stored of an account, but for its hash; or, of one that is gone, what was done to it.
+    """What is stored for an account, without its hash; for a deleted account, its audit log.
 
-    Costs, beside those of every page, 3 requests.
+    Besides the requests of every page, costs 3 requests.
     """
 
     template_name = "staff/account.html"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The account; or, where it cannot be read, what is wrong with it."""
         try:
             return super().get(request, *args, **kwargs)
         except DamagedItem as error:
@@ -46,13 +46,12 @@ class AccountView(StaffMixin, TemplateView):
             return redirect("staff:overview")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The account with its guards, sessions, invoices and the record."""
         pk = kwargs["pk"]
-        record = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
+        log = list_actions(on_account(pk), limit=SHOWN_ACTIONS)
         try:
             dossier = dossier_of(pk)
         except User.DoesNotExist as error:
-            if not record.actions:
+            if not log.actions:
                 raise Http404 from error
             dossier = None
         shown = dossier.user if dossier else None
@@ -63,7 +62,7 @@ class AccountView(StaffMixin, TemplateView):
                 {"session": each, "browser": readable(each.browser)}
                 for each in (sessions.alive(shown) if shown else [])
             ],
-            record=record,
+            log=log,
             is_own=pk == signed_in(self.request).pk,
             may_act=shown is not None and actions.may_act_on(signed_in(self.request), shown),
             **kwargs,
@@ -71,10 +70,11 @@ class AccountView(StaffMixin, TemplateView):
 
 
 class _AccountActionView(ConfirmView):
-    """An action on the account of the URL, which is not one's own."""
+    """An action on another's account, that of the URL."""
+
+    operation: Callable[..., bool]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """As all staff pages; redirects to the account's page if the actor lacks the rights."""
         user = signed_in(request)
         if user.is_authenticated and user.is_staff:
             if user.pk == kwargs["pk"]:
@@ -87,7 +87,7 @@ class _AccountActionView(ConfirmView):
 
     @cached_property
     def target(self) -> User:
-        """The account that it is about. Costs 1 request; raises Http404."""
+        """Costs 1 request; raises Http404."""
         try:
             return User.get(self.kwargs["pk"])
         except (User.DoesNotExist, DamagedItem) as error:
@@ -95,17 +95,17 @@ class _AccountActionView(ConfirmView):
 
     @property
     def back(self) -> str:
-        """The account's page."""
         return reverse("staff:account", args=[self.kwargs["pk"]])
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Whom it is about."""
         return super().get_context_data(target=self.target, **kwargs)
+
+    def act(self, form: ReasonForm) -> bool:
+        return self.operation(self.actor, self.target, form.cleaned_data["reason"])
 
 
 class DeactivateView(_AccountActionView):
-    """Keeps an account out."""
-
+    operation = staticmethod(actions.deactivate)
     title = gettext_lazy("Deactivate this account")
     button = gettext_lazy("Deactivate")
     consequences = (
@@ -116,14 +116,9 @@ class DeactivateView(_AccountActionView):
     done = gettext_lazy("The account is deactivated.")
     was_so = gettext_lazy("The account was deactivated already.")
 
-    def act(self, form: ReasonForm) -> bool:
-        """Deactivate it."""
-        return actions.deactivate(self.actor, self.target, form.cleaned_data["reason"])
-
 
 class ActivateView(_AccountActionView):
-    """Lets an account in again."""
-
+    operation = staticmethod(actions.activate)
     title = gettext_lazy("Activate this account")
     button = gettext_lazy("Activate")
     consequences = (gettext_lazy("Its owner can sign in again, with the password as it was."),)
@@ -131,14 +126,9 @@ class ActivateView(_AccountActionView):
     done = gettext_lazy("The account is active.")
     was_so = gettext_lazy("The account was active already.")
 
-    def act(self, form: ReasonForm) -> bool:
-        """Activate it."""
-        return actions.activate(self.actor, self.target, form.cleaned_data["reason"])
-
 
 class SessionsEndView(_AccountActionView):
-    """Ends all sessions of an account."""
-
+    operation = staticmethod(actions.end_sessions)
     title = gettext_lazy("End all sessions of this account")
     button = gettext_lazy("End all sessions")
     consequences = (
@@ -147,21 +137,14 @@ class SessionsEndView(_AccountActionView):
     done = gettext_lazy("The account is signed in nowhere.")
     was_so = gettext_lazy("The account was signed in nowhere.")
 
-    def act(self, form: ReasonForm) -> bool:
-        """End them."""
-        return actions.end_sessions(self.actor, self.target, form.cleaned_data["reason"])
-
 
 class SessionEndView(_AccountActionView):
-    """Ends one session of an account."""
-
     title = gettext_lazy("End a session of this account")
     button = gettext_lazy("End the session")
     done = gettext_lazy("The session is ended.")
     was_so = gettext_lazy("The session had ended already.")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form; where there is no such session, back to those that there are."""
         if self._session is None:
             messages.info(request, self.was_so)
             return redirect(self.back)
@@ -173,13 +156,11 @@ class SessionEndView(_AccountActionView):
 
     @property
     def consequences(self) -> Any:
-        """Which one it is."""
         if self._session is None:
             return ()
         where = {"browser": readable(self._session.browser), "address": self._session.address}
         return (_("Signed out is: %(browser)s, at the address %(address)s.") % where,)
 
     def act(self, form: ReasonForm) -> bool:
-        """End it."""
         reason = form.cleaned_data["reason"]
         return actions.end_session(self.actor, self.target, self.kwargs["session"], reason)

@@ -1,4 +1,4 @@
-"""One lock, and the end of a lease that its holder does not give back."""
+"""One lock, and the form that breaks it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from staff.views.pages import ConfirmView
 
 
 class LockView(ConfirmView):
-    """The lock `?name=` as it is now, and the form that breaks it.
-
-    The name is no part of the path: it may be any text, `..` as well.
-    """
+    """The lock `?name=`, which is not part of the path because it may be any text, even `..`."""
 
     template_name = "staff/lock.html"
     form_class = BreakLockForm
@@ -34,7 +31,7 @@ class LockView(ConfirmView):
 
     @cached_property
     def lock(self) -> registry.LockView:
-        """The lock. Costs 1 request; raises Http404."""
+        """Costs 1 request; raises Http404."""
         try:
             return registry.look(self.request.GET.get("name", ""))
         except (BadLockName, UnknownLock) as error:
@@ -42,17 +39,15 @@ class LockView(ConfirmView):
 
     @property
     def back(self) -> str:
-        """This page; where the item of a claim goes, the overview."""
+        # Breaking a claim deletes its item.
         if self.lock.state is registry.State.CLAIMED:
             return reverse("staff:overview")
         return f"{reverse('staff:lock')}?{urlencode({'name': self.lock.name})}"
 
     def get_initial(self) -> dict[str, Any]:
-        """Whose holding is shown."""
         return {"holder": _holding(self.lock)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The lock and since when its holder has said nothing."""
         return super().get_context_data(
             lock=self.lock,
             is_free=self.lock.state is registry.State.RELEASED,
@@ -64,13 +59,12 @@ class LockView(ConfirmView):
         )
 
     def act(self, form: BreakLockForm) -> bool:
-        """Break the lease that was shown."""
         if form.cleaned_data["holder"] != _holding(self.lock):
             raise LockChanged(self.lock.name)
         return actions.break_seen_lock(self.actor, self.lock, form.cleaned_data["reason"])
 
     def form_valid(self, form: BreakLockForm) -> HttpResponse:
-        """Break it; or show who has it by now."""
+        """Break it, or show who holds it now."""
         try:
             return super().form_valid(form)
         except LockChanged:
@@ -85,5 +79,5 @@ class LockView(ConfirmView):
 
 
 def _holding(lock: registry.LockView) -> str:
-    """A short text that two views have in common where they show the same holder's same lease."""
+    """A short text that is the same in all views of one holder's one lease."""
     return hashlib.sha256(repr(lock.holding).encode()).hexdigest()

@@ -24,70 +24,59 @@ from staff.forms import ReasonForm
 
 
 class StaffMixin(LoginRequiredMixin):
-    """A page for accounts that are staff, active and signed in, as they are stored now.
+    """A page for accounts that are stored as staff and active, and are signed in.
 
-    Who is not signed in is asked to; for all others the page is not there.
+    Visitors who are not signed in are asked to sign in; all others get a 404.
     """
 
     request: HttpRequest
 
     @method_decorator(never_cache)
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer, or say that there is no such page."""
         if request.user.is_authenticated and not signed_in(request).is_staff:
             raise Http404
         try:
             return super().dispatch(request, *args, **kwargs)
         except NotStaff as error:
-            # Not any more, since the request was let in; nothing was done.
+            # The rights were taken during the request; nothing was done.
             raise Http404 from error
 
     @property
     def actor(self) -> Actor:
-        """Who acts, and from where."""
         return Actor(signed_in(self.request), visits.address(self.request))
 
 
 class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
-    """An action that wants a reason and the own password. Subclasses say which, in `act`."""
+    """An action that asks for a reason and the actor's password. Subclasses implement `act`."""
 
     template_name = "staff/confirm.html"
     form_class = ReasonForm
     title: Any = ""
     button: Any = ""
     consequences: Any = ()
-    #: Whether it takes something from somebody, which its page then warns of.
+    #: Whether the page warns of it.
     is_harmful = True
+    #: The messages after it was done, and if there was nothing to do.
     done: Any = ""
-    #: What is said where there was nothing to do.
     was_so: Any = ""
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """The account whose password is asked for: that of who acts."""
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     @property
     @abstractmethod
     def back(self) -> str:
-        """The address of the page that leads here, and that is shown afterwards."""
+        """The address of the page that leads here and is shown afterwards."""
 
     @abstractmethod
     def act(self, form: Any) -> bool:
-        """Call the operation; whether it was done, rather than was so already."""
+        """Call the operation. Return whether it was done (False: there was nothing to do)."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """What the page says of the action."""
-        return super().get_context_data(
-            title=self.title,
-            button=self.button,
-            consequences=self.consequences,
-            is_harmful=self.is_harmful,
-            back=self.back,
-            **kwargs,
-        )
+        names = ("title", "button", "consequences", "is_harmful", "back")
+        return super().get_context_data(**{name: getattr(self, name) for name in names}, **kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Act, and say what came of it."""
         try:
             done = self.act(form)
         except StaleUser as error:

@@ -1,4 +1,4 @@
-"""The pages of staff: finding an account, what is shown of it, the record, a lock, the survey."""
+"""The pages of staff: finding an account, what is shown of it, the audit log, locks, statistics."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from locks.registry import State, look
 from sequences.counters import next_value
 from staff import actions
 from staff.audit_log import list_actions, on_account
-from staff.charts import HEIGHT, WIDTH, bars
-from staff.reports import Standing
 from tests.clocks import hold_the_day
 from tests.emailchanges import days_later
 from tests.factories import PASSWORD, make_user, stored_items
@@ -34,7 +32,7 @@ from tests.staff.scenes import (
     make_staff,
     page_of,
     recorded_actions,
-    run_to_its_end,
+    stored_report,
 )
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -308,8 +306,19 @@ def test_the_record_is_shown_newest_first_page_by_page(
     assert "Reason 0 a" in Page(client.get(page_of(bob, "record"))).text
 
 
-def test_the_record_names_a_run_in_the_language_of_who_reads(client: Any) -> None:
-    run_to_its_end("checkguards")
+def test_the_audit_log_names_a_run_of_an_earlier_version_in_the_language_of_the_reader(
+    client: Any,
+) -> None:
+    at = timezone.now()
+    item(
+        "staffactions",
+        journal={"S": f"{at:%Y-%m}"},
+        id={"S": f"{at.isoformat()}#{uuid.uuid4()}"},
+        action={"S": "startRun"},
+        byPk={"S": str(uuid.uuid4())},
+        byName={"S": "fay"},
+        what={"S": "checkguards"},
+    )
 
     text = Page(client.get("/staff/record/", headers={"accept-language": "ja"})).text
 
@@ -318,7 +327,7 @@ def test_the_record_names_a_run_in_the_language_of_who_reads(client: Any) -> Non
 
 
 def test_a_month_without_actions_says_so_and_what_is_no_month_is_not_there(client: Any) -> None:
-    assert "Nothing is recorded here." in Page(client.get("/staff/record/?month=2024-02")).text
+    assert "There are no entries." in Page(client.get("/staff/record/?month=2024-02")).text
     for month in ("2026-13", "2026", "on#x", ""):
         assert client.get("/staff/record/", {"month": month}).status_code == 404
     assert client.get("/staff/record/", {"before": "x" * 101}).status_code == 404
@@ -380,7 +389,7 @@ def test_what_is_no_lock_is_not_there(client: Any) -> None:
 # At a glance ------------------------------------------------------------------------------------
 
 
-def test_the_survey_shows_accounts_counters_locks_and_uploads(
+def test_the_first_page_shows_accounts_counters_locks_and_uploads(
     client: Any, bob: User, requests_sent: Requests
 ) -> None:
     issued(bob.pk)
@@ -397,9 +406,8 @@ def test_the_survey_shows_accounts_counters_locks_and_uploads(
         size={"N": "5"},
         updatedAt={"S": "2026-01-02T03:04:05+00:00"},
     )
-    assert "It has never run." in Page(client.get("/staff/")).text
-    view = run_to_its_end("survey")
-    assert view.standing is Standing.DONE
+    assert Page(client.get("/staff/")).text.count("No report is stored yet.") == 3
+    view = stored_report("statistics")
     requests_sent.clear()
 
     response = client.get("/staff/")
@@ -414,14 +422,14 @@ def test_the_survey_shows_accounts_counters_locks_and_uploads(
         "import",
         "Stored 1 1.0 KB",
         "s3://b/late",
-        "Sign-ups a day, the last 30 days (UTC): 3 in all",
+        "Sign-ups a day, the last 30 days (UTC): 2 in all",
     ):
         assert part in text.replace("\xa0", " "), part
     assert view.result is not None
     assert view.result["accounts"] | {"days": []} == {
-        "all": 3,
+        "all": 2,
         "inactive": 0,
-        "staff": 2,
+        "staff": 1,
         "confirmed": 0,
         "present": 1,
         "days": [],
@@ -430,11 +438,11 @@ def test_the_survey_shows_accounts_counters_locks_and_uploads(
         [{"name": "tickets", "value": 2}],
         0,
     )
-    # The survey's own lock is one of them.
-    assert [each["name"] for each in view.result["locks"]["shown"]][-1] == "import"
+    assert [each["name"] for each in view.result["locks"]["shown"]] == ["nightly", "import"]
+    assert "nightly" in Page(client.get("/staff/runs/survey/")).text
 
 
-def test_the_survey_shows_the_largest_counters_and_the_most_silent_locks() -> None:
+def test_statistics_have_the_largest_counters_and_the_locks_longest_without_renewal() -> None:
     for number in range(55):
         name = {"S": f"c{number:02}"}
         item("counters", counterName=name, currentValue={"N": str(number)})
@@ -446,7 +454,7 @@ def test_the_survey_shows_the_largest_counters_and_the_most_silent_locks() -> No
             renewedAt={"S": f"2026-01-01T00:00:{number:02}+00:00"},
         )
 
-    view = run_to_its_end("survey")
+    view = stored_report("statistics")
 
     assert view.result is not None
     counters, locks = view.result["counters"], view.result["locks"]
@@ -456,15 +464,14 @@ def test_the_survey_shows_the_largest_counters_and_the_most_silent_locks() -> No
     assert (len(locks["shown"]), locks["more"]) == (50, locks["held"] - 50)
 
 
-def test_a_chart_keeps_within_its_frame_and_shows_the_smallest_value() -> None:
-    chart = bars([("a", 0), ("b", 1), ("c", 100_000)])
+def test_the_chart_has_a_bar_for_each_day_with_sign_ups(client: Any, bob: User) -> None:
+    stored_report("statistics")
 
-    assert [bar.height for bar in chart.bars] == [0, 2, HEIGHT]
-    assert all(bar.y + bar.height == HEIGHT for bar in chart.bars)
-    assert chart.bars[-1].x + chart.bars[-1].width < WIDTH
-    assert (chart.top, chart.total) == (100_000, 100_001)
-    assert bars([]).bars == ()
-    assert [bar.height for bar in bars([("a", 0)]).bars] == [0]
+    content = client.get("/staff/").content.decode()
+
+    assert 'viewBox="0 0 30 2"' in content
+    assert content.count("<rect ") == 1
+    assert '<rect x="29.15" width="0.7" height="2"' in content
 
 
 def test_the_password_of_the_form_is_asked_of_who_acts(client: Any) -> None:

@@ -25,12 +25,12 @@ from accounts.services import (
 from staff import actions
 from staff.audit_log import list_actions, month_of, on_account
 from staff.models import StaffAction
-from staff.reports import reports_of
+from staff.reports import KINDS, last_reports
 from tests.commands import run
 from tests.emailchanges import assert_all_is_well
 from tests.factories import stored_items
 from tests.pages import sign_in, signed_in_as
-from tests.staff.scenes import acting, recorded_actions, run_to_its_end
+from tests.staff.scenes import acting, let_in, recorded_actions, stored_report
 from tests.stored.releases import Stored, each_release
 
 pytestmark = each_release
@@ -219,8 +219,14 @@ def test_staff_see_what_was_recorded_and_act_on_what_is_stored(stored: Stored) -
     assert "activate" in recorded_actions()
 
 
-def test_the_report_of_a_run_is_shown_and_followed_by_the_next(stored: Stored) -> None:
-    [before] = reports_of("checkguards")
-    assert (before.standing.value, before.is_wrong) == ("done", False)
+def test_the_report_of_a_run_is_shown_and_replaced_by_the_next(stored: Stored) -> None:
+    [before] = last_reports(KINDS["guards"])
+    assert (before.stored_by, before.is_wrong) == ("fay", False)
+    assert before.result is not None
+    assert before.result["users"] == 8
+    page = let_in(User.get(stored.pk("fay"))).get("/staff/runs/checkguards/").content.decode()
+    assert "<bdi>fay</bdi>" in page
 
-    assert run_to_its_end("checkguards").standing.value == "done"
+    after = stored_report("guards")
+    assert after.stored_by != "fay"
+    assert after.result == before.result | {"users": after.result and after.result["users"]}

@@ -1,12 +1,13 @@
-"""What the runs do: each reads whole tables, says how far it is, and returns what it found.
+"""The checks of guards and invoices, each with its findings as JSON of bounded size.
 
-A result is JSON of bounded size, as it is kept in one item: of each kind of finding the first
-`SHOWN`, and how many more there are. The command shows all of them.
+A report is one item, so it keeps the first `SHOWN` findings of each kind and counts the others.
+The commands `checkguards` and `checkinvoices` list all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from accounts.models import User
@@ -16,54 +17,44 @@ from dynamo.guardstate import KINDS
 from invoices.check import check_invoices
 from sequences.seriesreport import SeriesReport
 
-Progress = Callable[[int], None]
-"""Told how many more items were looked at."""
+Progress = Callable[[int], object]
+"""Called with how many more items were read."""
 
 Result = dict[str, Any]
 
 SHOWN = 50
-#: Of the numbers that one series lacks.
+#: For the numbers that one series lacks.
 SHOWN_NUMBERS = 10
 TEXT_MAX_LENGTH = 200
 
 
 def guards(progress: Progress) -> Result:
-    """Whether every account has its guards and every guard its account; repairs nothing.
+    """Costs and raises as `dynamo.guardcheck.check_guards`; repairs nothing."""
 
-    Costs and raises as `dynamo.guardcheck.check_guards`.
-    """
+    def count_items(_what: str, count: int) -> None:
+        progress(count)
+
     with check_guards(
-        User.unique,
-        oldest_by=User.date_joined.attr_name,
-        progress=lambda _what, count: progress(count),
+        User.unique, oldest_by=User.date_joined.attr_name, progress=count_items
     ) as report:
-        found = {
-            kind: bounded(
-                {"pk": cut(pk), "key": cut(key)} for pk, key, _outcome in report.findings(kind)
-            )
-            for kind in KINDS
-        }
-        example = report.unusable_example
+        findings = {}
+        for kind in KINDS:
+            first = islice(report.findings(kind), SHOWN)
+            shown = [{"pk": cut(pk), "key": cut(key)} for pk, key, _outcome in first]
+            findings[kind] = {"shown": shown, "more": report.count(kind) - len(shown)}
+        pk, attribute = report.unusable_example or ("", "")
         return {
             "users": report.users,
             "guards": report.guards,
             "wrong": report.still_wrong,
-            "findings": {
-                kind: {"shown": shown, "more": report.count(kind) - len(shown)}
-                for kind, shown in found.items()
-            },
+            "findings": findings,
             "unusable": report.unusable,
-            "unusable_example": {"pk": cut(example[0]), "attribute": example[1]}
-            if example
-            else None,
+            "unusable_example": {"pk": cut(pk), "attribute": attribute} if pk else None,
         }
 
 
 def invoices(progress: Progress) -> Result:
-    """Whether every series has its numbers without a gap, each once.
-
-    Costs and raises as `invoices.check.check_invoices`.
-    """
+    """Costs and raises as `invoices.check.check_invoices`."""
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):
@@ -101,11 +92,6 @@ def _damage(report: SeriesReport) -> Result:
             for kind, found in kinds.items()
         },
     }
-
-
-def bounded(findings: Iterable[Result]) -> list[Result]:
-    """The first `SHOWN`; the others are not read."""
-    return [each for _number, each in zip(range(SHOWN), findings, strict=False)]
 
 
 def cut(text: str) -> str:

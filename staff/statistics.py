@@ -1,13 +1,10 @@
-"""The survey: accounts, counters, locks and uploads at a glance, from a scan of their tables.
-
-No page may scan, so a run does it, and pages show what it found and when.
-"""
+"""How many accounts, sign-ups, counters, locks and uploads there are."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter as Tally
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,17 +14,17 @@ from dynamo.guardstate import is_user_key
 from dynamo.models import Item
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
-from staff.checks import SHOWN, Progress, Result, cut
+from staff.summaries import SHOWN, Progress, Result, cut
 from uploads.models import DONE, UPLOADING, UploadItem
 
-#: How many days of sign-ups are shown, today included; days are those of UTC.
+#: How many days of sign-ups are counted, including today; days in UTC.
 DAYS = 30
 
 
-def survey(progress: Progress) -> Result:
-    """What stands in the tables, in bounded memory; as read, not at one instant.
+def statistics(progress: Progress) -> Result:
+    """What the four tables hold, as read (not at one instant), in bounded memory.
 
-    Costs 1 request per MB and 1 read unit per 4 KB of all that is stored in the four tables.
+    Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
     Raises Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
     """
     return {
@@ -48,29 +45,21 @@ def _accounts(progress: Progress) -> Result:
         for item in page:
             if is_user_key(item["pk"]["S"]):
                 joined[_text(item, "joinedAt")[:10]] += 1
-                counts.update(_traits(item))
+                counts["all"] += 1
+                counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
+                counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
+                counts["confirmed"] += "emailConfirmedAt" in item
+                # An expired session stays in the map until the next sign-in.
+                counts["present"] += bool(item.get("sessions", {}).get("M"))
         progress(len(page))
     return {
-        **{trait: counts[trait] for trait in ("all", "inactive", "staff", "confirmed", "present")},
+        **{name: counts[name] for name in ("all", "inactive", "staff", "confirmed", "present")},
         "days": [[day, joined[day]] for day in days],
     }
 
 
-def _traits(item: Item) -> list[str]:
-    active = item.get("isActive", {}).get("BOOL", True)
-    traits = {
-        "all": True,
-        "inactive": not active,
-        "staff": item.get("isStaff", {}).get("BOOL", False),
-        "confirmed": "emailConfirmedAt" in item,
-        # A session that has lapsed stays in the map until the next sign-in.
-        "present": bool(item.get("sessions", {}).get("M")),
-    }
-    return [trait for trait, is_so in traits.items() if is_so]
-
-
 def _counters(progress: Progress) -> Result:
-    """Series apart: there is one for each account and year, so only their sum says anything."""
+    """The largest counters. Those of series are only summed up: each account has one per year."""
     series = numbers = count = 0
     largest: list[tuple[int, str]] = []
     for page in scan.pages(Counter.table(), ("counterName", "currentValue")):
@@ -80,7 +69,9 @@ def _counters(progress: Progress) -> Result:
                 series, numbers = series + 1, numbers + value
             else:
                 count += 1
-                _keep(largest, (value, cut(name)))
+                heapq.heappush(largest, (value, cut(name)))
+                if len(largest) > SHOWN:
+                    heapq.heappop(largest)
         progress(len(page))
     shown = [{"name": name, "value": value} for value, name in sorted(largest, reverse=True)]
     return {
@@ -92,36 +83,27 @@ def _counters(progress: Progress) -> Result:
     }
 
 
-def _keep(largest: list[tuple[int, str]], counter: tuple[int, str]) -> None:
-    if len(largest) < SHOWN:
-        heapq.heappush(largest, counter)
-    else:
-        heapq.heappushpop(largest, counter)
-
-
 def _locks(progress: Progress) -> Result:
-    """Those that somebody has are shown, whoever renewed longest ago first."""
+    """The locks that are held or claimed, the longest without renewal first."""
     states = Tally[str]()
     taken: list[LockView] = []
-    for number, lock in enumerate(all_locks(), 1):
+    for lock in all_locks():
         states[lock.state.value] += 1
         if lock.state is not State.RELEASED:
             taken.append(lock)
         if len(taken) > 2 * SHOWN:
             taken = _longest_silent(taken)
-        if number % 100 == 0:
-            progress(100)
+        progress(1)
     shown = _longest_silent(taken)
-    held = states["held"] + states["claimed"]
     return {
         **{state.value: states[state.value] for state in State},
         "shown": [_lock(each) for each in shown],
-        "more": held - len(shown),
+        "more": states["held"] + states["claimed"] - len(shown),
     }
 
 
 def _longest_silent(locks: list[LockView]) -> list[LockView]:
-    """Leases first, as a claim is never renewed."""
+    """Leases before claims, which are never renewed."""
     always = datetime.max.replace(tzinfo=UTC)
     return sorted(
         locks, key=lambda lock: (lock.state is State.CLAIMED, lock.renewed_at or always, lock.name)
@@ -130,7 +112,7 @@ def _longest_silent(locks: list[LockView]) -> list[LockView]:
 
 def _lock(lock: LockView) -> Result:
     return {
-        # Whole: it leads to the page that breaks the lock.
+        # Not cut: it is the address of the page that breaks the lock.
         "name": lock.name,
         "owner": cut(lock.owner or ""),
         "state": lock.state.value,
@@ -144,7 +126,7 @@ def _lock(lock: LockView) -> Result:
 class _State:
     count: int = 0
     size_bytes: int = 0
-    oldest: dict[str, Any] | None = field(default=None)
+    oldest: dict[str, Any] | None = None
 
 
 def _uploads(progress: Progress) -> Result:
@@ -156,11 +138,8 @@ def _uploads(progress: Progress) -> Result:
             state.size_bytes += _whole(item, "size")
             at = _text(item, "updatedAt")
             if at and (state.oldest is None or at < state.oldest["at"]):
-                state.oldest = {
-                    "url": cut(item["key"]["S"]),
-                    "at": at,
-                    "is_worked_on": "lease" in item,
-                }
+                url = cut(item["key"]["S"])
+                state.oldest = {"url": url, "at": at, "is_worked_on": "lease" in item}
         progress(len(page))
     return {
         "states": [
@@ -176,6 +155,6 @@ def _text(item: Item, name: str) -> str:
 
 
 def _whole(item: Item, name: str) -> int:
-    """A whole number from 0 on; what was stored as anything else counts nothing."""
+    """A whole number from 0 on; any other value counts as 0."""
     text = str(item.get(name, {}).get("N", ""))
     return int(text) if text.isascii() and text.isdigit() else 0

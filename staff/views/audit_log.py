@@ -1,4 +1,4 @@
-"""The record of what staff did, newest first."""
+"""The audit log, newest first: of a month, or of one account."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")
 _BEFORE_MAX_LENGTH = 100
 
 
-class _RecordView(StaffMixin, TemplateView):
-    template_name = "staff/record.html"
+class _PageOfLog(StaffMixin, TemplateView):
+    """Besides the requests of every page, costs 1 request."""
+
+    template_name = "staff/audit_log.html"
 
     def before(self) -> str | None:
-        """Where the page begins. Raises Http404 where nothing of ours asked like this."""
+        """The id below which the page begins. Raises Http404 if it is too long to be one."""
         before = self.request.GET.get("before", "")
         if len(before) > _BEFORE_MAX_LENGTH:
             raise Http404
         return before or None
 
 
-class JournalView(_RecordView):
-    """A month's. Costs, beside those of every page, 1 request."""
-
+class AuditLogView(_PageOfLog):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of it, and what leads to others."""
         this_month = month_of(datetime.now(UTC))
         month = self.request.GET.get("month", this_month)
         match = _MONTH.fullmatch(month)
@@ -43,15 +42,12 @@ class JournalView(_RecordView):
             month=first,
             earlier=(first - timedelta(days=1)).strftime("%Y-%m"),
             later=(first + timedelta(days=31)).strftime("%Y-%m") if month < this_month else None,
-            record=list_actions(month, before=self.before()),
+            log=list_actions(month, before=self.before()),
             **kwargs,
         )
 
 
-class AccountJournalView(_RecordView):
-    """What was done to one account. Costs, beside those of every page, 1 request."""
-
+class AccountAuditLogView(_PageOfLog):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """A page of it."""
-        record = list_actions(on_account(kwargs["pk"]), before=self.before())
-        return super().get_context_data(record=record, **kwargs)
+        log = list_actions(on_account(kwargs["pk"]), before=self.before())
+        return super().get_context_data(log=log, **kwargs)

@@ -1,0 +1,338 @@
+"""The command `storereport`, what it finds, and the pages that show the last report."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from dynamo.guardcheck import Sizes
+from staff.exceptions import NewerReport
+from staff.models import Report
+from staff.reports import KINDS, ReportView, last_reports, make_report, store
+from tests.commands import run
+from tests.factories import make_user, stored_items
+from tests.faults.kinds import Answer, DropReply
+from tests.faults.proxy import FaultProxy
+from tests.forks import in_a_child
+from tests.invoice_factories import issued
+from tests.pages import Page
+from tests.requests import Requests
+from tests.staff.scenes import again, let_in, make_staff, stored_record, stored_report
+
+GUARDS = KINDS["guards"]
+
+
+def made(by: str = "test") -> Report:
+    return make_report(GUARDS, by=by, progress=lambda _count: None)
+
+
+def last() -> ReportView:
+    [view] = last_reports(GUARDS)
+    return view
+
+
+def put_report(**values: str) -> None:
+    """Store a guard report with these attributes, as another version or another clock would."""
+    item = {"kind": {"S": "checkguards"}} | {name: {"S": text} for name, text in values.items()}
+    send("PutItem", {"TableName": Report.table(), "Item": item})
+
+
+def orphan(name: str) -> None:
+    item = {"pk": {"S": f"userName#{name}"}, "owner": {"S": "gone"}}
+    send("PutItem", {"TableName": "users", "Item": item})
+
+
+# The command ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("guards", "checkguards"), ("invoices", "checkinvoices"), ("statistics", "survey")],
+)
+def test_a_report_is_stored_and_its_page_says_when_and_by_whom(name: str, path: str) -> None:
+    client = let_in(make_staff())
+    page = Page(client.get(f"/staff/runs/{path}/"))
+    assert "No report is stored yet." in page.text
+    assert f"3 * * * cd /srv/site && .venv/bin/python manage.py storereport {name}" in page.text
+
+    out, err, code = run("storereport", name)
+
+    assert (out.startswith("The report is stored."), err, code) == (True, "", 0)
+    text = Page(client.get(f"/staff/runs/{path}/")).text
+    assert "Stored 0\xa0minutes ago by" in text
+    assert f"@{socket.gethostname()}" in text
+    assert "Is its command still scheduled?" not in text
+    assert stored_record() == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_command_prints_the_report_as_json() -> None:
+    make_user()
+
+    out, err, code = run("storereport", "guards", "--json")
+
+    assert (out.count("\n"), err, code) == (1, "", 0)
+    answer = json.loads(out)
+    assert answer["report"] == "guards"
+    assert answer["startedAt"] < answer["endedAt"]
+    assert answer["storedBy"].endswith(f"@{socket.gethostname()}")
+    assert answer["result"] == last().result
+    assert answer["result"]["users"] == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_report_with_problems_is_stored_with_exit_code_0() -> None:
+    orphan("nobody")
+
+    assert run("storereport", "guards") == ("The report is stored. Problems found: 1.\n", "", 0)
+
+    assert last().is_wrong
+    assert run("checkguards")[2] == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["survey"], ["guards", "invoices"], ["guards", "--x"]])
+def test_a_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    assert run("storereport", *arguments)[2] == 2
+
+
+def test_a_command_without_an_answer_exits_with_1_and_leaves_the_last_report(
+    proxy: FaultProxy, impatient: float
+) -> None:
+    store(made("before"))
+    proxy.plan("Scan", Answer(500, "InternalServerError"), times=99)
+
+    out, err, code = run("storereport", "guards", "--json")
+
+    assert (out, err.count("\n"), code) == ("", 1, 1)
+    assert "DynamoDB gave no answer to Scan in time" in err
+    assert last().stored_by == "before"
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_user()
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    monkeypatch.setattr("dynamo.guardcheck.Sizes", partial(Sizes, run_length=1))
+
+    out, err, code = run("storereport", "guards")
+
+    assert (out, err.count("\n"), code) == ("", 1, 1)
+    assert "/nowhere" in err
+    assert last().result is None
+
+
+# Two at once, and ends in between ---------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    older, newer = made("older"), made("newer")
+    store(newer)
+
+    with pytest.raises(NewerReport):
+        store(older)
+
+    assert last().stored_by == "newer"
+    # The same by the command: another one starts later and is done earlier.
+    monkeypatch.setattr("staff.management.commands.storereport.make_report", lambda *_, **__: older)
+    out, err, code = run("storereport", "guards")
+    assert (out, code) == ("", 1)
+    assert "Guard check: a newer report is stored already, so this one was not stored." in err
+    assert last().stored_by == "newer"
+
+
+@pytest.mark.usefixtures("engine")
+def test_of_many_at_once_the_one_that_started_last_is_stored(
+    at_once: Callable[..., list[Any]],
+) -> None:
+    def attempt(n: int) -> str:
+        report = made(str(n))
+        with suppress(NewerReport):
+            store(report)
+        return str(report.started_at)
+
+    started = at_once(attempt, 4)
+
+    assert last().started_at == datetime.fromisoformat(max(started))
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_report_from_the_far_future_is_replaced() -> None:
+    def put(ahead: timedelta) -> None:
+        at = (datetime.now(UTC) + ahead).isoformat()
+        put_report(
+            result='{"wrong": 0}', resultStartedAt=at, resultEndedAt=at, resultByName="future"
+        )
+
+    put(timedelta(hours=1))
+    with pytest.raises(NewerReport):
+        store(made("now"))
+    put(timedelta(days=400))
+    store(made("now"))
+
+    assert last().stored_by == "now"
+
+
+def test_a_report_whose_reply_is_lost_is_stored(proxy: FaultProxy) -> None:
+    proxy.plan("*", DropReply(), when=lambda body: "reports" in json.dumps(body))
+
+    assert run("storereport", "guards")[1:] == ("", 0)
+
+    assert last().result is not None
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_command_that_is_killed_leaves_the_last_report() -> None:
+    store(made("before"))
+
+    def be_killed() -> None:
+        make_report(GUARDS, by="killed", progress=lambda _count: os._exit(9))
+
+    assert in_a_child(be_killed) == 9
+    assert last().stored_by == "before"
+
+
+# What earlier versions stored -------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"state": "running", "runId": "a", "startedAt": "2026-11-22T10:00:00+00:00"},
+        {"state": "failed", "runId": "a", "error": "DynamoDB gave no answer"},
+        {"state": "done", "result": "{"},
+    ],
+    ids=lambda values: values["state"],
+)
+def test_a_run_without_a_result_is_no_report_and_is_replaced(values: dict[str, str]) -> None:
+    put_report(**values)
+
+    client = let_in(make_staff())
+    for path in ("/staff/", "/staff/runs/checkguards/"):
+        assert "No report is stored yet." in Page(client.get(path)).text
+    store(made())
+
+    [item] = send("Scan", {"TableName": Report.table()})["Items"]
+    assert item.keys() == {"kind", "result", "resultStartedAt", "resultEndedAt", "resultByName"}
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_result_of_an_earlier_version_is_shown_while_a_run_is_under_way() -> None:
+    put_report(
+        state="running",
+        result=str(made().result),
+        resultStartedAt="2026-01-02T03:04:05+00:00",
+        resultEndedAt="2026-01-02T03:04:15+00:00",
+        resultByName="fay",
+    )
+
+    text = Page(let_in(make_staff()).get("/staff/runs/checkguards/")).text
+
+    assert "ago by fay" in text
+    assert "It took 10\xa0s." in text
+    assert "Is its command still scheduled?" in text
+
+
+# What they find ---------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_report_of_guards_has_what_checkguards_finds() -> None:
+    bob = make_user(username="bob")
+    send("DeleteItem", {"TableName": "users", "Key": {"pk": {"S": "userName#bob"}}})
+    orphan("nobody")
+    before = stored_items()
+
+    found = stored_report("guards").result
+
+    assert found is not None
+    assert found["findings"]["missing"] == {
+        "shown": [{"pk": bob.pk, "key": "userName#bob"}],
+        "more": 0,
+    }
+    assert found["findings"]["orphaned"]["shown"] == [{"pk": "gone", "key": "userName#nobody"}]
+    assert (found["users"], found["wrong"]) == (1, 2)
+    assert stored_items() == before
+    page = Page(let_in(again(bob)).get("/staff/runs/checkguards/"))
+    assert "userName#nobody" not in page.text
+    page = Page(let_in(make_staff()).get("/staff/runs/checkguards/"))
+    assert "userName#nobody" in page.text
+    assert "manage.py checkguards --repair" in page.text
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_first_of_many_findings_are_shown_and_the_others_counted() -> None:
+    for number in range(55):
+        orphan(f"nobody{number:02}")
+
+    found = stored_report("guards").result
+
+    assert found is not None
+    orphaned = found["findings"]["orphaned"]
+    assert (len(orphaned["shown"]), orphaned["more"]) == (50, 5)
+    page = Page(let_in(make_staff()).get("/staff/runs/checkguards/"))
+    assert "And 5 more." in page.text
+
+
+@pytest.mark.usefixtures("engine")
+def test_an_unusable_value_is_a_problem() -> None:
+    bob = make_user()
+    send(
+        "UpdateItem",
+        {
+            "TableName": "users",
+            "Key": {"pk": {"S": bob.pk}},
+            "UpdateExpression": "SET email = :number",
+            "ExpressionAttributeValues": {":number": {"N": "1"}},
+        },
+    )
+
+    view = stored_report("guards")
+
+    assert view.is_wrong
+    assert view.result is not None
+    assert view.result["unusable_example"] == {"pk": bob.pk, "attribute": "email"}
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_report_of_invoices_has_a_gap() -> None:
+    bob = make_user()
+    first, _second = issued(bob.pk), issued(bob.pk)
+    key = {"series": {"S": first.series}, "number": {"N": "1"}}
+    send("DeleteItem", {"TableName": "invoices", "Key": key})
+
+    found = stored_report("invoices").result
+
+    assert found is not None
+    assert (found["series"], found["issued"], found["wrong"]) == (1, 1, 1)
+    [damage] = found["damaged"]["shown"]
+    assert damage["gaps"] == {"shown": ["1"], "more": 0}
+    assert first.series in Page(let_in(make_staff()).get("/staff/runs/checkinvoices/")).text
+
+
+# Pages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_page_starts_nothing(requests_sent: Requests) -> None:
+    client = let_in(make_staff())
+    requests_sent.clear()
+
+    for kind in KINDS.values():
+        assert client.post(f"/staff/runs/{kind.key}/").status_code == 405
+        assert client.get(f"/staff/runs/{kind.key}/").status_code == 200
+
+    assert set(requests_sent.operations) == {"GetItem", "TransactGetItems"}
+    assert client.get("/staff/runs/format-disks/").status_code == 404
+    assert client.get("/staff/runs/guards/").status_code == 404
