@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test coverage test-slow torture engines bench scale lint messages install constraints
+.PHONY: run test test-library coverage test-slow torture engines bench scale lint messages install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -30,6 +30,10 @@ WORKERS := -n 3 --dist worksteal
 
 test: lint
 	$(BIN)/pytest $(WORKERS) -m "not slow"
+
+# Builds the wheel, installs it from the package index as pip is configured, and uses it alone.
+test-library: install
+	$(BIN)/pytest tests/project/test_library.py
 
 # Apart, as tracing takes half as long again.
 coverage: install
@@ -75,12 +79,13 @@ lint: install
 messages: install
 	$(BIN)/python -m tests.catalogue
 
-# With uv (any version) on PATH. Keeps what is locked; `make constraints UPGRADE=--upgrade` renews it.
-constraints:
-	uv pip compile --no-config --quiet --universal --python-version 3.11 --all-extras \
-		--generate-hashes --no-emit-index-url --no-emit-find-links \
-		--custom-compile-command "make constraints" $(UPGRADE) --output-file constraints.txt \
-		pyproject.toml
+# With uv on PATH. Keeps what is locked; `make lock UPGRADE=--upgrade` renews it. Production's lock has
+# the versions of development's.
+LOCK := uv pip compile --no-config --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
+lock:
+	$(LOCK) $(UPGRADE) --group site --group test --group lint --output-file requirements-dev.lock
+	$(LOCK) --group site --constraint requirements-dev.lock --output-file requirements.lock
 
 install: $(INSTALLED) $(ENGINE)
 
@@ -93,9 +98,9 @@ $(BIN)/python:
 
 # Everything from outside is checked against its hash. The checkout itself has none, so it is a
 # second step that fetches nothing: no dependencies, and the setuptools just installed builds it.
-$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+$(INSTALLED): pyproject.toml requirements-dev.lock | $(BIN)/python
 	@echo "Installing into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
 	@touch $@
 

@@ -23,7 +23,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import attempts, usernames, values
 from accounts.models import User
-from dynamo.requestids import RequestIdForm
+from web.requestids import RequestIdForm
 
 
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:

@@ -25,7 +25,7 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from dynamo import addressing, attempts, connections, credentials, names
+from dynamo import addressing, connections, credentials, names
 from dynamo.breaker import Breaker, fails_fast
 from dynamo.credentials import ProcessCredentials
 from dynamo.deadline import operation_ends_at, page_is_over, recovery_begins_at
@@ -253,7 +253,7 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attempt(
-    operation: str, request: dict[str, Any], number: int, ends_at: float
+    operation: str, request: dict[str, Any], retries: int, ends_at: float
 ) -> dict[str, Any]:
     ways = _ways()
     if fails_fast() and not ways.breaker.admits():
@@ -275,10 +275,14 @@ def _attempt(
     finally:
         seconds = time.perf_counter() - began
         ways.breaker.note(sent_at, failure)
-        told = failure if isinstance(failure, (BotoCoreError, ClientError)) else None
-        attempts.tell(operation, request, response, told, number, seconds)
         request_sent.send(
-            sender=None, operation=operation, request=request, response=response, seconds=seconds
+            sender=None,
+            operation=operation,
+            request=request,
+            response=response,
+            error=failure,
+            retries=retries,
+            seconds=seconds,
         )
     return response
 

@@ -3,7 +3,6 @@
 DYNAMODB_TABLE_PREFIX       ""        goes before each table's name
 DYNAMODB_MAX_CONNECTIONS    64        at least the threads of a server process
 DYNAMODB_LEAN               True      False: all requests by botocore
-DYNAMODB_METRICS            True      False where nobody reads what `dynamo.metrics` counts
 DYNAMODB_PAGE_SECONDS       5.5       of `dynamo.middleware.AvailabilityMiddleware`
 DYNAMODB_LOCAL              DEBUG, where the environment names no endpoint
 DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or where the process was started
@@ -31,7 +30,6 @@ def _defaults(settings: Any) -> dict[str, Any]:
         "DYNAMODB_TABLE_PREFIX": "",
         "DYNAMODB_MAX_CONNECTIONS": 64,
         "DYNAMODB_LEAN": True,
-        "DYNAMODB_METRICS": True,
         "DYNAMODB_PAGE_SECONDS": 5.5,
         "DYNAMODB_LOCAL": settings.DEBUG and not addressing.configured_endpoint("dynamodb"),
         "DYNAMODB_LOCAL_DIR": Path(getattr(settings, "BASE_DIR", Path.cwd())) / "var",

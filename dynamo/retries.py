@@ -98,12 +98,13 @@ def _code_of(error: ClientError) -> str:
     return error.response.get("Error", {}).get("Code", "")
 
 
-def outcome_of(error: BotoCoreError | ClientError) -> str:
+def outcome_of(error: BaseException) -> str:
     """What became of a failed attempt, in one of a few words.
 
     `refused`: by a condition. `conflict`: another's transaction was in the way, or an earlier
     attempt of the same. `throttled`. `failed`: an error of DynamoDB's own. `unanswered`: no
-    connection, no usable answer, or no credentials. `rejected`: everything else that it refuses.
+    connection, no usable answer, no credentials, or an interruption. `rejected`: everything else
+    that it refuses.
     """
     if not isinstance(error, ClientError):
         return "unanswered"
@@ -124,7 +125,7 @@ def is_stalled(error: BotoCoreError | ClientError) -> bool:
     return isinstance(error, ClientError) and _code_of(error) in _IN_PROGRESS
 
 
-def cancellation_codes(error: BotoCoreError | ClientError) -> list[str]:
+def cancellation_codes(error: BaseException) -> list[str]:
     """Why a transaction was cancelled: the code of each action that was not innocent."""
     if not isinstance(error, ClientError):
         return []

@@ -1,8 +1,16 @@
-"""What others may listen to."""
+"""Signals of the client, for metrics and tests."""
 
 from django.dispatch import Signal
 
-#: Sent after every request to DynamoDB, retries included, answered or not.
-#: Arguments: operation (str), request (dict), response (dict, empty where it failed),
-#: seconds (float).
+#: Sent after each attempt to reach DynamoDB, in the thread that made it; a retry is another
+#: attempt. Arguments:
+#: operation (str): the API's name, such as GetItem.
+#: request (dict): the parameters.
+#: response (dict): DynamoDB's answer; empty if the attempt failed.
+#: error (BaseException | None): why it failed; botocore's error, or what interrupted it.
+#: retries (int): how many attempts of this request came before.
+#: seconds (float): how long the attempt took.
+#:
+#: An error of a receiver is raised to the caller, even if the request was carried out.
+#: `dynamo.capacity` reads tables and units from these, `dynamo.retries.outcome_of` the outcome.
 request_sent = Signal()

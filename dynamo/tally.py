@@ -12,7 +12,7 @@ Whose tally a request counts on is decided by who sends it, and each is counted 
 - A request that serves several callers (`sequences.combining`) counts on the one who sent it. The
   others' tallies have none of it, and say so: `joined` of their answers came with another's.
 
-So the sum over all tallies is what was sent. Where nobody counts, this costs a look at a variable.
+So the sum over all tallies is what was sent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from dynamo.capacity import consumed_units, table_names
+from dynamo.retries import outcome_of
+from dynamo.signals import request_sent
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from dynamo.attempts import Attempt
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,32 +80,37 @@ class Tally:
         self._outer = outer
         self._lock = threading.Lock()
 
-    def note(self, attempt: Attempt) -> None:
-        """Count an attempt, here and on the tallies around this one."""
+    def note(
+        self,
+        operation: str,
+        request: dict[str, Any],
+        response: dict[str, Any],
+        error: BaseException | None,
+        retries: int,
+        seconds: float,
+    ) -> None:
+        """Count an attempt (see `dynamo.signals`), here and on the tallies around this one."""
+        outcome = "ok" if error is None else outcome_of(error)
         read = write = 0.0
-        for _table, reads, writes in attempt.units:
+        for _table, reads, writes in consumed_units(operation, response):
             read += reads
             write += writes
-        call = self._call(attempt, read, write)
+        call: Call | None = None
+        if self._keeps_calls():
+            names = operation, table_names(request), outcome
+            call = Call(*names, read, write, round(seconds * 1000, 2), _asked_by())
         tally: Tally | None = self
         while tally is not None:
             with tally._lock:
                 tally.requests += 1
-                tally.retries += attempt.number > 0
-                tally.conflicts += attempt.outcome == "conflict"
+                tally.retries += retries > 0
+                tally.conflicts += outcome == "conflict"
                 tally.read_units += read
                 tally.write_units += write
-                tally.seconds += attempt.seconds
+                tally.seconds += seconds
                 if call is not None and tally._keep_calls and len(tally.calls) < MOST_CALLS:
                     tally.calls.append(call)
             tally = tally._outer
-
-    def _call(self, attempt: Attempt, read: float, write: float) -> Call | None:
-        if not self._keeps_calls():
-            return None
-        milliseconds = round(attempt.seconds * 1000, 2)
-        names = attempt.operation, attempt.table, attempt.outcome
-        return Call(*names, read, write, milliseconds, _asked_by())
 
     def _keeps_calls(self) -> bool:
         return self._keep_calls or (self._outer is not None and self._outer._keeps_calls())
@@ -142,9 +150,31 @@ def current() -> Tally | None:
     return _current.get()
 
 
+def _note(
+    *,
+    operation: str,
+    request: dict[str, Any],
+    response: dict[str, Any],
+    error: BaseException | None,
+    retries: int,
+    seconds: float,
+    **_signal: Any,
+) -> None:
+    tally = _current.get()
+    if tally is not None:
+        tally.note(operation, request, response, error, retries, seconds)
+
+
+@cache
+def _listen() -> None:
+    # From the first tally on: a process that never counts pays nothing.
+    request_sent.connect(_note, dispatch_uid="dynamo.tally")
+
+
 @contextmanager
 def counting(*, keep_calls: bool = False) -> Iterator[Tally]:
     """A tally of what the body sends."""
+    _listen()
     tally = Tally(_current.get(), keep_calls=keep_calls)
     with counted_on(tally):
         yield tally
@@ -195,7 +225,7 @@ def _asked_by() -> str:
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_GROUND):
-            if nearest is None and Path(file).stem not in {"tally", "attempts", "client"}:
+            if nearest is None and Path(file).stem not in {"tally", "client"}:
                 nearest = frame
         elif not file.startswith(_OTHERS):
             return _place(frame)

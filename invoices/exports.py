@@ -69,7 +69,7 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for invoice in invoices:
-            # One PDF of all downloads at a time: drawing takes the whole interpreter.
+            # One PDF of all downloads at a time: each may take all cores and 100 MB.
             with _drawing():
                 pdf = render(invoice)
             archive.writestr(_entry(invoice), pdf)

@@ -1,165 +1,72 @@
-"""The fonts that our PDFs embed, and which characters can be printed with them.
+"""The fonts that the PDFs embed, and which characters they can print.
 
-They come from PyPI packages that are installed for these files alone and never imported:
+The files come from PyPI packages (all SIL Open Font License 1.1) that are never imported:
 
-    DejaVu Sans    of matplotlib           Latin, Greek, Cyrillic   Bitstream Vera licence
-    IPAex Gothic   of matplotlib-fontja    Japanese                 IPA Font License 1.0
+    Noto Sans            fontpkg-noto-sans                     Latin, Greek, Cyrillic, Devanagari
+    Noto Sans CJK JP     noto-cjk-sans-jp-regular and -bold    Japanese, Chinese, Korean, symbols
 
-Both licences allow embedding in documents. A character is set in the first font that has it; there
-is no bold Japanese, so that is set in the regular one. What needs shaping (Arabic, Hebrew, Thai…)
-reportlab cannot print, even where a font has the letters.
+A character is set in the first font that has it. Both have a regular and a bold weight with the
+same characters. Which these are is read from the files here, so that a form can tell what an
+invoice cannot print without starting the typesetter.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import threading
+import struct
 import unicodedata
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from bisect import bisect_right
+from functools import cache, lru_cache
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from invoices.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
 
-if TYPE_CHECKING:
-    from reportlab.pdfbase.ttfonts import TTFont
+#: The families, in the order in which a character is looked for.
+FAMILIES = ("Noto Sans", "Noto Sans CJK JP")
+# Package and file of each. Noto Sans has all its weights in one file.
+_REGULAR = (
+    ("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),
+    ("noto_cjk_sans_jp_regular", "NotoSansCJKjp-Regular.otf"),
+)
+_BOLD = (
+    ("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),
+    ("noto_cjk_sans_jp_bold", "NotoSansCJKjp-Bold.otf"),
+)
 
-Weight = Literal["regular", "bold"]
-
-#: Stands for each character that cannot be printed.
+#: Is printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-_FILES = {
-    "DejaVuSans": ("matplotlib", "mpl-data/fonts/ttf/DejaVuSans.ttf"),
-    "DejaVuSans-Bold": ("matplotlib", "mpl-data/fonts/ttf/DejaVuSans-Bold.ttf"),
-    "IPAexGothic": ("matplotlib_fontja", "fonts/ipaexg.ttf"),
-}
-_FALLBACKS: dict[Weight, tuple[str, ...]] = {
-    "regular": ("DejaVuSans", "IPAexGothic"),
-    "bold": ("DejaVuSans-Bold", "DejaVuSans", "IPAexGothic"),
-}
-
 _LINE_ENDS_AND_TABS = "\n\r\t"
-# Invisible signs of `invoices.money`, without meaning in a line that is never reordered.
-_WITHOUT_GLYPH = {ord(LEFT_TO_RIGHT_MARK): None, ord(WORD_JOINER): None}
-# Reportlab writes the code points of other planes into its ToUnicode map with five digits, which
-# no reader understands: such text could be neither searched nor copied. Emoji live there.
-_LAST_CODE_POINT = 0xFFFF
+# Invisible signs of `invoices.money`, and variation selectors: left out, so that text copied from
+# the PDF is what people read.
+_WITHOUT_GLYPH = dict.fromkeys(map(ord, (LEFT_TO_RIGHT_MARK, WORD_JOINER))) | dict.fromkeys(
+    range(0xFE00, 0xFE10)
+)
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# The fonts have some signs of scripts that run from right to left, but none of their letters.
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
-
-# Marks that a font has composed with their letter, or that stand over it by their own width.
-_MARKS = "\u0300-\u036f\u3099\u309a"
-_MARK = re.compile(f"[{_MARKS}]")
-_MARKED = re.compile(f".[{_MARKS}]+")
+_MARKED = re.compile(".[\u0300-\u036f\u3099\u309a]+")
 
 
-class Typeface:
-    """Fonts of one weight that stand in for each other."""
-
-    def __init__(self, fonts: Sequence[TTFont]) -> None:
-        self._fonts = fonts
-        self._chosen: dict[str, TTFont] = {}
-        self._advances: dict[str, float] = {}
-
-    @property
-    def first(self) -> str:
-        """The name of the font that most text is set in."""
-        return self._fonts[0].fontName
-
-    def has(self, char: str) -> bool:
-        """Whether one of the fonts has this character."""
-        return any(ord(char) in font.face.charToGlyph for font in self._fonts)
-
-    def runs(self, text: str) -> Iterator[tuple[str, str]]:
-        """`text` cut where the font changes: (name of the font, piece) in order."""
-        for font, chars in groupby(text, key=self._font_of):
-            yield font.fontName, "".join(chars)
-
-    def width(self, text: str, size: float) -> float:
-        """How wide `text` stands, in points."""
-        return size * sum(map(self._advance, text))
-
-    def _font_of(self, char: str) -> TTFont:
-        font = self._chosen.get(char)
-        if font is None:
-            owners = (font for font in self._fonts if ord(char) in font.face.charToGlyph)
-            font = self._chosen[char] = next(owners, self._fonts[0])
-        return font
-
-    def _advance(self, char: str) -> float:
-        advance = self._advances.get(char)
-        if advance is None:
-            advance = self._advances[char] = self._font_of(char).stringWidth(char, 1)
-        return advance
+def font_folders() -> list[Path]:
+    """The folders that the fonts are in."""
+    return list(dict.fromkeys(_path(*place).parent for place in _REGULAR + _BOLD))
 
 
 def missing_characters(text: str) -> str:
-    """The characters of `text` that cannot be printed, each once, in order; empty where all can.
+    """The characters of `text` that cannot be printed, each once, in order; empty if all can.
 
-    Line ends and tabs are no such characters. Some of these are invisible or reorder their
-    neighbours: show them as code points.
+    Line ends and tabs can. Some of the characters are invisible or reorder their neighbors: show
+    them as code points.
     """
-    composed = _composed(text)
-    return "".join(char for char in dict.fromkeys(composed) if not _is_printable(char))
+    return "".join(char for char in dict.fromkeys(_composed(text)) if not _is_printable(char))
 
 
-def printable(line: str) -> str:
-    """One line of text as it is set: composed, with a sign for whatever cannot be printed."""
-    composed = _composed(line).replace("\t", " ").translate(_WITHOUT_GLYPH)
+def printable(text: str) -> str:
+    """`text` as it is printed: composed, with U+FFFD for every character that cannot be."""
+    composed = _composed(text).replace("\t", " ").translate(_WITHOUT_GLYPH)
     return "".join(char if _is_printable(char) else REPLACEMENT for char in composed)
-
-
-def is_mark(char: str) -> bool:
-    """Whether `char` stands over the character before it, so that both stay on one line."""
-    return _MARK.match(char) is not None
-
-
-def typeface(weight: Weight) -> Typeface:
-    """The fonts of a weight, loaded once per process, on first use (0.4 s)."""
-    if not _typefaces:
-        with _loading:
-            if not _typefaces:
-                _load()
-    return _typefaces[weight]
-
-
-_typefaces: dict[Weight, Typeface] = {}
-_loading = threading.Lock()
-
-
-def _begin_anew() -> None:
-    """In a forked child, whose parent's other threads are gone: one may have held the lock."""
-    global _loading
-    _loading = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_begin_anew)
-
-
-def _load() -> None:
-    # A tenth of a second, which commands and most pages need not wait for.
-    from reportlab.pdfbase import pdfmetrics
-    from reportlab.pdfbase.ttfonts import TTFont
-
-    fonts = {name: TTFont(name, str(_path(*place))) for name, place in _FILES.items()}
-    for font in fonts.values():
-        pdfmetrics.registerFont(font)
-    # All at once: whoever looks without the lock finds every weight, or none.
-    _typefaces.update(
-        {weight: Typeface([fonts[name] for name in names]) for weight, names in _FALLBACKS.items()}
-    )
-
-
-def _path(package: str, file: str) -> Path:
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"The fonts of the package {package!r} are missing.")
-    return Path(spec.origin).parent / file
 
 
 def _composed(text: str) -> str:
@@ -167,13 +74,56 @@ def _composed(text: str) -> str:
     return _MARKED.sub(lambda marked: unicodedata.normalize("NFC", marked[0]), text)
 
 
-@lru_cache(_LAST_CODE_POINT)
+@lru_cache(0x10000)
 def _is_printable(char: str) -> bool:
     if char in _LINE_ENDS_AND_TABS or ord(char) in _WITHOUT_GLYPH:
         return True
-    if ord(char) > _LAST_CODE_POINT or unicodedata.category(char) in _UNSEEN:
+    if unicodedata.category(char) in _UNSEEN or unicodedata.bidirectional(char) in _RIGHT_TO_LEFT:
         return False
-    direction = unicodedata.bidirectional(char)
-    if direction in _RIGHT_TO_LEFT or (direction == "NSM" and not is_mark(char)):
-        return False
-    return typeface("regular").has(char)
+    return any(_has(ranges, ord(char)) for ranges in _coverage())
+
+
+#: Ranges of code points: the first of each, and the last of each.
+Ranges = tuple[list[int], list[int]]
+
+
+def _has(ranges: Ranges, code_point: int) -> bool:
+    firsts, lasts = ranges
+    place = bisect_right(firsts, code_point) - 1
+    return place >= 0 and code_point <= lasts[place]
+
+
+@cache
+def _coverage() -> list[Ranges]:
+    """Which characters each font has, read once per process (a few milliseconds)."""
+    return [_ranges_of(_path(*place)) for place in _REGULAR]
+
+
+def _ranges_of(file: Path) -> Ranges:
+    """The code points of a font, from subtable format 12 of its `cmap` table.
+
+    https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
+    """
+    with file.open("rb") as font:
+        (tables,) = struct.unpack(">4xH6x", font.read(12))
+        directory = dict(struct.iter_unpack(">4s4xI4x", font.read(16 * tables)))
+        cmap = directory[b"cmap"]
+        font.seek(cmap)
+        (subtables,) = struct.unpack(">2xH", font.read(4))
+        for platform, encoding, offset in struct.iter_unpack(">HHI", font.read(8 * subtables)):
+            if (platform, encoding) in _FULL_UNICODE:
+                font.seek(cmap + offset)
+                (groups,) = struct.unpack(">12xI", font.read(16))
+                rows = list(struct.iter_unpack(">II4x", font.read(12 * groups)))
+                return [first for first, _ in rows], [last for _, last in rows]
+    raise ValueError(f"{file} has no table of all its characters.")
+
+
+_FULL_UNICODE = {(0, 4), (3, 10)}
+
+
+def _path(package: str, file: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The fonts of the package {package!r} are missing.")
+    return Path(spec.origin).parent / file

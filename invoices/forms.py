@@ -15,11 +15,11 @@ from django.core.exceptions import ValidationError
 from django.forms.formsets import BaseFormSet
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.requestids import RequestIdForm
 from invoices import rules
 from invoices.amounts import Line
 from invoices.documents import Draft, Invoice, Party
 from invoices.money import currency_choices
+from web.requestids import RequestIdForm
 
 DEFAULT_CURRENCY = "EUR"
 DEFAULT_QUANTITY = "1"

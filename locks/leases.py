@@ -18,10 +18,11 @@ from dynamo import tally
 from dynamo.deadline import within
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, metrics, records
+from locks import heartbeats, records
 from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.models import LockItem
+from locks.signals import lease_lost
 
 if TYPE_CHECKING:
     from dynamo.transaction import Transaction
@@ -143,7 +144,7 @@ class Lease:
                 return
             self._state, self._why_lost = _State.LOST, why
         self.lost.set()
-        metrics.LOST.labels(_REASONS[why]).inc()
+        lease_lost.send_robust(type(self), name=self.name, reason=_REASONS[why])
         log.warning("%s", LeaseLost(self.name, self.fence, why))
 
     def _raise_if_lost(self, cause: Exception | None = None) -> None:

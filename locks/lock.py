@@ -35,11 +35,12 @@ from types import TracebackType
 from dynamo.deadline import within
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, metrics, records
+from locks import heartbeats, records
 from locks.clock import now
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.leases import Lease
 from locks.models import LockItem
+from locks.signals import lock_awaited
 from locks.watching import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 
 log = logging.getLogger(__name__)
@@ -141,9 +142,9 @@ class Lock:
         try:
             lease = self._wait_for(wait_seconds)
         except LockTaken:
-            metrics.WAITS.labels("taken").observe(now() - asked_at)
+            self._tell("taken", now() - asked_at)
             raise
-        metrics.WAITS.labels("acquired").observe(now() - asked_at)
+        self._tell("acquired", now() - asked_at)
         try:
             lease = self._alive(lease)
             heartbeats.keep(lease)
@@ -153,6 +154,9 @@ class Lock:
                 lease.release()
             raise
         return lease
+
+    def _tell(self, outcome: str, seconds: float) -> None:
+        lock_awaited.send_robust(type(self), name=self.name, outcome=outcome, seconds=seconds)
 
     def _wait_for(self, wait_seconds: float) -> Lease:
         lease, stored = self._take()

@@ -111,7 +111,7 @@ class _Counted(Iterator[bytes]):
 
 def _note(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
     method, url = request.method or "", _url_name(request)
-    metrics.note(url, method, response.status_code, seconds)
+    metrics.note_page(url, method, response.status_code, seconds)
     milliseconds = round(seconds * 1000, 1)
     # Here as well as in the formatter: the record is without secrets, whoever else handles it.
     path = hide(request.path, request)

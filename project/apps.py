@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class ProjectConfig(AppConfig):
@@ -13,7 +14,7 @@ class ProjectConfig(AppConfig):
     def ready(self) -> None:
         """Let `check --deploy` look at the static files, and the log see threads and warnings."""
         from project import checks, logs, metrics  # noqa: F401 - checks registers itself
-        from sequences.signals import numbers_given
 
-        numbers_given.connect(metrics.note_numbers, dispatch_uid="project.metrics")
+        if settings.METRICS_TOKEN:
+            metrics.listen()
         logs.take_in_what_python_writes()

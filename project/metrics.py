@@ -1,17 +1,51 @@
-"""What is measured of requests to the site, for Prometheus. See `docs/operators.md`."""
+"""Metrics for Prometheus of the site's requests and of the library. See `docs/operators.md`.
+
+The library sends signals, and `listen` connects what counts them. No label holds a key or a value:
+a table, an operation and an outcome are words of the code.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from django.dispatch import Signal
 from prometheus_client import Counter, Histogram
 
-REQUESTS = Counter("http_requests", "Requests that were answered.", ["url", "method", "status"])
-SECONDS = Histogram(
+from dynamo.capacity import consumed_units, table_names
+from dynamo.retries import cancellation_codes, outcome_of
+from dynamo.signals import request_sent
+from locks.signals import lease_lost, lock_awaited
+from sequences.signals import numbers_given
+
+HTTP_REQUESTS = Counter(
+    "http_requests", "Requests that were answered.", ["url", "method", "status"]
+)
+HTTP_SECONDS = Histogram(
     "http_request_seconds",
     "How long a request took, until its answer was sent or handed to the server.",
     ["url", "method"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+
+DYNAMODB_REQUESTS = Counter(
+    "dynamodb_requests",
+    "Requests to DynamoDB, retries included.",
+    ["operation", "table", "outcome"],
+)
+DYNAMODB_SECONDS = Histogram(
+    "dynamodb_request_seconds",
+    "How long a request to DynamoDB took, answered or not.",
+    ["operation"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+UNITS = Counter("dynamodb_units", "Capacity units that answers named.", ["table", "kind"])
+RETRIES = Counter("dynamodb_retries", "Requests that were retries.", ["operation"])
+REASONS = Counter(
+    "dynamodb_cancellation_reasons",
+    "Why transactions were cancelled, action by action.",
+    ["reason"],
 )
 
 NUMBERS = Counter("sequences_numbers", "Numbers that were given out.", ["kind"])
@@ -22,19 +56,93 @@ GROUPS = Histogram(
     buckets=(1, 2, 4, 8, 16, 32, 49),
 )
 
+WAITS = Histogram(
+    "locks_wait_seconds",
+    "How long a caller waited for a lock, until it had it or gave up.",
+    ["outcome"],
+    buckets=(0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 40, 80, 160),
+)
+LOST = Counter("locks_lost", "Leases that were lost before they were released.", ["reason"])
+
 # A client may send any word.
 _METHODS = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+_KNOWN_REASONS = {
+    "ConditionalCheckFailed",
+    "ItemCollectionSizeLimitExceeded",
+    "ProvisionedThroughputExceeded",
+    "ThrottlingError",
+    "TransactionConflict",
+    "ValidationError",
+}
 
-def note(url: str, method: str, status: int, seconds: float) -> None:
-    """Count a request; `url` is the name in the URL map."""
+# A look-up by labels takes longer than the counting.
+_requests = cache(DYNAMODB_REQUESTS.labels)
+_seconds = cache(DYNAMODB_SECONDS.labels)
+_units = cache(UNITS.labels)
+
+
+def listen() -> None:
+    """Count from now on what the library does. Until then its signals cost nothing."""
+    for signal, receiver in _RECEIVERS.items():
+        signal.connect(receiver)
+
+
+def stop_listening() -> None:
+    """Undo `listen`."""
+    for signal, receiver in _RECEIVERS.items():
+        signal.disconnect(receiver)
+
+
+def note_page(url: str, method: str, status: int, seconds: float) -> None:
+    """Count a request to the site; `url` is the name in the URL map."""
     method = method if method in _METHODS else "other"
-    REQUESTS.labels(url, method, str(status)).inc()
-    SECONDS.labels(url, method).observe(seconds)
+    HTTP_REQUESTS.labels(url, method, str(status)).inc()
+    HTTP_SECONDS.labels(url, method).observe(seconds)
 
 
-def note_numbers(*, sender: Any, kind: str, callers: int, numbers: int, **_: Any) -> None:
-    """Count what one request gave out: a receiver of `sequences.signals.numbers_given`."""
+def _note_request(
+    *,
+    operation: str,
+    request: dict[str, Any],
+    response: dict[str, Any],
+    error: BaseException | None,
+    retries: int,
+    seconds: float,
+    **_signal: Any,
+) -> None:
+    outcome = "ok" if error is None else outcome_of(error)
+    _requests(operation, table_names(request), outcome).inc()
+    _seconds(operation).observe(seconds)
+    for table, read, write in consumed_units(operation, response):
+        if read:
+            _units(table, "read").inc(read)
+        if write:
+            _units(table, "write").inc(write)
+    if retries:
+        RETRIES.labels(operation).inc()
+    for reason in cancellation_codes(error) if error else ():
+        REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
+
+
+def _note_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
     label = "counter" if kind == "counter" else "invoice"
     NUMBERS.labels(label).inc(numbers)
     GROUPS.labels(label).observe(callers)
+
+
+def _note_wait(*, outcome: str, seconds: float, **_signal: Any) -> None:
+    WAITS.labels(outcome).observe(seconds)
+
+
+def _note_lost(*, reason: str, **_signal: Any) -> None:
+    LOST.labels(reason).inc()
+
+
+_RECEIVERS: dict[Signal, Callable[..., None]] = {
+    request_sent: _note_request,
+    numbers_given: _note_numbers,
+    lock_awaited: _note_wait,
+    lease_lost: _note_lost,
+}

@@ -38,7 +38,7 @@ class RequestIdMiddleware(MiddlewareMixin):
 
     Two things are called by nearly one name. The *HTTP request id*, this one, names one request of
     a browser's: it is the `requestId` of log lines and the `X-Request-ID` of the answer, and
-    nothing is decided by it. The `request_id` of a form (`dynamo.requestids`), of a registration
+    nothing is decided by it. The `request_id` of a form (`web.requestids`), of a registration
     and of an invoice names what is asked for, however many requests ask for it, and makes it
     happen once; it is in no log.
 

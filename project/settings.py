@@ -322,9 +322,8 @@ if PRODUCTION:
 LOG_FORMAT = env.text("DJANGO_LOG_FORMAT", check=_is_log_format) or ("plain" if DEBUG else "json")
 # A line on what each command cost, as each page has one.
 LOG_COMMANDS = env.flag("DJANGO_LOG_COMMANDS")
-# Who sends it is told the metrics; without one nobody is, and requests are not measured.
+# Metrics are shown to requests that send it. Without one they are not, and nothing is measured.
 METRICS_TOKEN = env.text("DJANGO_METRICS_TOKEN", check=_is_bearer_token)
-DYNAMODB_METRICS = bool(METRICS_TOKEN)
 # prometheus-client reads it itself: where the processes of a server add up what they measured.
 METRICS_DIR = env.text("PROMETHEUS_MULTIPROC_DIR", check=_is_folder)
 # Drawn for each request, or a proxy's: see `project.middleware.RequestIdMiddleware`.

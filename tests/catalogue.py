@@ -24,7 +24,17 @@ LOCALE = ROOT / "locale"
 LANGUAGES = ("ja",)
 
 #: Where there may be something to translate.
-APPS = ("accounts", "dynamo", "invoices", "locks", "project", "sequences", "staff", "uploads")
+APPS = (
+    "accounts",
+    "dynamo",
+    "invoices",
+    "locks",
+    "project",
+    "sequences",
+    "staff",
+    "uploads",
+    "web",
+)
 TEMPLATES = "templates"
 
 # What our sources call gettext's functions, and where each has its texts.

@@ -29,7 +29,7 @@ from accounts.exceptions import (
 from accounts.forms import PasswordConfirmedForm
 from accounts.models import User
 from dynamo.exceptions import Busy, Refused
-from dynamo.focus import FocusFirstErrorMixin
+from web.focus import FocusFirstErrorMixin
 
 
 def show_errors(form: forms.BaseForm, error: Exception) -> None:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from dynamo.guardcheck import Progress, Report, check_guards
 from dynamo.guardstate import KINDS
@@ -49,7 +47,7 @@ class GuardsCommand(DynamoCommand):
         """Check, print, and end with exit code 1 where something is wrong still."""
         show = self._print_json if options["json"] else self._print_text
         with (
-            _bars(shown=not options["json"] and sys.stderr.isatty()) as progress,
+            self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
             check_guards(
                 self.unique,
                 repair=options["repair"],
@@ -61,6 +59,13 @@ class GuardsCommand(DynamoCommand):
             wrong = self._still_wrong(report, repair=options["repair"])
         if wrong:
             raise CommandError(wrong)
+
+    def progress(self, *, shown: bool) -> AbstractContextManager[Progress | None]:
+        """What is told how far the check is, if anything; a subclass may show it.
+
+        `shown`: whether stderr is a terminal and the answer is text.
+        """
+        return nullcontext()
 
     def _print_json(self, report: Report) -> None:
         """The object, written finding by finding: there may be more than fit into memory."""
@@ -100,20 +105,6 @@ class GuardsCommand(DynamoCommand):
             accounts = _count(report.unusable, self.noun)
             sentences.append(f"Unusable values in {accounts}, such as the {stored_name} of {pk}.")
         return " ".join(sentences)
-
-
-@contextmanager
-def _bars(*, shown: bool) -> Iterator[Progress]:
-    """One bar on stderr for each thing that is done; how many there are, nobody knows before."""
-    with ExitStack() as open_bars:
-        bars: dict[str, tqdm[Any]] = {}
-
-        def progress(what: str, count: int) -> None:
-            if what not in bars:
-                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
-            bars[what].update(count)
-
-        yield progress
 
 
 def _is(number: int) -> str:

@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.views.generic import FormView
 
 from dynamo.exceptions import Unavailable
-from dynamo.focus import FocusFirstErrorMixin
 from dynamo.middleware import as_unavailable
 from invoices.documents import DEFAULT_LANGUAGE
 from invoices.exceptions import DateTooEarly, RequestIdReused
@@ -34,6 +33,7 @@ from invoices.money import currency_choices
 from invoices.rules import MAX_LINES, check_may_issue, must_confirm, seller_of
 from invoices.views.pages import OwnInvoicesMixin
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
+from web.focus import FocusFirstErrorMixin
 
 #: Of most currencies.
 USUAL_DECIMALS = 2

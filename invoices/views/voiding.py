@@ -11,12 +11,12 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.generic import FormView
 
-from dynamo.focus import FocusFirstErrorMixin
 from invoices.documents import Invoice
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.forms import VoidForm
 from invoices.records import void
 from invoices.views.pages import OwnInvoicesMixin
+from web.focus import FocusFirstErrorMixin
 
 
 class InvoiceVoidView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +23,7 @@ from locks.lock import Lock
 from locks.models import LockItem
 from sequences.counters import next_value
 from tests.factories import make_user
-from tests.faults.kinds import Answer, DropReply
+from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import issued, new_account
 from tests.requests import Requests
@@ -98,6 +100,16 @@ def test_a_lost_reply_counts_and_has_no_units(proxy: FaultProxy) -> None:
         send("PutItem", {"TableName": "users", "Item": {"pk": {"S": "a"}}})
 
     assert counted(tally) == (2, 0, 1)
+
+
+def test_an_interrupted_request_counts_as_unanswered(proxy: FaultProxy) -> None:
+    interrupt = Meanwhile(lambda: os.kill(os.getpid(), signal.SIGINT))
+    proxy.plan("GetItem", interrupt)
+
+    with counting(keep_calls=True) as tally, pytest.raises(KeyboardInterrupt):
+        send("GetItem", GET)
+
+    assert [call.outcome for call in tally.calls] == ["unanswered"]
 
 
 def test_threads_of_a_pool_count_on_who_gave_them_work_and_keep_no_deadline_of_his() -> None:

@@ -20,6 +20,8 @@ from locks.clock import now
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import Lock
+from locks.registry import break_lock
+from locks.signals import lease_lost, lock_awaited
 from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
@@ -416,3 +418,28 @@ def test_a_waiter_that_saw_the_holder_renew_does_not_take_the_lock_over_what_it_
     assert stands is not None
     assert stands.version != seen.version
     holder.check()
+
+
+def test_receivers_are_told_of_waits_and_losses_and_their_errors_change_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[tuple[str, str]] = []
+
+    def note(name: str, outcome: str = "", reason: str = "", **_signal: Any) -> None:
+        told.append((name, outcome or reason))
+        raise RuntimeError("of the receiver")
+
+    lock_awaited.connect(note)
+    lease_lost.connect(note)
+    try:
+        lease = Lock("a").acquire()
+        assert Lock("a").try_acquire() is None
+        break_lock("a")
+        with pytest.raises(LeaseLost):
+            lease.renew()
+    finally:
+        lock_awaited.disconnect(note)
+        lease_lost.disconnect(note)
+
+    assert told == [("a", "acquired"), ("a", "taken"), ("a", "taken")]
+    assert caplog.text.count("of the receiver") >= 3

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dynamo.client import send
 from dynamo.exceptions import DynamoError, Refused
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
+from project import metrics
 from sequences.counters import next_value, next_values
 from tests.commands import ROOT
 from tests.factories import PASSWORD, make_user
@@ -41,9 +42,8 @@ Rise = Callable[..., float]
 
 
 @pytest.fixture
-def rise(settings: Any) -> Rise:
+def rise() -> Iterator[Rise]:
     """By how much a sample has risen since the test began."""
-    settings.DYNAMODB_METRICS = True
     before = {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in REGISTRY.collect()
@@ -54,7 +54,9 @@ def rise(settings: Any) -> Rise:
         now = REGISTRY.get_sample_value(name, labels) or 0.0
         return now - before.get((name, tuple(sorted(labels.items()))), 0.0)
 
-    return risen
+    metrics.listen()
+    yield risen
+    metrics.stop_listening()
 
 
 def defined() -> dict[str, tuple[str, set[str]]]:
@@ -182,13 +184,28 @@ def test_a_reason_that_is_not_known_makes_no_label_of_its_own(
     assert rise(name, reason="SomethingNew") == 0
 
 
-@pytest.mark.usefixtures("engine")
-def test_where_nobody_may_ask_requests_are_not_measured(rise: Rise, settings: Any) -> None:
-    settings.DYNAMODB_METRICS = False
+@pytest.mark.parametrize(("token", "listens"), [("", False), ("t" * 32, True)])
+def test_without_a_token_the_library_has_no_receiver_that_counts(token: str, listens: bool) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _RECEIVERS_OF_THE_SITE],
+        env=os.environ | {"DJANGO_METRICS_TOKEN": token},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
-    send("GetItem", {"TableName": "users", "Key": {"pk": {"S": "nobody"}}})
+    assert told == f"{[listens] * 4}\n"
 
-    assert rise("dynamodb_request_seconds_count", operation="GetItem") == 0
+
+_RECEIVERS_OF_THE_SITE = """
+import django
+django.setup()
+from dynamo.signals import request_sent
+from locks.signals import lease_lost, lock_awaited
+from sequences.signals import numbers_given
+signals = request_sent, numbers_given, lock_awaited, lease_lost
+print([each.has_listeners() for each in signals])
+"""
 
 
 @pytest.mark.usefixtures("engine")

@@ -245,11 +245,6 @@ def test_lines_are_json_in_production_and_plain_under_debug(checkout: Path) -> N
         assert read["LOGGING"]["handlers"]["console"]["formatter"] == written
 
 
-def test_requests_are_measured_where_somebody_may_ask(checkout: Path) -> None:
-    assert not settings_under(checkout)["DYNAMODB_METRICS"]
-    assert settings_under(checkout, DJANGO_METRICS_TOKEN="t" * 32)["DYNAMODB_METRICS"]
-
-
 def test_the_toolbar_is_there_under_debug_alone(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

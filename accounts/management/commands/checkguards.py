@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from accounts.models import User
 from dynamo.management.guards import GuardsCommand
+from web.progress import Progress, progress_bars
 
 
 class Command(GuardsCommand):
@@ -21,3 +24,7 @@ class Command(GuardsCommand):
     noun = "account"
     oldest_by = User.date_joined.attr_name
     settled_by = "changeemail or changeusername with its key"
+
+    def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
+        """One bar for each thing that is read or repaired."""
+        return progress_bars(shown=shown)

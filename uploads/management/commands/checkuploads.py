@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from dynamo.terminal import printable
-from uploads.checking import KINDS, Kind, Progress, Report, check_uploads
+from uploads.checking import KINDS, Kind, Report, check_uploads
 from uploads.destination import Destination
 from uploads.forgetting import forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
+from web.progress import progress_bars
 
 #: What each option forgets, and how.
 _FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
@@ -52,7 +51,7 @@ class Command(UploadCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, print, and end with exit code 1 where something is wrong."""
-        with _bars() as progress:
+        with progress_bars(shown=sys.stderr.isatty()) as progress:
             report = check_uploads(options["destination"], progress=progress)
         forgotten = _forgotten(report, options)
         if options["json"]:
@@ -101,18 +100,3 @@ def _as_json(report: Report, forgotten: list[str] | None) -> str:
 
 def _counted(report: Report) -> str:
     return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in KINDS)
-
-
-@contextmanager
-def _bars() -> Iterator[Progress]:
-    """On a terminal, one bar for each thing that is read; how many there are, nobody knows."""
-    with ExitStack() as open_bars:
-        bars: dict[str, tqdm[Any]] = {}
-
-        def progress(what: str, count: int) -> None:
-            if what not in bars:
-                shown = sys.stderr.isatty()
-                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
-            bars[what].update(count)
-
-        yield progress

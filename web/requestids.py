@@ -1,6 +1,6 @@
-"""Request ids of forms: drawn and signed by the server, so that a form sent twice counts once.
+"""Request ids of forms: drawn and signed by the server, so that a form sent twice acts once.
 
-Any other id would do for its sender alone; a signed one cannot be made up, and lapses.
+The signature means that a client cannot choose the id, and that it expires.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from django import forms
 from django.core import signing
 from django.core.exceptions import ValidationError
 
-#: How long a form may lie open.
+#: How long after it was shown a form can be sent.
 REQUEST_ID_SECONDS = 24 * 60 * 60
 
 
 def new_request_id(salt: str) -> str:
-    """A request id for one form of the kind `salt`, signed."""
+    """A signed request id for one form. `salt` names the kind of form."""
     return signing.TimestampSigner(salt=salt).sign(str(uuid.uuid4()))
 
 
 class RequestIdForm(forms.Form):
-    """A form with a request id, which names what it asks for.
+    """A form with a hidden request id.
 
-    A subclass says of which kind its ids are, so that no other form's is taken for one of them,
-    and what a person reads whose form is too old.
+    `request_id_salt` names the kind of form, so that the id of another kind is refused.
+    `request_id_refused` is the error shown for an id that is not valid or too old.
     """
 
     request_id = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -35,7 +35,7 @@ class RequestIdForm(forms.Form):
 
     @classmethod
     def new_request_id(cls) -> str:
-        """A request id for one form."""
+        """A signed request id for one form of this kind."""
         return new_request_id(cls.request_id_salt)
 
     def clean_request_id(self) -> str:
@@ -47,7 +47,7 @@ class RequestIdForm(forms.Form):
             raise ValidationError(self.request_id_refused, code="request_id") from error
 
     def renew_request_id(self) -> None:
-        """Let the form, shown again, name something new."""
+        """Give the bound form a new request id before it is shown again."""
         data = dict(self.data.items())
         data["request_id"] = self.new_request_id()
         self.data = data

@@ -1,4 +1,4 @@
-"""Where the cursor is when a refused form is shown again."""
+"""Where the cursor is when a form is shown again with errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpResponse
 
 
 class FocusFirstErrorMixin:
-    """Lets the browser put the cursor where the first error is, else into the first field."""
+    """Sets the focus to the first field with an error, or else to the first field."""
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again."""

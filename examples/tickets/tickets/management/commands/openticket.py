@@ -1,0 +1,18 @@
+from sequences.management.base import SequenceCommand
+from sequences.series import issue
+from tickets.models import Ticket
+
+
+class Command(SequenceCommand):
+    help = "Open a ticket, or several, and print what each is numbered."
+
+    def add_arguments(self, parser):
+        parser.add_argument("subject")
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--request-id")
+        how.add_argument("--count", type=int, default=1)
+
+    def handle(self, *args, subject, request_id, count, **options):
+        for _ in range(count):
+            ticket = issue(Ticket(subject=subject), series="2026", request_id=request_id)
+            self.stdout.write(f"Ticket {ticket.number}: {ticket.subject}")

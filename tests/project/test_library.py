@@ -1,0 +1,312 @@
+"""What is installed: the library's wheel by other projects, and the lock file by production.
+
+Tests marked slow fetch packages from the index that pip is configured for (`make test-library`).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.commands import ROOT
+from tests.production import PRODUCTION, checkout_in
+from tests.tutorial import CHAPTERS, type_session, typed, write_files
+
+LIBRARY = ("dynamo", "locks", "sequences")
+#: What the library may import: what its dependencies are, and what these always install.
+INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
+
+MOST_BYTES = 100_000_000
+
+LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
+
+fetches_packages = pytest.mark.slow
+
+
+def modules() -> Iterator[Path]:
+    for package in LIBRARY:
+        yield from (ROOT / package).rglob("*.py")
+
+
+def pins(lock: Path) -> dict[str, set[str]]:
+    """The locked versions of each distribution; some depend on Python's version."""
+    found: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE):
+        found.setdefault(name, set()).add(version)
+    return found
+
+
+def test_the_library_imports_nothing_but_its_dependencies() -> None:
+    allowed = INSTALLED_WITH_IT | set(LIBRARY) | sys.stdlib_module_names
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            assert {name.partition(".")[0] for name in names} <= allowed, file
+
+
+@pytest.mark.parametrize("lock", [LOCK, DEVELOPMENT_LOCK], ids=lambda lock: lock.name)
+def test_each_locked_version_has_hashes_and_no_address(lock: Path) -> None:
+    text = lock.read_text()
+
+    assert len(re.findall(r"^[\w.-]+==.*\\\n    --hash=sha256:", text, re.MULTILINE)) == len(
+        re.findall(r"^[^\s#]", text, re.MULTILINE)
+    )
+    assert "://" not in text
+
+
+def test_production_installs_versions_of_development_and_no_tool_of_it() -> None:
+    production, development = pins(LOCK), pins(DEVELOPMENT_LOCK)
+
+    assert production.items() <= development.items()
+    assert {"boto3", "django", "granian", "pynamodb"} <= production.keys()
+    tools = {"hypothesis", "ministack", "moto", "mypy", "playwright", "pytest", "ruff"}
+    assert tools <= development.keys() - production.keys()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment; `size_bytes` are those of what pip installed into it."""
+
+    programs: Path
+    size_bytes: int
+
+    def run(self, program: str, *arguments: str, folder: Path, **env: str) -> str:
+        """What a program prints on stdout; it must exit with 0."""
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("AWS_", "DJANGO_", "DYNAMODB_", "PYTHON"))
+        }
+        return subprocess.run(
+            [self.programs / program, *arguments],
+            cwd=folder,
+            env=kept | env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            timeout=600,
+        ).stdout
+
+
+def new_environment(folder: Path, *arguments: str) -> Environment:
+    """A new environment with what `pip install` makes of the arguments."""
+    venv.create(folder, with_pip=True, symlinks=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    before = size_of(packages)
+    empty = Environment(folder / "bin", 0)
+    empty.run("pip", "--quiet", "--disable-pip-version-check", "install", *arguments, folder=folder)
+    return Environment(folder / "bin", size_of(packages) - before)
+
+
+def size_of(folder: Path) -> int:
+    """What a folder takes on disk, as `du` counts it."""
+    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, as setuptools leaves files in what it builds."""
+    folder = tmp_path_factory.mktemp("wheel")
+    made = (".*", "__pycache__", "node_modules", "var", "build", "dist", "*.egg-info")
+    shutil.copytree(ROOT, folder / "checkout", ignore=shutil.ignore_patterns(*made))
+    build = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel"]
+    offline = ["--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, *offline, "./checkout"], cwd=folder, check=True, timeout=120)
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The wheel and what it needs, in the locked versions, and the local engine."""
+    folder = tmp_path_factory.mktemp("environment")
+    versions = folder / "versions.txt"
+    locked = re.findall(r"^[\w.-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
+    versions.write_text("\n".join(locked))
+    made = new_environment(folder / "venv", "--constraint", str(versions), str(wheel))
+    engine = Path(sys.prefix, "node_modules")
+    if engine.exists():
+        (folder / "venv" / "node_modules").symlink_to(engine)
+    else:
+        [ministack] = pins(DEVELOPMENT_LOCK)["ministack"]
+        made.run("pip", "--quiet", "install", f"ministack=={ministack}", folder=folder)
+    return made
+
+
+@fetches_packages
+def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
+    typing = {ROOT / package / "py.typed" for package in LIBRARY}
+    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing}}
+
+    with ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        told = Parser().parsestr(archive.read(metadata).decode())
+
+    about = metadata.partition("/")[0]
+    assert {name for name in names if not name.startswith(f"{about}/")} == wanted
+    needed = {re.split(r"[<>=]", each)[0] for each in told.get_all("Requires-Dist", [])}
+    assert needed == {"boto3", "django", "pynamodb"}
+    assert told.get_all("Provides-Extra") is None
+
+
+@fetches_packages
+def test_what_is_installed_with_the_library_takes_less_than_100_mb(
+    environment: Environment,
+) -> None:
+    assert 0 < environment.size_bytes < MOST_BYTES
+
+
+@fetches_packages
+@pytest.mark.parametrize("project", CHAPTERS)
+def test_the_tutorial_works_with_the_wheel_alone(
+    project: str, environment: Environment, tmp_path: Path
+) -> None:
+    told, shown = type_session(project, tmp_path, environment.programs)
+
+    assert shown == told
+
+
+@fetches_packages
+def test_each_module_of_the_wheel_can_be_imported(environment: Environment, tmp_path: Path) -> None:
+    names = sorted(
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for file in modules()
+    )
+
+    environment.run("python", "-c", _IMPORTS_ALL, *names, folder=tmp_path)
+
+
+_IMPORTS_ALL = """
+import sys
+from importlib import import_module
+
+import django
+from django.conf import settings
+
+settings.configure(SECRET_KEY="x", INSTALLED_APPS=["dynamo", "sequences", "locks"], DATABASES={})
+django.setup()
+for name in sys.argv[1:]:
+    assert "site-packages" in import_module(name).__file__, name
+"""
+
+
+@fetches_packages
+def test_a_project_may_have_apps_named_as_those_of_the_site(
+    environment: Environment, tmp_path: Path
+) -> None:
+    write_files(_OWN_ACCOUNTS, tmp_path)
+
+    try:
+        shown = [
+            typed(f"python manage.py {command}", tmp_path, environment.programs)
+            for command in ("check", "createtables", "join ann", "checkmembers")
+        ]
+    finally:
+        typed("python manage.py localdynamodb stop", tmp_path, environment.programs)
+
+    assert shown[0] == "System check identified no issues (0 silenced).\n"
+    assert "Created the table members.\n" in shown[1]
+    assert shown[2] == f"ann joined {tmp_path}/accounts/__init__.py\n"
+    assert shown[3].startswith("1 member, 1 guard: 0 missing")
+
+
+_OWN_ACCOUNTS = {
+    "manage.py": """
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
+execute_from_command_line(sys.argv)
+""",
+    "project/settings.py": """
+from pathlib import Path
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEBUG = True
+SECRET_KEY = "only for development"
+INSTALLED_APPS = ["dynamo", "sequences", "locks", "accounts"]
+DATABASES = {}
+""",
+    "accounts/models.py": """
+from pynamodb.attributes import UnicodeAttribute
+
+from dynamo.models import Model
+from dynamo.unique import UniqueAttributes
+
+
+class Member(Model):
+    class Meta:
+        table_name = "members"
+
+    pk = UnicodeAttribute(hash_key=True)
+    name = UnicodeAttribute()
+
+    unique = UniqueAttributes(name=str.casefold)
+""",
+    "accounts/management/commands/join.py": """
+import accounts
+from accounts.models import Member
+from dynamo.management.base import DynamoCommand
+from dynamo.transaction import Transaction
+from locks.lock import Lock
+from sequences.counters import next_value
+
+
+class Command(DynamoCommand):
+    def add_arguments(self, parser):
+        parser.add_argument("name")
+
+    def handle(self, *args, name, **options):
+        member = Member(str(next_value("members")), name=name)
+        with Lock("members"), Transaction() as write:
+            write.put(member, Member.pk.does_not_exist(), otherwise=ValueError("the key is taken"))
+            Member.unique.claim(write, member, lambda *taken: ValueError(taken))
+        self.stdout.write(f"{name} joined {accounts.__file__}")
+""",
+    "accounts/management/commands/checkmembers.py": """
+from accounts.models import Member
+from dynamo.management.guards import GuardsCommand
+
+
+class Command(GuardsCommand):
+    unique = Member.unique
+    noun = "member"
+""",
+}
+
+
+@fetches_packages
+def test_the_site_starts_with_what_production_installs(tmp_path: Path) -> None:
+    production = new_environment(tmp_path / "venv", "--require-hashes", "--requirement", str(LOCK))
+    site = tmp_path / "site"
+    site.mkdir()
+    checkout_in(site)
+
+    def run(*arguments: str) -> str:
+        return production.run("python", *arguments, folder=site, **PRODUCTION)
+
+    run("manage.py", "collectstatic", "--no-input")
+    checked = run("manage.py", "check")
+    loaded = run("-c", "import project.wsgi; print(project.wsgi.application)")
+
+    assert checked == "System check identified no issues (0 silenced).\n"
+    assert "WSGIHandler" in loaded

@@ -1,0 +1,74 @@
+"""The tutorial, typed as it stands: its files into an empty folder, its commands into a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tests.commands import ROOT
+
+TEXT = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+FILE = re.compile(r"^`([\w/]+\.py)`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SESSION = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+#: The title of the chapter of each example project.
+CHAPTERS = {
+    "counters": "Counters",
+    "tickets": "Items with gapless numbers",
+    "members": "A model with unique attributes",
+}
+
+
+def chapter(project: str) -> str:
+    return TEXT.split(f"\n## {CHAPTERS[project]}\n")[1].split("\n## ")[0]
+
+
+def files(project: str) -> dict[str, str]:
+    """The text of each file of a chapter, by its path."""
+    return dict(FILE.findall(chapter(project)))
+
+
+def write_files(texts: dict[str, str], folder: Path) -> None:
+    """Write files, and an empty `__init__.py` into each folder below `folder`."""
+    for name, text in texts.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        for package in file.relative_to(folder).parents[:-1]:
+            (folder / package / "__init__.py").touch()
+
+
+def type_session(project: str, folder: Path, programs: Path, **env: str) -> tuple[str, str]:
+    """Type a chapter's commands: what the tutorial shows, and what a terminal showed.
+
+    `programs` is the folder of the `python` to use.
+    """
+    write_files(files(project), folder)
+    [session] = SESSION.findall(chapter(project))
+    commands = re.findall(r"^\$ (.+)$", session, re.MULTILINE)
+    shown = "".join(f"$ {each}\n{typed(each, folder, programs, **env)}" for each in commands)
+    if not shown.endswith("\nStopped.\n"):
+        typed("python manage.py localdynamodb stop", folder, programs, **env)
+    return session, shown
+
+
+def typed(command: str, folder: Path, programs: Path, **env: str) -> str:
+    """What a terminal shows of a command."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AWS_", "DJANGO_", "DYNAMODB_", "PYTHON"))
+    }
+    return subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=kept | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"} | env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    ).stdout

@@ -1,0 +1,26 @@
+"""Progress bars of commands that cannot know how much there is to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+#: Told what is being done, and how many more of it are done.
+Progress = Callable[[str, int], None]
+
+
+@contextmanager
+def progress_bars(*, shown: bool) -> Iterator[Progress]:
+    """One bar on stderr for each thing that is done."""
+    with ExitStack() as open_bars:
+        bars: dict[str, tqdm[Any]] = {}
+
+        def progress(what: str, count: int) -> None:
+            if what not in bars:
+                bars[what] = open_bars.enter_context(tqdm(desc=what, unit="", disable=not shown))
+            bars[what].update(count)
+
+        yield progress
