@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from accounts import links
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User, new_confirmation_id
+from dynamo.transaction import Transaction
 
 PURPOSE = "confirm"
 
@@ -31,7 +32,7 @@ def link_token(user: User) -> str:
     return links.make(PURPOSE, user.pk, str(user.confirmation_id))
 
 
-def confirm(token: str) -> User:
+def confirm(token: str, *, write: Transaction | None = None) -> User:
     """The account whose address the link confirms; confirmed already is a success.
 
     Costs 2 requests, 1 read and 1 write unit; only the read where it was confirmed before.
@@ -48,17 +49,17 @@ def confirm(token: str) -> User:
         if user.is_confirmed:
             return user
         try:
-            mark_confirmed(user)
+            mark_confirmed(user, write=write)
         except StaleUser:
             continue
         return user
     raise StaleUser(pk)
 
 
-def mark_confirmed(user: User) -> None:
-    """Note that the address of `user` is confirmed. Costs 1 request and 1 write unit.
+def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
+    """Record that the address of `user` is confirmed. Costs 1 request and 1 write unit.
 
     Raises:
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    user.store({"email_confirmed_at": datetime.now(UTC)})
+    user.store({"email_confirmed_at": datetime.now(UTC)}, write=write)

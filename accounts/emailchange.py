@@ -17,6 +17,7 @@ from accounts.confirming import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo import guards
+from dynamo.transaction import Transaction
 
 PURPOSE = "email_change"
 
@@ -32,7 +33,7 @@ class Confirmed:
     former: str | None
 
 
-def request_change(user: User, email: str) -> None:
+def request_change(user: User, email: str, *, write: Transaction | None = None) -> None:
     """Reserve `email` for `user` for three days, and note the change, in one transaction.
 
     A change that waits already is replaced, and its link void; also one to the same address. The
@@ -48,21 +49,19 @@ def request_change(user: User, email: str) -> None:
     """
     values = services.cleaned(email=email)
     if not User.unique.moves(user, values):
-        services.change_email(user, email)
+        services.change_email(user, email, write=write)
         return
-    asked = {"pending_email": values["email"]}
     services.change(
         user,
         {
-            **asked,
+            "pending_email": values["email"],
             "pending_reservation": new_confirmation_id(),
             "pending_until": guards.now() + links.VALID_SECONDS,
         },
-        asked=asked,
+        # Not one that has lapsed since: with a password that was changed at this moment.
+        is_so=lambda stored: stored.awaited_email == values["email"],
+        write=write,
     )
-    if not user.awaited_email:
-        # Asked for before, and lapsed: with a password that was changed at this moment.
-        raise StaleUser(user.pk)
 
 
 def link_token(user: User) -> str:
@@ -70,7 +69,7 @@ def link_token(user: User) -> str:
     return links.make(PURPOSE, user.pk, str(user.pending_reservation))
 
 
-def confirm_change(token: str) -> Confirmed:
+def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed:
     """Give the account of the link the address that is reserved for it, in one transaction.
 
     The reservation becomes the guard, the old address is free, and the new one is confirmed. A
@@ -93,7 +92,7 @@ def confirm_change(token: str) -> Confirmed:
             raise BadLink(PURPOSE)
         former = user.email
         try:
-            _take_awaited(user)
+            _take_awaited(user, write)
         except StaleUser:
             # Perhaps by this link, followed twice at once; or its reply was lost.
             continue
@@ -101,16 +100,16 @@ def confirm_change(token: str) -> Confirmed:
     raise StaleUser(pk)
 
 
-def _take_awaited(user: User) -> None:
+def _take_awaited(user: User, write: Transaction | None) -> None:
     values = {
         "email": user.pending_email,
         "email_confirmed_at": datetime.now(UTC),
         "confirmation_id": user.pending_reservation,
     }
-    services.change(user, values | NO_PENDING_CHANGE)
+    services.change(user, values | NO_PENDING_CHANGE, write=write)
 
 
-def cancel_change(user: User) -> None:
+def cancel_change(user: User, *, write: Transaction | None = None) -> None:
     """Drop the change that waits for its link, and free the reserved address.
 
     Costs 1 request and 4 write units, nothing where no change waits.
@@ -118,4 +117,4 @@ def cancel_change(user: User) -> None:
     Raises:
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    services.change(user, dict(NO_PENDING_CHANGE))
+    services.change(user, dict(NO_PENDING_CHANGE), write=write)

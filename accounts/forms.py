@@ -216,9 +216,9 @@ class ProfileForm(forms.Form):
         help_text=_("Of these pages and of our mails to you."),
     )
 
-    def profile_values(self) -> dict[str, str]:
+    def profile_values(self) -> dict[str, Any]:
         """What is to change. A form that was sent without a language changes nothing of it."""
-        values: dict[str, str] = dict(self.cleaned_data)
+        values = dict(self.cleaned_data)
         if self.add_prefix("language") not in self.data:
             del values["language"]
         return values

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pynamodb.attributes import (
@@ -44,10 +44,10 @@ from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo import guards
 from dynamo.attributes import IntegerAttribute
-from dynamo.exceptions import ConditionFailed, Unavailable
+from dynamo.exceptions import ConditionFailed
 from dynamo.guards import Pending
 from dynamo.models import Item, Model
-from dynamo.transaction import Companion, Transaction
+from dynamo.transaction import Otherwise, Refusal, Transaction, joined
 from dynamo.unique import UniqueAttributes
 from dynamo.versions import follows, next_version
 
@@ -228,60 +228,75 @@ class User(DjangoUser, Model):
             if now.get(attribute.attr_name) != read.get(attribute.attr_name)
         ]
 
-    def store(self, values: Mapping[str, Any], along: Companion | None = None) -> None:
-        """Give the stored account `values`, none of them unique; take over what is stored then.
+    def store(
+        self,
+        values: Mapping[str, Any],
+        *,
+        is_so: Callable[[User], bool] | None = None,
+        write: Transaction | None = None,
+    ) -> None:
+        """Give the stored account `values`, and take over what is stored then.
 
-        Another password ends all sessions but the one it is changed in; a deactivation ends all.
-        Both let a change of address that waits for its link lapse: whoever had the password, or is
-        kept out, may have asked for it. With `along`, its writes are part of it.
+        It does not write guards; see `accounts.services.change`. Another password ends all sessions
+        but the one it is changed in; a deactivation ends all. Both let a change of address that
+        waits for its link lapse, because an intruder may have requested it. If the account has
+        changed, it is a success if `is_so` holds for the stored one (by default: it has `values`).
+
+        Costs 1 request and 1 write unit per KB.
 
         Raises:
-            StaleUser: the account changed, or was deleted, since it was read, and has not `values`.
-            what `along` says of its own writes, where one of them was refused.
+            StaleUser: the account changed, or was deleted, since it was read, and it is not so.
             Unavailable: no answer in time; or a reply was lost, and the account changed twice
                 since: `values` may have been written, and overwritten.
         """
         written = self.raised({**values, **self._ended_with(values)})
-        try:
-            self.update_along(self.set_or_remove(written), self.unchanged(), along)
-        except ConditionFailed as error:
-            self._adopt_what_stands(values, written["version"], error)
-            return
-        if along is not None:
-            self.assign(written)
 
-    def update_along(
-        self, actions: list[Action], condition: Condition, along: Companion | None
+        def has_values(stored: User) -> bool:
+            return stored.has(values)
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            return self._why_refused(refusal, is_so or has_values, written["version"])
+
+        with joined(write) as write:
+            self.join(write, self.set_or_remove(written), self.unchanged(), written, otherwise)
+
+    def join(
+        self,
+        write: Transaction,
+        actions: list[Action],
+        condition: Condition,
+        values: Mapping[str, Any],
+        otherwise: Otherwise,
     ) -> None:
-        """Update the stored account, in one transaction with what `along` adds.
+        """Let `write` update the stored account, and this one after the commit.
 
-        Without `along` it is a plain update, which takes over what is stored then; with it the
-        caller does. Costs 1 request and 1 write unit per KB; with `along` twice that, and its own.
-
-        Raises:
-            ConditionFailed: `condition` is false.
-            what `along` says of its own writes, where one of them alone was refused.
+        `values` are what `actions` give this one, if the commit does not return the stored account.
         """
-        if along is None:
-            self.update(actions, condition)
-            return
-        write = Transaction()
-        write.update(self, actions, condition, otherwise=StaleUser(self.pk))
-        write.commit_along(along, about=self)
+        write.update(self, actions, condition, otherwise=otherwise)
+        write.on_commit(self, lambda stored: self._take_over(stored, values))
 
-    def _adopt_what_stands(
-        self, values: Mapping[str, Any], written: int, refused: ConditionFailed
-    ) -> None:
-        """After a refusal of the write that was to make the version `written`."""
-        stored = self.stored_now()
-        try:
-            self.adopt_if_so(stored, values, refused)
-        except StaleUser as stale:
-            # A single write since then is another caller's. Of several, the first may be ours.
-            if refused.repeated and not stale.deleted and follows(_version_of(stored), written):
-                reason = "the account changed meanwhile"
-                raise Unavailable(refused.operation, reason, maybe_written=True) from stale
-            raise
+    def _take_over(self, stored: Item | None, values: Mapping[str, Any]) -> None:
+        if stored is not None and self.is_same_account(stored):
+            self.deserialize(stored)
+        else:
+            self.assign(values)
+
+    def _why_refused(
+        self, refusal: Refusal, is_so: Callable[[User], bool], written: int
+    ) -> Exception | None:
+        """The error of a refused write that was to make the version `written`; None if it is so.
+
+        It is not so after a deletion, even if another account was registered under the same key.
+        """
+        stored = refusal.stored
+        if stored is None or not self.is_same_account(stored):
+            return StaleUser(self.pk, deleted=True)
+        if is_so(User.from_raw_data(stored)):
+            return None
+        # A single write since then is another caller's. Of several, the first may be ours.
+        if refusal.repeated and follows(_version_of(stored), written):
+            return refusal.unknown()
+        return StaleUser(self.pk)
 
     def _ended_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """What a change to `values` leaves of what it ends: sessions, and a change that waits."""
@@ -306,19 +321,6 @@ class User(DjangoUser, Model):
         except User.DoesNotExist:
             return None
 
-    def adopt_if_so(self, stored: Item | None, values: Mapping[str, Any], error: Exception) -> None:
-        """After a refusal: what already is so is a success (our own lost reply, or another's).
-
-        Raises:
-            StaleUser: it is not so; or the account was deleted, even if another one was registered
-                under its key since.
-        """
-        if stored is None or not self.is_same_account(stored):
-            raise StaleUser(self.pk, deleted=True) from error
-        if not User.from_raw_data(stored).has(values):
-            raise StaleUser(self.pk) from error
-        self.deserialize(stored)
-
     def upgrade_hash(self, raw_password: str) -> None:
         """Store the same password under today's hasher, if the hash is still the one we read.
 
@@ -340,6 +342,6 @@ class User(DjangoUser, Model):
                 self.deserialize(stored)
 
 
-def _version_of(stored: Item | None) -> int:
-    """The version of an account as stored; 0 where it is gone, or has none yet."""
-    return int(stored["version"]["N"]) if stored and "version" in stored else 0
+def _version_of(stored: Item) -> int:
+    """The version of an account as stored; 0 if it has none yet."""
+    return int(stored["version"]["N"]) if "version" in stored else 0

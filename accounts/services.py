@@ -8,7 +8,8 @@ operation whose reply was lost recognises its own work, also after an hour.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,9 +19,10 @@ from accounts import metrics, usernames
 from accounts import values as rules
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
-from accounts.passwords import make_password
+from accounts.passwords import check_password, make_password
 from dynamo.exceptions import Refused
-from dynamo.transaction import Companion, Transaction
+from dynamo.models import Item
+from dynamo.transaction import Refusal, Transaction, joined
 from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
@@ -51,6 +53,7 @@ def register(
     is_superuser: bool = False,
     email_confirmed: bool = False,
     request_id: str | None = None,
+    write: Transaction | None = None,
 ) -> User:
     """Make an account and the guards of its unique values, in one transaction.
 
@@ -83,19 +86,33 @@ def register(
         version=new_version(),
         **values,
     )
-    write = Transaction()
-    write.put(user, User.pk.does_not_exist(), otherwise=RequestIdUsed(request_id))
-    User.unique.claim(write, user, taken)
-    try:
-        write.commit()
-    except (AccountError, Refused) as error:
-        made = write.refusal_of(user)
-        if made is None:
-            metrics.note_refused(error, User.unique.stored_name)
-            raise
-        return _made_before(made.stored, user, password, RequestIdUsed(request_id), error)
-    user.stored = user.to_dynamodb_dict()
+
+    @sensitive_variables()
+    def otherwise(refusal: Refusal) -> Exception | None:
+        same = refusal.stored and _is_same_registration(refusal.stored, user, password)
+        return None if same else RequestIdUsed(request_id)
+
+    def made(stored: Item | None) -> None:
+        if stored is None:
+            user.stored = user.to_dynamodb_dict()
+        else:
+            user.deserialize(stored)
+
+    with _counting_the_taken(), joined(write) as write:
+        write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
+        User.unique.claim(write, user, taken)
+        write.on_commit(user, made)
     return user
+
+
+@contextmanager
+def _counting_the_taken() -> Iterator[None]:
+    """Count the values that a refused transaction names as taken."""
+    try:
+        yield
+    except (AccountError, Refused) as error:
+        metrics.note_refused(error, User.unique.stored_name)
+        raise
 
 
 def account_key(request_id: str) -> str:
@@ -103,30 +120,21 @@ def account_key(request_id: str) -> str:
     return str(uuid.uuid5(REQUEST_IDS, request_id))
 
 
-def _made_before(
-    stored: dict[str, Any] | None,
-    asked: User,
-    password: str | None,
-    used: RequestIdUsed,
-    error: Exception,
-) -> User:
-    """The account of the same request, if it has the contents that are asked for now."""
-    if stored is None:
-        raise used from error
-    user = User.from_raw_data(stored)
-    same_values = User.unique.keys_of(user) == User.unique.keys_of(asked)
+@sensitive_variables()
+def _is_same_registration(stored: Item, asked: User, password: str | None) -> bool:
+    """Whether the stored account has the contents of the registration `asked`."""
+    made = User.from_raw_data(stored)
+    same_values = User.unique.keys_of(made) == User.unique.keys_of(asked)
     same_password = (
-        user.check_password(password)
+        check_password(password, made.password)
         if password is not None
-        else user.has_usable_password() == asked.has_usable_password()
+        else made.has_usable_password() == asked.has_usable_password()
     )
-    same_rights = user.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
-    if not (same_values and same_password and same_rights):
-        raise used from error
-    return user
+    same_rights = made.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
+    return same_values and same_password and same_rights
 
 
-def change_username(user: User, username: str) -> None:
+def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
     """Give `user` another name and free the old one, in one transaction.
 
     Costs 1 request and 6 write units; 1 unit where only the spelling changes (no guard is
@@ -139,10 +147,10 @@ def change_username(user: User, username: str) -> None:
     """
     values = cleaned(username=username)
     usernames.check_change(user.username, values["username"])
-    change(user, values)
+    change(user, values, write=write)
 
 
-def change_email(user: User, email: str) -> None:
+def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
     """Give `user` another address and free the old one, in one transaction.
 
     Costs as `change_username`. The new address is not confirmed. A change that waits for its
@@ -153,10 +161,10 @@ def change_email(user: User, email: str) -> None:
         EmailTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    change(user, cleaned(email=email) | NO_PENDING_CHANGE)
+    change(user, cleaned(email=email) | NO_PENDING_CHANGE, write=write)
 
 
-def edit_profile(user: User, **texts: str) -> None:
+def edit_profile(user: User, *, write: Transaction | None = None, **texts: str) -> None:
     """Change what else an account says of its person, by attribute name; empty removes.
 
     Names: full_name, phone_number, business_name, business_address, vat_id, language. Costs
@@ -167,11 +175,11 @@ def edit_profile(user: User, **texts: str) -> None:
         ValueTaken: another account holds a value that was declared unique.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    change(user, cleaned(**texts))
+    change(user, cleaned(**texts), write=write)
 
 
 @sensitive_variables()
-def change_password(user: User, password: str) -> None:
+def change_password(user: User, password: str, *, write: Transaction | None = None) -> None:
     """Give `user` another password, which ends the account's other sessions.
 
     And a change of address that waits for its link: see `User.store`. Costs 1 request and 1 write
@@ -180,35 +188,27 @@ def change_password(user: User, password: str) -> None:
     Raises:
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
-    change(user, {"password": make_password(password)})
+    change(user, {"password": make_password(password)}, write=write)
 
 
-def deactivate(user: User, along: Companion | None = None) -> None:
-    """Let nobody sign in, and end the sessions that there are. The values stay taken.
+def deactivate(user: User, *, write: Transaction | None = None) -> None:
+    """Prevent `user` from signing in, and end all sessions. Its unique values stay taken.
 
     A change of address that waits for its link ends as well: see `User.store`. Costs 1 request
-    and 1 write unit, nothing where it is so already. What `along` adds happens with it or not at
-    all: not where it is so already; twice the units then, and those of `along`.
+    and 1 write unit, nothing if already so.
 
     Raises:
-        StaleUser: the account changed, or was deleted, since `user` was read.
-        what `along` says of its own writes.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
-    _activity(user, along, is_active=False)
+    change(user, {"is_active": False}, write=write)
 
 
-def activate(user: User, along: Companion | None = None) -> None:
+def activate(user: User, *, write: Transaction | None = None) -> None:
     """Let the account sign in again. Costs and raises as `deactivate`."""
-    _activity(user, along, is_active=True)
+    change(user, {"is_active": True}, write=write)
 
 
-def _activity(user: User, along: Companion | None, *, is_active: bool) -> None:
-    values = {"is_active": is_active}
-    if not user.has(values):
-        user.store(values, along)
-
-
-def grant_staff(user: User, *, superuser: bool = False) -> None:
+def grant_staff(user: User, *, superuser: bool = False, write: Transaction | None = None) -> None:
     """Let `user` use the staff pages; as a superuser, also act there on other staff.
 
     Without `superuser`, an account that is a superuser stays one. Costs 1 request and 1 write unit,
@@ -217,20 +217,21 @@ def grant_staff(user: User, *, superuser: bool = False) -> None:
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    change(user, {"is_staff": True} | ({"is_superuser": True} if superuser else {}))
+    values = {"is_staff": True} | ({"is_superuser": True} if superuser else {})
+    change(user, values, write=write)
 
 
-def revoke_staff(user: User) -> None:
+def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
     """Take all rights of staff and superuser from `user`.
 
     This takes effect at once: every page reads the rights from the stored account, and every staff
     action states them as a condition of its transaction. The account stays signed in, with its own
     pages. Costs and raises as `grant_staff`.
     """
-    change(user, {"is_staff": False, "is_superuser": False})
+    change(user, {"is_staff": False, "is_superuser": False}, write=write)
 
 
-def delete(user: User) -> None:
+def delete(user: User, *, write: Transaction | None = None) -> None:
     """Delete `user` and free its unique values, in one transaction.
 
     An account that is gone already is a success. Costs 1 request and 6 write units; 2 units more
@@ -240,16 +241,13 @@ def delete(user: User) -> None:
         StaleUser: the account changed since `user` was read.
     """
 
-    write = Transaction()
-    write.delete(user, user.unchanged(), otherwise=StaleUser(user.pk))
-    User.unique.free(write, user)
-    try:
-        write.commit()
-    except StaleUser:
-        refusal = write.refusal_of(user)
-        if refusal is None or refusal.stored is not None:
-            raise
-    user.sessions = None
+    def otherwise(refusal: Refusal) -> Exception | None:
+        return None if refusal.stored is None else StaleUser(user.pk)
+
+    with joined(write) as write:
+        write.delete(user, user.unchanged(), otherwise=otherwise)
+        User.unique.free(write, user)
+        write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 
 def find_user(who: str) -> User:
@@ -269,36 +267,32 @@ def cleaned(**texts: str) -> dict[str, Any]:
     return {name: _CLEAN[name](text) for name, text in texts.items()}
 
 
-def change(user: User, values: dict[str, Any], *, asked: dict[str, Any] | None = None) -> None:
+def change(
+    user: User,
+    values: dict[str, Any],
+    *,
+    is_so: Callable[[User], bool] | None = None,
+    write: Transaction | None = None,
+) -> None:
     """Give `user` the attributes `values`, and let its guards follow those that are unique.
 
-    Where others changed the account meanwhile it is a success all the same if the stored one has
-    `asked`: those of `values`, all by default, that whoever asked cares for.
+    If the account changed meanwhile, it is a success if `is_so` holds for the stored one. By
+    default it must have `values`.
 
     Raises:
-        StaleUser: the account changed, or was deleted, since `user` was read, and has not `asked`.
-        UsernameTaken, EmailTaken, ValueTaken: another account has the value, or a claim to it.
+        StaleUser: the account changed or was deleted since `user` was read, and it is not so.
+        UsernameTaken, EmailTaken, ValueTaken: another account has the value, or has reserved it.
     """
     if user.has(values):
         return
-    if not User.unique.touches(user, values):
-        user.store(values)
-        return
-    written = user.raised(_of_new_address(user, values) | values)
-    write = Transaction()
-    changes = User.set_or_remove(written)
-    write.update(user, changes, user.unchanged(), otherwise=StaleUser(user.pk))
-    User.unique.move(write, user, values, taken)
-    try:
-        write.commit()
-    except (AccountError, Refused) as error:
-        refusal = write.refusal_of(user)
-        if refusal is None:
-            metrics.note_refused(error, User.unique.stored_name)
-            raise
-        user.adopt_if_so(refusal.stored, asked or values, error)
-    else:
-        user.assign(written)
+
+    def has_values(stored: User) -> bool:
+        return stored.has(values)
+
+    with _counting_the_taken(), joined(write) as write:
+        written = _of_new_address(user, values) | values
+        user.store(written, is_so=is_so or has_values, write=write)
+        User.unique.move(write, user, values, taken)
 
 
 def _of_new_address(user: User, values: dict[str, Any]) -> dict[str, Any]:

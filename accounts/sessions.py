@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -36,7 +37,7 @@ from accounts.exceptions import StaleUser
 from accounts.models import User, new_session_epoch
 from dynamo.exceptions import ConditionFailed
 from dynamo.retries import pause_seconds
-from dynamo.transaction import Companion
+from dynamo.transaction import Refusal, Transaction, joined
 
 #: A sign-in beyond so many ends the session that was seen longest ago.
 MOST = 20
@@ -92,49 +93,69 @@ def _moment(entry: dict[str, Any], name: str) -> datetime:
     return datetime.fromtimestamp(seconds if isinstance(seconds, int) else 0, UTC)
 
 
-def begin(user: User, *, browser: str = "", address: str = "", instead_of: str = "") -> str:
-    """Note a sign-in and its time; the id of the new session. `instead_of` is a session it ends.
+def begin(
+    user: User,
+    *,
+    browser: str = "",
+    address: str = "",
+    instead_of: str = "",
+    write: Transaction | None = None,
+) -> str:
+    """Record a sign-in and its time, and end the session `instead_of`; the new session's id.
 
-    Costs 1 request; 1 read and 1 write more for each other sign-in of the account that comes in
-    between. For the units see above.
+    Costs 1 request; 1 write more for each other sign-in of the account that comes in between. For
+    the units see above.
 
     Raises:
         StaleUser: the account was deleted, deactivated or given another password since `user` was
-            read; or others signed in to it each time.
+            read; or others signed in to it each time (from a commit of `write`: once).
     """
     session_id = secrets.token_urlsafe(16)
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        stored = _as_stored(user, refusal)
+        if stored is None:
+            return StaleUser(user.pk, deleted=True)
+        if not user.has({"password": stored.password, "is_active": stored.is_active}):
+            return StaleUser(user.pk)
+        return None if session_id in dict(stored.sessions_read()) else _Raced(stored)
+
     for attempt in range(ATTEMPTS):
         now = _later_than(user.last_login)
         entry = _entry(browser, address, now)
-        actions, condition = _beginning(user, session_id, entry, instead_of)
+        dropped = _dropped(user, instead_of)
+        actions, condition = _beginning(user, session_id, entry, dropped)
         actions.append(User.last_login.set(now))
+        condition &= _no_later_sign_in(now) & _same_rights(user)
+        values = {"sessions": _without(user, *dropped) | {session_id: entry}, "last_login": now}
         try:
-            user.update(actions, condition & _no_later_sign_in(now) & _same_rights(user))
-        except ConditionFailed as error:
-            if _read_again(user, session_id, error):
-                return session_id
-            time.sleep(pause_seconds(attempt))
+            with joined(write) as joint:
+                user.join(joint, actions, condition, values, otherwise)
+        except _Raced as raced:
+            _read_again(user, raced, attempt)
         else:
             return session_id
     raise StaleUser(user.pk)
 
 
-def note_sign_in_time(user: User) -> None:
-    """Note the time of a sign-in that began no session here, such as one that issued a token.
+def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
+    """Record the time of a sign-in that began no session here, such as one that issued a token.
 
-    Costs 1 request and 1 write unit per KB, 1 read more if a later sign-in is noted already.
+    Costs 1 request and 1 write unit per KB.
 
     Raises:
         StaleUser: the account was deleted since `user` was read.
     """
     now = _later_than(user.last_login)
-    try:
-        user.update([User.last_login.set(now)], user.same_account() & _no_later_sign_in(now))
-    except ConditionFailed as error:
-        stored = user.stored_now()
-        if stored is None or not user.is_same_account(stored):
-            raise StaleUser(user.pk, deleted=True) from error
-        user.deserialize(stored)
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        # If it was not deleted, a later sign-in is recorded already.
+        deleted = _as_stored(user, refusal) is None
+        return StaleUser(user.pk, deleted=True) if deleted else None
+
+    condition = user.same_account() & _no_later_sign_in(now)
+    with joined(write) as write:
+        user.join(write, [User.last_login.set(now)], condition, {"last_login": now}, otherwise)
 
 
 def _no_later_sign_in(than: datetime) -> Condition:
@@ -164,18 +185,22 @@ def _plain(text: str) -> str:
 
 
 def _beginning(
-    user: User, session_id: str, entry: dict[str, Any], instead_of: str
+    user: User, session_id: str, entry: dict[str, Any], dropped: list[str]
 ) -> tuple[list[Action], Condition]:
-    """What adds `entry` to the map as it was read, and drops what it has no place for."""
+    """What adds `entry` to the map as it was read, and removes the sessions `dropped`."""
     if user.sessions is None:
         return [User.sessions.set({session_id: entry})], User.sessions.does_not_exist()
-    dropped = _dropped(user, instead_of)
     actions: list[Action] = [User.sessions[session_id].set(entry)]
     condition: Condition = size(User.sessions) < MOST + len(dropped)  # type: ignore[no-untyped-call]  # PynamoDB's
     for each in dropped:
         actions.append(User.sessions[each].remove())
         condition &= User.sessions[each].exists()
     return actions, condition
+
+
+def _without(user: User, *ended: str) -> dict[str, Any]:
+    """The sessions as they were read, without those that are `ended`."""
+    return {each: entry for each, entry in user.sessions_read() if each not in ended}
 
 
 def _dropped(user: User, instead_of: str) -> list[str]:
@@ -191,16 +216,25 @@ def _same_rights(user: User) -> Condition:
     return same
 
 
-def _read_again(user: User, session_id: str, error: ConditionFailed) -> bool:
-    """Take over the account as it is now; whether the session began (our reply was lost)."""
-    stored = user.stored_now()
-    if stored is None or not user.is_same_account(stored):
-        raise StaleUser(user.pk, deleted=True) from error
-    now = User.from_raw_data(stored)
-    if not user.has({"password": now.password, "is_active": now.is_active}):
-        raise StaleUser(user.pk) from error
-    user.deserialize(stored)
-    return session_id in dict(user.sessions_read())
+class _Raced(StaleUser):
+    """Others wrote the sessions of the account since it was read; `stored` is the account now."""
+
+    def __init__(self, stored: User) -> None:
+        super().__init__(stored.pk)
+        self.stored = stored
+
+
+def _read_again(user: User, raced: _Raced, attempt: int) -> None:
+    """Take over the account as it is now, and wait a little before the next attempt."""
+    user.deserialize(raced.stored.stored)
+    time.sleep(pause_seconds(attempt))
+
+
+def _as_stored(user: User, refusal: Refusal) -> User | None:
+    """The account as it is stored after a refusal; None if `user` was deleted."""
+    if refusal.stored is None or not user.is_same_account(refusal.stored):
+        return None
+    return User.from_raw_data(refusal.stored)
 
 
 def seen(user: User, session: Session, *, address: str) -> None:
@@ -224,64 +258,60 @@ def seen(user: User, session: Session, *, address: str) -> None:
         return
 
 
-def end(user: User, session_id: str, along: Companion | None = None) -> None:
-    """End one session of `user`; one that has ended, or never was, is a success.
+def end(user: User, session_id: str, *, write: Transaction | None = None) -> None:
+    """End one session of `user`. A session that has ended, or never was, is a success.
 
-    Costs 1 request and 1 write unit per KB, 1 read more where another ended it meanwhile; nothing
-    where it had ended when `user` was read. What `along` adds happens with it or not at all: not
-    where it has ended already; twice the units then, and those of `along`.
+    Costs 1 request and 1 write unit per KB; nothing if it had ended when `user` was read.
 
     Raises:
         StaleUser: the session that `user` was read for was itself ended meanwhile.
-        what `along` says of its own writes.
     """
-    read = dict(user.sessions_read())
-    if session_id not in read:
+    left = _without(user, session_id)
+    if len(left) == len(user.sessions_read()):
         return
     ending = User.sessions[session_id]
-    try:
-        user.update_along([ending.remove()], ending.exists() & user.signed_in(), along)
-    except ConditionFailed as error:
-        _take_over(user, error, ended=session_id)
-        return
-    if along is not None:
-        user.assign({"sessions": {each: read[each] for each in read if each != session_id}})
+    otherwise = partial(_unless_signed_out, user, session_id)
+    with joined(write) as write:
+        condition = ending.exists() & user.signed_in()
+        user.join(write, [ending.remove()], condition, {"sessions": left}, otherwise)
 
 
-def end_all(user: User, along: Companion | None = None) -> None:
+def end_all(user: User, *, write: Transaction | None = None) -> None:
     """End every session of `user`, also those that began since it was read.
 
     The account gets another session epoch. So the sessions have ended as well for code that does
     not read the map, such as `django.contrib.auth.get_user`.
 
-    Where nobody signed in since all sessions were ended, or the account is gone, it is a success.
-    Costs 1 request and 1 write unit per KB, 1 read and 1 write more for each other call that ended
-    sessions since `user` was read. What `along` adds happens with it or not at all: not where there
-    is nothing to end; twice the units then, and those of `along`.
+    If nobody signed in since all sessions were ended, or the account is gone, it is a success.
+    Costs 1 request and 1 write unit per KB, 1 write more for each other call that ended sessions
+    since `user` was read.
 
     Raises:
-        StaleUser: others ended sessions, and somebody signed in again, each time.
-        what `along` says of its own writes.
+        StaleUser: others ended sessions, and somebody signed in again, each time (from a commit of
+            `write`: once).
     """
     written = {"sessions": None, "session_epoch": new_session_epoch()}
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        stored = _as_stored(user, refusal)
+        if stored is None or stored.sessions is None:
+            return None
+        return None if stored.session_epoch == written["session_epoch"] else _Raced(stored)
+
     for attempt in range(ATTEMPTS):
         # Ending sessions one by one leaves an empty map: others may still see those.
         condition = User.sessions.exists() & _same_epoch(user) & user.same_account()
         try:
-            user.update_along(user.set_or_remove(written), condition, along)
-        except ConditionFailed as error:
-            _take_over(user, error, ended=user.session_id or "")
-            if user.sessions is None or user.session_epoch == written["session_epoch"]:
-                return
-            time.sleep(pause_seconds(attempt))
+            with joined(write) as joint:
+                user.join(joint, user.set_or_remove(written), condition, written, otherwise)
+        except _Raced as raced:
+            _read_again(user, raced, attempt)
         else:
-            if along is not None:
-                user.assign(written)
             return
     raise StaleUser(user.pk)
 
 
-def end_others(user: User) -> None:
+def end_others(user: User, *, write: Transaction | None = None) -> None:
     """End all sessions of `user` but the one that it was read for, also where the map is not read.
 
     So it also ends those that began since `user` was read, and those that were ended one by one
@@ -291,23 +321,37 @@ def end_others(user: User) -> None:
 
     Raises:
         StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended
-            sessions, and somebody signed in again, each time.
+            sessions, and somebody signed in again, each time (from a commit of `write`: once).
     """
     epoch = new_session_epoch()
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        if ended := _unless_signed_out(user, "", refusal):
+            return ended
+        stored = _as_stored(user, refusal)
+        return None if stored is None or stored.session_epoch == epoch else _Raced(stored)
+
     for attempt in range(ATTEMPTS):
-        read = dict(user.sessions_read())
-        kept = {each: read[each] for each in read if each == user.session_id}
-        if user.session_epoch == epoch:
-            return
-        actions = [User.sessions.set(kept), User.session_epoch.set(epoch)]
+        kept = {each: entry for each, entry in user.sessions_read() if each == user.session_id}
+        values = {"sessions": kept, "session_epoch": epoch}
         try:
-            user.update(actions, user.signed_in() & _same_epoch(user))
-        except ConditionFailed as error:
-            _take_over(user, error, ended="")
-            time.sleep(pause_seconds(attempt))
+            with joined(write) as joint:
+                condition = user.signed_in() & _same_epoch(user)
+                user.join(joint, user.set_or_remove(values), condition, values, otherwise)
+        except _Raced as raced:
+            _read_again(user, raced, attempt)
         else:
             return
     raise StaleUser(user.pk)
+
+
+def _unless_signed_out(user: User, ended: str, refusal: Refusal) -> Exception | None:
+    """The error if the session of `user`, unless it is `ended`, was ended by another request."""
+    stored = _as_stored(user, refusal)
+    alive_here = stored is not None and user.session_id in dict(stored.sessions_read())
+    if user.session_id in {None, ended} or alive_here:
+        return None
+    return StaleUser(user.pk, deleted=stored is None)
 
 
 def _same_epoch(user: User) -> Condition:
@@ -320,18 +364,3 @@ def _same_epoch(user: User) -> Condition:
         return absent
     same: Condition = User.session_epoch == user.session_epoch
     return same
-
-
-def _take_over(user: User, error: ConditionFailed, *, ended: str) -> None:
-    """After a refusal: what is stored now, unless the session of `user` was ended by another."""
-    stored = user.stored_now()
-    if stored is not None and not user.is_same_account(stored):
-        stored = None
-    if stored is None:
-        user.sessions = None
-        left = set()
-    else:
-        user.deserialize(stored)
-        left = {each for each, _entry in user.sessions_read()}
-    if user.session_id and user.session_id != ended and user.session_id not in left:
-        raise StaleUser(user.pk, deleted=stored is None) from error

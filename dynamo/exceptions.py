@@ -7,6 +7,7 @@ DynamoError
 │   └── TableMissing       a table of ours is not there
 ├── ConditionFailed        the condition of a single write was false
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
+├── AlreadyDone            a write found done what it was to do; the others were not written
 ├── Hindered               another transaction or throttling was in the way: to be done afresh
 ├── TableMismatch          a table stands under our name, but with another key
 ├── DamagedItem            an item holds a value of another type than its model says
@@ -115,6 +116,16 @@ class TransactionCancelled(DynamoError):
     def __str__(self) -> str:
         codes = ", ".join(reason.code for reason in self.reasons)
         return f"{self.operation} was cancelled: {codes}"
+
+
+class AlreadyDone(DynamoError):
+    """A write found that the stored item is what it was to store, so nothing was written.
+
+    The other writes of its transaction are not done, or not known to be.
+    """
+
+    def __str__(self) -> str:
+        return "A part of this is done already, so nothing was written."
 
 
 class Hindered(DynamoError):

@@ -1,11 +1,19 @@
-"""Several writes, all or none: one TransactWriteItems, each write with its own error.
-
-Nobody else counts cancellation reasons. A service says, beside each write, what it means when the
-condition of that write is false:
+"""Transactions: several writes, all or none, each with the error that its refusal means.
 
     with Transaction() as write:
         write.put(guard, Guard.pk.does_not_exist(), otherwise=EmailTaken(email))
         write.update(user, [User.email.set(email)], unchanged, otherwise=StaleUser(user.pk))
+
+An operation that takes `write: Transaction | None = None` adds its writes to the caller's
+transaction, which the caller commits. Without one it commits its own:
+
+    def rename(page: Page, title: str, *, write: Transaction | None = None) -> None:
+        with joined(write) as write:
+            write.update(page, [Page.title.set(title)], unchanged, otherwise=StalePage(page.pk))
+
+A transaction of several writes is one TransactWriteItems. A transaction of a single write is sent
+as a plain PutItem, UpdateItem or DeleteItem, which costs half as much. DynamoDB keeps no request
+token for these; `Refusal.error` says how a write recognizes itself after a lost reply.
 
 Source: "Amazon DynamoDB Transactions: How it works",
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
@@ -15,8 +23,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,10 +34,19 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed, Refused, Rejected, TransactionCancelled
+from dynamo.exceptions import (
+    AlreadyDone,
+    ConditionFailed,
+    Refused,
+    Rejected,
+    TransactionCancelled,
+    Unavailable,
+)
+from dynamo.expressions import is_updated
 from dynamo.models import Item, Model
 
 _ALL_OLD = "ALL_OLD"
+_PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 
 #: Who has many items to read takes so many together. DynamoDB took 25 until 2022 and takes 100
 #: since; moto and older stand-ins still take 25. Read units are the same.
@@ -36,23 +55,60 @@ READ_TOGETHER = 25
 
 @dataclass(frozen=True)
 class Refusal:
-    """One write whose condition was false: the error it means, and what is stored (or None)."""
+    """One write whose condition was false. `stored` is the item that made it false, if any.
+
+    `repeated`: the write was sent as a plain request, and an earlier attempt may have arrived. So
+    the condition may be false because the write is done.
+    """
 
     write: Write
-    error: Exception
     stored: Item | None
+    repeated: bool = False
 
     @property
     def about(self) -> object:
         """The object that the write is for."""
         return self.write.about
 
+    @cached_property
+    def error(self) -> Exception:
+        """The error that it means; AlreadyDone if `stored` is what the write was to store.
+
+        A function as `otherwise` decides. If it is an error, it stands, but for a write that may
+        have arrived: it was done if `stored` is its result, and otherwise nobody knows.
+        """
+        otherwise = self.write.otherwise
+        if not isinstance(otherwise, Exception):
+            error = None if otherwise is None else otherwise(self)
+            return AlreadyDone() if error is None else error
+        if not self.repeated:
+            return otherwise
+        if self.write.is_done(self.stored):
+            return AlreadyDone()
+        return self.unknown()
+
+    def unknown(self) -> Unavailable:
+        """The error of a write that may have been done, and overwritten by another one since."""
+        reason = "its reply was lost, and the item changed meanwhile"
+        return Unavailable(_PLAIN[self.write.kind], reason, maybe_written=True)
+
+
+Otherwise = Exception | Callable[[Refusal], Exception | None]
+"""What a refusal means: an error, or a function that decides.
+
+The function returns None if the stored item is what the write was to store.
+"""
+
+OnCommit = Callable[[Item | None], object]
+"""Called after a commit, with the item that is then stored if that is known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """One write under a condition. `otherwise` is the error that its refusal means.
+    """One write under a condition. `otherwise` says what its refusal means.
 
-    `about` is the object that the write is for, by which its refusal is found.
+    `about` is the object that the write is for, by which its refusal is found. If `part_of` is the
+    object of another write, the refusal of that one stands for both.
 
     `action` is the entry of TransactItems as on the wire; it must ask for the stored item
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
@@ -61,25 +117,28 @@ class Write:
 
     about: object
     action: dict[str, Any]
-    otherwise: Exception | None
+    otherwise: Otherwise | None
     instead: dict[str, Any] = field(default_factory=dict)
+    part_of: object = None
 
     @classmethod
-    def put(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+    def put(
+        cls, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+    ) -> Self:
         """Put the whole `item` if `condition` holds."""
         request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
-        return cls(item, {"Put": request}, otherwise)
+        return cls(item, {"Put": request}, otherwise, part_of=part_of)
 
     @classmethod
     def update(
-        cls, item: Model, actions: list[Action], condition: Condition, *, otherwise: Exception
+        cls, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
     ) -> Self:
         """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
         request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
         return cls(item, {"Update": request}, otherwise)
 
     @classmethod
-    def delete(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+    def delete(cls, item: Model, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Delete the stored item with the key of `item` if `condition` holds."""
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         return cls(item, {"Delete": request}, otherwise)
@@ -91,17 +150,48 @@ class Write:
         return cls(item, {"ConditionCheck": request}, otherwise)
 
     @property
+    def kind(self) -> str:
+        """`Put`, `Update`, `Delete` or `ConditionCheck`."""
+        return next(iter(self.action))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The action without its kind: the same as the parameters of a plain request."""
+        request: dict[str, Any] = self.action[self.kind]
+        return request
+
+    @property
     def key(self) -> tuple[str, str]:
         """The table and the key that it concerns: a transaction takes each key once."""
-        ((kind, request),) = self.action.items()
-        if kind == "Put":
-            # Only the key attributes matter; without a model, the whole item stands for them.
-            names = self.about.key_attribute_names() if isinstance(self.about, Model) else None
-            item: Item = request["Item"]
-            wire = {name: item[name] for name in names} if names else item
-        else:
-            wire = request["Key"]
-        return request["TableName"], json.dumps(wire, sort_keys=True, default=str)
+        return self.request["TableName"], json.dumps(self._wire_key, sort_keys=True, default=str)
+
+    @property
+    def _wire_key(self) -> Item:
+        if self.kind != "Put":
+            key: Item = self.request["Key"]
+            return key
+        item: Item = self.request["Item"]
+        # Without a model, the whole item stands for its key attributes.
+        names = self.about.key_attribute_names() if isinstance(self.about, Model) else item
+        return {name: item[name] for name in names}
+
+    @property
+    def must_be_done(self) -> bool:
+        """Whether a transaction is done only if `stored` shows this write."""
+        return self.kind in _PLAIN and self.otherwise is not None and self.part_of is None
+
+    def is_done(self, stored: Item | None) -> bool:
+        """Whether `stored` is exactly what this write stores."""
+        if self.kind == "Put":
+            return bool(stored == self.request["Item"])
+        if self.kind == "Delete":
+            return stored is None
+        return is_updated(self.request, stored)
+
+    def stored_now(self) -> Item | None:
+        """What is stored under its key. Costs 1 request, 1 read unit per 4 KB."""
+        request = {"TableName": self.request["TableName"], "Key": self._wire_key}
+        return send("GetItem", request).get("Item") or None
 
     def swapped(self) -> Write:
         """The write with its other action."""
@@ -112,55 +202,75 @@ class Transaction:
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
     An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs one
-    request and two write units per KB of each item; refused transactions cost the same. The
-    client request token is drawn when the bytes are complete and kept while they are repeated, so
-    a commit whose reply was lost happens once.
+    request and two write units per KB of each item, or one per KB if there is only one write. A
+    refused transaction costs the same. The client request token of several writes is drawn when the
+    bytes are complete and kept while they are repeated, so a commit whose reply was lost happens
+    once. A single write that counts up (`ADD`) is not repeated after a lost reply.
+
+    A refused transaction is a success if every put, update and deletion in it was refused because
+    the stored item is what it was to store: the transaction was done before.
 
     With `afresh` it is not repeated where another transaction was in the way; see
     `dynamo.client.send`.
 
     Raises (from the block's end, or `commit`):
         the `otherwise` error of the refused write; Refused, a group of them, where several were.
-        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.send`.
+        AlreadyDone: some writes found done what they were to do, so the others were not written.
+        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.send`. Unavailable also if
+            the reply to a single write was lost and the item changed since.
     """
 
     def __init__(self, *, afresh: bool = False) -> None:
         self._afresh = afresh
         self._writes: list[Write] = []
+        self._on_commit: list[tuple[object, OnCommit]] = []
         #: Filled by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
-    def put(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
-        """Put the whole `item` where `condition` holds."""
-        self.add(Write.put(item, condition, otherwise=otherwise))
+    def __bool__(self) -> bool:
+        return bool(self._writes)
+
+    def put(
+        self, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+    ) -> None:
+        """Put the whole `item` if `condition` holds."""
+        self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
 
     def update(
-        self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Exception
+        self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
     ) -> None:
-        """Apply `actions` to the stored item that has `item`'s key, where `condition` holds."""
+        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
         self.add(Write.update(item, actions, condition, otherwise=otherwise))
 
-    def delete(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
-        """Delete the stored item that has `item`'s key, where `condition` holds."""
+    def delete(self, item: Model, condition: Condition, *, otherwise: Otherwise) -> None:
+        """Delete the stored item with the key of `item` if `condition` holds."""
         self.add(Write.delete(item, condition, otherwise=otherwise))
 
     def delete_if(self, item: Model, condition: Condition) -> None:
-        """Delete the stored item where `condition` holds, else leave it and go on without.
+        """Delete the stored item if `condition` holds; if not, leave it and write the rest.
 
-        Where writes of this kind alone are refused, the transaction is sent again, now under the
-        condition that `condition` does not hold: one who makes it true meanwhile is not missed.
+        If only deletions of this kind are refused, the transaction is sent again, now under the
+        condition that `condition` is false: an item for which it becomes true meanwhile is not
+        missed.
         """
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
-        self._writes.append(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
+        self.add(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
     def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
-        """Write nothing to the item that has `item`'s key, but demand that `condition` holds."""
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
         self.add(Write.check(item, condition, otherwise=otherwise))
 
     def add(self, *writes: Write) -> None:
         """Add writes that were made before."""
         self._writes += writes
+
+    def on_commit(self, about: object, call: OnCommit) -> None:
+        """Call `call` after the commit, with what is then stored by the write of `about` if known.
+
+        For copies in memory: it cannot add writes.
+        """
+        self._on_commit.append((about, call))
 
     def __enter__(self) -> Self:
         return self
@@ -176,85 +286,110 @@ class Transaction:
 
     def commit(self) -> None:
         """Send everything that was collected; with nothing collected, do nothing."""
-        cancelled = self._sent()
-        if cancelled is not None:
-            raise _one_or_all(self.refusals) from cancelled
+        cause = self._refused_by()
+        if cause is not None:
+            raise self._error() from cause
 
     def try_commit(self) -> list[Refusal]:
         """As `commit`, but return the refusals instead of raising them; empty once committed."""
-        return [] if self._sent() is None else self.refusals
+        return [] if self._refused_by() is None else self.refusals
 
-    def commit_along(self, along: Companion, about: object) -> None:
-        """Commit with what `along` adds, as the plain write of `about` that it is without.
-
-        Raises:
-            ConditionFailed: that write's condition was false, whatever became of the others.
-            what `along` says of its own writes, where they alone were refused.
-        """
-        along(self)
-        cancelled = self._sent()
-        if refusal := self.refusal_of(about):
-            raise ConditionFailed(
-                "TransactWriteItems", repeated=False, stored=refusal.stored
-            ) from cancelled
-        if cancelled is not None:
-            raise _one_or_all(self.refusals) from cancelled
-
-    def _sent(self) -> TransactionCancelled | None:
-        """None where it is committed; else the answer that refused it, and `refusals` are known."""
+    def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
+        """Commit; the answer if it was refused, with `refusals` filled."""
         writes = self._writes
+        stored = None
         while writes:
             try:
-                self._send(writes)
-            except TransactionCancelled as cancelled:
-                refused = _refused(writes, cancelled)
-                self.refusals = [
-                    Refusal(write, write.otherwise, stored)
-                    for write, stored in refused.items()
-                    if write.otherwise is not None
-                ]
+                stored = self._send(writes)
+            except (ConditionFailed, TransactionCancelled) as answer:
+                refused = _refused(writes, answer)
+                self.refusals = _reported(refused)
+                if self.refusals and not self._is_done():
+                    return answer
                 if self.refusals:
-                    return cancelled
-                writes = [write.swapped() if write in refused else write for write in writes]
+                    break
+                left_out = {refusal.write for refusal in refused}
+                writes = [write.swapped() if write in left_out else write for write in writes]
             else:
                 break
+        for about, call in self._on_commit:
+            refusal = self.refusal_of(about)
+            call(stored if refusal is None else refusal.stored)
         return None
 
-    def _send(self, writes: list[Write]) -> None:
+    def _send(self, writes: list[Write]) -> Item | None:
+        """Send `writes`; the item that a single update leaves, if a callback wants it."""
+        if len(writes) == 1 and writes[0].kind in _PLAIN and not self._afresh:
+            [write] = writes
+            request = write.request
+            if write.kind == "Update" and self._on_commit:
+                request = request | {"ReturnValues": "ALL_NEW"}
+            return send(_PLAIN[write.kind], request).get("Attributes")
         request = {
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
         }
         send("TransactWriteItems", request, afresh=self._afresh)
+        return None
+
+    def _is_done(self) -> bool:
+        """Whether everything that was refused, and all that had to be written, is done."""
+        done = {refusal.write for refusal in self.refusals if _is_done(refusal)}
+        needed = [write for write in self._writes if write.must_be_done]
+        return bool(needed) and done.issuperset(needed)
+
+    def _error(self) -> Exception:
+        errors = [refusal.error for refusal in self.refusals if not _is_done(refusal)]
+        if len(errors) > 1:
+            return Refused("Several writes of one transaction were refused", errors)
+        return errors[0] if errors else self.refusals[0].error
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (that very object), if it was refused."""
         return next((each for each in self.refusals if each.about is about), None)
 
 
-Companion = Callable[[Transaction], None]
-"""Adds writes to the transaction of an operation, which then happens with them or not at all.
+@contextmanager
+def joined(write: Transaction | None) -> Iterator[Transaction]:
+    """The transaction `write`, which its owner commits; or a new one, committed at the end."""
+    if write is not None:
+        yield write
+        return
+    with Transaction() as own:
+        yield own
 
-A commit that is refused is sent anew in some operations: each time it is called again.
-"""
 
-
-def _refused(writes: list[Write], cancelled: TransactionCancelled) -> dict[Write, Item | None]:
-    """The writes whose condition was false, with what is stored in their place."""
-    refused = {}
-    for write, reason in zip(writes, cancelled.reasons, strict=True):
+def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
+    """The writes whose condition was false."""
+    if isinstance(answer, ConditionFailed):
+        [write] = writes
+        stored = answer.stored
+        if stored is None and (answer.repeated or callable(write.otherwise)):
+            # Not every engine shows the item in its refusal.
+            stored = write.stored_now()
+        return [Refusal(write, stored, answer.repeated)]
+    refused = []
+    for write, reason in zip(writes, answer.reasons, strict=True):
         if reason.code == "ConditionalCheckFailed":
-            refused[write] = reason.item or None
+            refused.append(Refusal(write, reason.item or None))
         elif reason.code != "None":
-            raise Rejected(cancelled.operation, reason.code, reason.message) from cancelled
+            raise Rejected(answer.operation, reason.code, reason.message) from answer
     return refused
 
 
-def _one_or_all(refusals: list[Refusal]) -> Exception:
-    if len(refusals) == 1:
-        return refusals[0].error
-    errors = [refusal.error for refusal in refusals]
-    return Refused("Several writes of one transaction were refused", errors)
+def _reported(refused: list[Refusal]) -> list[Refusal]:
+    """The refusals to report: each write that is part of a refused one is left out."""
+    wholes = [refusal.about for refusal in refused if refusal.write.part_of is None]
+    return [
+        refusal
+        for refusal in refused
+        if refusal.write.otherwise is not None
+        and not any(refusal.write.part_of is whole for whole in wholes)
+    ]
+
+
+def _is_done(refusal: Refusal) -> bool:
+    return isinstance(refusal.error, AlreadyDone)
 
 
 def read_together(items: list[Model]) -> list[Item | None]:

@@ -165,7 +165,7 @@ class UniqueAttributes(Generic[M]):
         """Let `write` put a guard for each value of the new `item`. Raises as `key` does."""
         for name, value in self._values_of(item).items():
             guard = self.guard(self.key(name, value), self.owner_of(item))
-            write.put(guard, guard.is_free(), otherwise=taken(name, value))
+            write.put(guard, guard.is_free(), otherwise=taken(name, value), part_of=item)
 
     def moves(self, item: M, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         """Which guards move when `item` takes `values`: name to (old key, new key).
@@ -212,7 +212,7 @@ class UniqueAttributes(Generic[M]):
         self._free(write, [guard for key, guard in frees.items() if key not in puts])
         for guard, error in puts.values():
             free_or_ours = guard.is_free() | (type(guard).owner == owner)
-            write.put(guard, free_or_ours, otherwise=error)
+            write.put(guard, free_or_ours, otherwise=error, part_of=item)
 
     def free(self, write: Transaction, item: M) -> None:
         """Let `write` delete every guard of `item`, reserved ones included."""

@@ -11,8 +11,9 @@ from typing import Any
 from unicodedata import normalize
 
 from dynamo.client import send
-from dynamo.exceptions import ConditionFailed, DamagedItem
+from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
+from dynamo.transaction import Refusal, Transaction, Write
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem
@@ -56,21 +57,37 @@ def void(account: str, label: str, reason: str) -> Invoice:
     """Take the step from *issued* to *voided*, and say why; the invoice as it is then.
 
     It keeps its number and all that it says. Costs 1 request and 1 write unit per KB of the
-    invoice; 1 read more where there is none. A reply that is lost is settled within the call; who
-    got no answer in the end and asks again is told that it is voided, and for what reason.
+    invoice; 1 read more if there is none. If a call got no answer in the end, the next one says
+    that the invoice is voided, and for what reason.
 
     Raises:
+        UnknownInvoice, AlreadyVoided, DamagedItem, ValueError: see `voiding`.
+        Unavailable: no answer in time; it may be voided.
+    """
+    write = voiding(account, label, reason)
+    voided: list[Item | None] = []
+    with Transaction() as transaction:
+        transaction.add(write)
+        transaction.on_commit(write.about, voided.append)
+    [item] = voided
+    return from_item(item) if item else find_invoice(account, label)
+
+
+def voiding(account: str, label: str, reason: str) -> Write:
+    """The write that voids an invoice, for `void` or for a transaction with other writes.
+
+    Raises (when it is refused, but ValueError at once):
         ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
         AlreadyVoided: it was voided before.
         DamagedItem: it cannot be read, whether it is voided by now or not.
-        Unavailable: no answer in time; it may be voided.
     """
     reason = reason.strip()
     if is_blank(reason):
         raise ValueError("An invoice is voided for a reason.")
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
         raise ValueError(f"The reason has {size_bytes:,} bytes of at most {REASON_MAX_BYTES:,}.")
+    voided_at = datetime.now(UTC)
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
         "ConditionExpression": "#status = :issued",
@@ -79,23 +96,22 @@ def void(account: str, label: str, reason: str) -> Invoice:
             ":issued": {"S": "issued"},
             ":voided": {"S": "voided"},
             ":reason": {"S": reason},
-            ":now": {"S": datetime.now(UTC).isoformat()},
+            ":now": {"S": voided_at.isoformat()},
         },
-        "ReturnValues": "ALL_NEW",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    try:
-        return from_item(send("UpdateItem", request)["Attributes"])
-    except ConditionFailed as refused:
-        # What an engine does not tell is read; it may have been issued since it was refused.
-        invoice = from_item(refused.stored) if refused.stored else find_invoice(account, label)
-        if not invoice.is_voided:
-            raise UnknownInvoice(label) from refused
-        # Our own write whose reply was lost is recognised by its time, which it alone has.
-        ours = request["ExpressionAttributeValues"][":now"]["S"]
-        if refused.repeated and invoice.voided_at == datetime.fromisoformat(ours):
-            return invoice
-        raise AlreadyVoided(label, invoice.void_reason) from refused
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        invoice = from_item(refusal.stored) if refusal.stored else None
+        # If it is not voided, it was issued after the refusal.
+        if invoice is None or not invoice.is_voided:
+            return UnknownInvoice(label)
+        # Only this write has its time.
+        if refusal.repeated and invoice.voided_at == voided_at:
+            return None
+        return AlreadyVoided(label, invoice.void_reason)
+
+    return Write(request, {"Update": request}, otherwise)
 
 
 def list_invoices(

@@ -11,6 +11,7 @@ import time
 
 from locks import records
 from locks.clock import now
+from locks.exceptions import LockChanged
 from locks.watching import Watch, is_free
 
 
@@ -50,7 +51,13 @@ class HolderWatch:
         self.has_renewed |= before is not None and before.version != lock.version
         self._watch.look_at(lock, seen_at)
         # It may renew in this very moment, and then its lock is not removed.
-        return self._watch.is_over(seen_at) and records.delete(self._name, lock.stored)
+        if not self._watch.is_over(seen_at):
+            return False
+        try:
+            records.delete(self._name, lock.stored)
+        except LockChanged:
+            return False
+        return True
 
     def is_outwaited(self, poll_seconds: float) -> bool:
         """Look until it is known: True where it is gone, False where it renewed or never lapses.

@@ -18,7 +18,7 @@ from typing import Any
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
-from dynamo.transaction import Companion, Transaction, Write
+from dynamo.transaction import Refusal, Transaction, Write, joined
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
@@ -196,11 +196,11 @@ def claim(name: str, owner: str) -> bool:
     return True
 
 
-def free(name: str, seen: Item, along: Companion | None = None) -> bool:
-    """Whether the lock was as `seen`, and is free now, its fencing token kept where it has one.
+def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+    """Give the lock free, and keep its fencing token if it has one. Costs 1 request, 1 write unit.
 
-    In one transaction with what `along` adds. Costs 1 request, 1 write unit; with `along` 2, and
-    its own.
+    Raises:
+        LockChanged: it is not as `seen`.
     """
     version = new_version()
     values: Item = {":version": {"S": version}, ":free": {"S": RELEASED}}
@@ -209,37 +209,25 @@ def free(name: str, seen: Item, along: Companion | None = None) -> bool:
     # One that is no whole number would let nobody take the lock.
     damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
     request["UpdateExpression"] = f"{changes} REMOVE fencingToken" if damaged else changes
-    try:
-        _send("Update", name, request, along)
-    except ConditionFailed as refused:
-        return _version_of(_stored(refused, name)) == version
-    return True
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        return None if _version_of(refusal.stored) == version else LockChanged(name)
+
+    with joined(write) as write:
+        write.add(Write(request, {"Update": request}, otherwise))
 
 
-def delete(name: str, seen: Item, along: Companion | None = None) -> bool:
-    """Whether the lock was as `seen`, and its item is gone. Costs as `free`."""
+def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+    """Delete the lock's item. Costs and raises as `free`."""
     values: Item = {}
     request = _request(name, _unchanged(seen, values), values, _NAMES)
-    try:
-        _send("Delete", name, request, along)
-    except ConditionFailed as refused:
-        return refused.repeated and _stored(refused, name) is None
-    return True
 
+    def otherwise(refusal: Refusal) -> Exception | None:
+        gone = refusal.repeated and refusal.stored is None
+        return None if gone else LockChanged(name)
 
-def _send(action: str, name: str, request: dict[str, Any], along: Companion | None) -> None:
-    """Send the write by itself, or in one transaction with what `along` adds.
-
-    Raises:
-        ConditionFailed: the lock's condition was false.
-        what `along` says of its own writes, where one of them alone was refused.
-    """
-    if along is None:
-        send(f"{action}Item", request)
-        return
-    write = Transaction()
-    write.add(Write(request, {action: request}, LockChanged(name)))
-    write.commit_along(along, about=request)
+    with joined(write) as write:
+        write.add(Write(request, {"Delete": request}, otherwise))
 
 
 def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:

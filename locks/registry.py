@@ -11,7 +11,7 @@ from typing import Any
 from dynamo import scan
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.models import Item
-from dynamo.transaction import Companion
+from dynamo.transaction import Transaction
 from locks import records
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem
@@ -111,23 +111,22 @@ def look(name: str) -> LockView:
 
 
 def break_lock(
-    name: str, *, as_seen: LockView | None = None, along: Companion | None = None
+    name: str, *, as_seen: LockView | None = None, write: Transaction | None = None
 ) -> Broken:
     """Take the lock from its holder, dead or alive, or delete a claim.
 
     A lease is given free under a new record version: the holder's next renewal is refused, and so
     is every transaction that its lease is held in. The fencing token stays, so the next holder's
     is higher. Until the next renewal the holder does not know it: break a live holder's lock only
-    where what it protects looks at fences. With `as_seen`, only that holder's lease is broken.
-    What `along` adds happens with it or not at all. Costs 2 requests, 1 read and 1 write unit (2
-    with `along`, and its own); the same again where the holder renewed just then.
+    if what it protects compares fencing tokens. With `as_seen`, only that holder's lease is broken.
+    Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed just then.
 
     Raises:
         BadLockName: no lock can have this name.
         UnknownLock: there is none of this name.
-        LockChanged: another holds it than `as_seen`.
+        LockChanged: another one than in `as_seen` holds it; from a commit of `write` also: the
+            holder renewed just then.
         Unavailable: no answer.
-        what `along` says of its own writes.
     """
     records.checked_name(name)
     broken: LockView | None = None
@@ -136,17 +135,23 @@ def break_lock(
         view = view_of(item)
         if broken is not None and not view.is_same_holding(broken):
             # Over already: by our request whose reply was lost, or by itself.
-            return Broken.DELETED if broken.state is State.CLAIMED else Broken.FREED
+            return _result_for(broken)
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)
         if view.state is State.RELEASED:
             return Broken.FREE_BEFORE
         broken = view
-        if view.state is State.CLAIMED and records.delete(name, item, along):
-            return Broken.DELETED
-        if view.state is State.HELD and records.free(name, item, along):
-            return Broken.FREED
+        end = records.delete if view.state is State.CLAIMED else records.free
+        try:
+            end(name, item, write=write)
+        except LockChanged:
+            continue
+        return _result_for(view)
     raise Unavailable("UpdateItem", "the lock changed each time")
+
+
+def _result_for(broken: LockView) -> Broken:
+    return Broken.DELETED if broken.state is State.CLAIMED else Broken.FREED
 
 
 def _read(name: str) -> Item:

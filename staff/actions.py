@@ -1,4 +1,4 @@
-"""What staff may do to others' accounts and to locks: each one transaction with its entry.
+"""What staff may do to others' accounts and to locks: each in one transaction with its entries.
 
 Nothing here gives rights, and nobody acts on the own account: for that the account has its pages.
 Only a superuser acts on the account of another member of staff.
@@ -6,14 +6,19 @@ Only a superuser acts on the account of another member of staff.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.utils.translation import override
 
 from accounts import services, sessions
 from accounts.browsers import readable
 from accounts.models import User
-from locks.registry import LockView, break_lock
+from dynamo.transaction import Transaction
+from locks.exceptions import LockChanged
+from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
+from staff import audit_log
+from staff.audit_log import Actor, needs_superuser
 from staff.exceptions import NotSuperuser, OwnAccount
-from staff.journal import Actor, Entry, needs_superuser, recorded
 
 
 def deactivate(actor: Actor, user: User, reason: str) -> bool:
@@ -27,14 +32,18 @@ def deactivate(actor: Actor, user: User, reason: str) -> bool:
         NotStaff: `actor` no longer has the rights, or is no longer active and signed in.
         StaleUser: the account changed, or was deleted, since it was read.
     """
-    entry = _entry(actor, "deactivate", user, reason)
-    return recorded(entry, lambda along: services.deactivate(user, along))
+    _check(actor, user)
+    write = Transaction()
+    services.deactivate(user, write=write)
+    return audit_log.commit(write, actor, "deactivate", on=user, reason=reason)
 
 
 def activate(actor: Actor, user: User, reason: str) -> bool:
     """Let `user` sign in again. Returns, costs and raises as `deactivate`."""
-    entry = _entry(actor, "activate", user, reason)
-    return recorded(entry, lambda along: services.activate(user, along))
+    _check(actor, user)
+    write = Transaction()
+    services.activate(user, write=write)
+    return audit_log.commit(write, actor, "activate", on=user, reason=reason)
 
 
 def end_session(actor: Actor, user: User, session_id: str, reason: str) -> bool:
@@ -42,11 +51,13 @@ def end_session(actor: Actor, user: User, session_id: str, reason: str) -> bool:
 
     Costs and raises as `deactivate`; an account that was deleted has no session any more.
     """
+    _check(actor, user)
     found = sessions.find(user, session_id)
     with override(None):  # it is kept for readers of any language
         what = f"{readable(found.browser)}, {found.address}" if found else ""
-    entry = _entry(actor, "endSession", user, reason, what)
-    return recorded(entry, lambda along: sessions.end(user, session_id, along))
+    write = Transaction()
+    sessions.end(user, session_id, write=write)
+    return audit_log.commit(write, actor, "endSession", on=user, reason=reason, what=what)
 
 
 def end_sessions(actor: Actor, user: User, reason: str) -> bool:
@@ -54,8 +65,10 @@ def end_sessions(actor: Actor, user: User, reason: str) -> bool:
 
     Costs and raises as `end_session`.
     """
-    entry = _entry(actor, "endSessions", user, reason)
-    return recorded(entry, lambda along: sessions.end_all(user, along))
+    _check(actor, user)
+    write = Transaction()
+    sessions.end_all(user, write=write)
+    return audit_log.commit(write, actor, "endSessions", on=user, reason=reason)
 
 
 def break_seen_lock(actor: Actor, seen: LockView, reason: str) -> bool:
@@ -68,16 +81,21 @@ def break_seen_lock(actor: Actor, seen: LockView, reason: str) -> bool:
         LockChanged: another holds it by now.
         UnknownLock: it is gone.
     """
-    entry = Entry(actor, "breakLock", reason=reason, what=seen.name)
-    return recorded(entry, lambda along: break_lock(seen.name, as_seen=seen, along=along))
+    for _attempt in range(BREAK_ATTEMPTS):
+        write = Transaction()
+        break_lock(seen.name, as_seen=seen, write=write)
+        # The holder may have renewed just now: look again whose lock it is.
+        with suppress(LockChanged):
+            return audit_log.commit(write, actor, "breakLock", reason=reason, what=seen.name)
+    raise LockChanged(seen.name)
 
 
-def _entry(actor: Actor, action: str, user: User, reason: str, what: str = "") -> Entry:
+def _check(actor: Actor, user: User) -> None:
+    """Refuse to act on the own account, and on other staff without the right to."""
     if actor.user.pk == user.pk:
         raise OwnAccount(user.pk)
     if not may_act_on(actor.user, user):
         raise NotSuperuser(user.pk)
-    return Entry(actor, action, reason=reason, on=user, what=what)
 
 
 def may_act_on(staff: User, user: User) -> bool:

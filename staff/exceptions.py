@@ -4,7 +4,6 @@ StaffError
 ├── NotStaff          the actor is no longer staff, active and signed in
 ├── OwnAccount        staff may act on other accounts only
 ├── NotSuperuser      only a superuser may act on another staff account
-├── AlreadyRecorded   the audit log has this entry already (a reply was lost)
 └── NewerReport       the stored report is newer
 """
 
@@ -34,10 +33,6 @@ class OwnAccount(StaffError):
 
 class NotSuperuser(StaffError):
     message = "The account {} is staff: only a superuser may act on it."
-
-
-class AlreadyRecorded(StaffError):
-    message = "The audit log has the entry {} already."
 
 
 class NewerReport(StaffError):

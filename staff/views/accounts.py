@@ -21,9 +21,9 @@ from accounts.models import User
 from accounts.views.pages import signed_in
 from dynamo.exceptions import DamagedItem
 from staff import actions
+from staff.audit_log import list_actions, on_account
 from staff.dossier import dossier_of
 from staff.forms import ReasonForm
-from staff.journal import list_actions, on_account
 from staff.views.pages import ConfirmView, StaffMixin
 
 #: The page of the account's audit log has all entries.

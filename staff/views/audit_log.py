@@ -9,7 +9,7 @@ from typing import Any
 from django.http import Http404
 from django.views.generic import TemplateView
 
-from staff.journal import list_actions, month_of, on_account
+from staff.audit_log import list_actions, month_of, on_account
 from staff.views.pages import StaffMixin
 
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])")

@@ -18,9 +18,9 @@ from django.views.generic import FormView
 from accounts import visits
 from accounts.exceptions import StaleUser
 from accounts.views.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from staff.audit_log import Actor
 from staff.exceptions import NotStaff
 from staff.forms import ReasonForm
-from staff.journal import Actor
 
 
 class StaffMixin(LoginRequiredMixin):

@@ -28,7 +28,7 @@ from accounts.services import (
 )
 from staff.actions import deactivate as deactivate_by_staff
 from staff.actions import end_sessions as end_sessions_by_staff
-from staff.journal import Actor
+from staff.audit_log import Actor
 from tests.emailchanges import assert_all_is_well
 from tests.factories import PASSWORD, as_stored_by_0_1, stored_items
 from tests.faults.kinds import Meanwhile

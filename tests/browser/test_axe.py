@@ -21,7 +21,7 @@ from dynamo.client import send
 from invoices.records import void
 from locks.lock import Lock, claim_once
 from staff.actions import deactivate
-from staff.journal import Actor
+from staff.audit_log import Actor
 from tests.browser.test_invoice_story import let_in, write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,18 +12,19 @@ from pynamodb.expressions.condition import Condition
 from dynamo.attributes import IntegerAttribute
 from dynamo.client import send
 from dynamo.exceptions import (
-    ConditionFailed,
+    AlreadyDone,
     Hindered,
     Refused,
     Rejected,
     TransactionCancelled,
     Unavailable,
 )
+from dynamo.expressions import is_updated
 from dynamo.models import Model
-from dynamo.transaction import Companion, Refusal, Transaction, read_together
+from dynamo.transaction import Refusal, Transaction, joined, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
-from tests.faults.kinds import Answer, DropReply, Meanwhile
+from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
 
@@ -386,60 +388,306 @@ def test_a_lost_reply_to_the_second_try_is_repeated_too(proxy: FaultProxy) -> No
     assert proxy.count("TransactWriteItems") == 3
 
 
-# An operation with what is done along -------------------------------------------------------------
+# A single write ----------------------------------------------------------------------------------
+
+SINGLE: dict[str, tuple[str, Callable[[Transaction], None]]] = {
+    "put": (
+        "PutItem",
+        lambda write: write.put(Page("one", text="new"), ABSENT, otherwise=Torn("one")),
+    ),
+    "update": (
+        "UpdateItem",
+        lambda write: write.update(
+            Page("one"),
+            [Page.text.set("new"), Page.reads.remove()],
+            Page.text == "old",
+            otherwise=Torn("one"),
+        ),
+    ),
+    "delete": (
+        "DeleteItem",
+        lambda write: write.delete(Page("one"), Page.text == "old", otherwise=Torn("one")),
+    ),
+}
+
+each_single = pytest.mark.parametrize("name", SINGLE)
 
 
-def noting(pk: str) -> Companion:
-    """Puts the page `pk`, where it is not there, along with something else."""
-
-    def along(write: Transaction) -> None:
-        write.put(Page(pk, text="noted"), ABSENT, otherwise=Torn(pk))
-
-    return along
+def given_for(name: str) -> None:
+    if name != "put":
+        page("one")
 
 
-def changing(pk: str) -> tuple[Transaction, Page]:
-    """An update of the page `pk`, where it still has its text, and what that is about."""
-    write, about = Transaction(), Page(pk)
-    write.update(about, [Page.text.set("new")], Page.text == "old", otherwise=Torn(pk))
-    return write, about
+def is_written(name: str) -> bool:
+    return texts() == ({} if name == "delete" else {"one": "new"})
 
 
-def test_an_operation_happens_with_what_is_done_along() -> None:
-    page("one")
-    write, about = changing("one")
+@each_single
+def test_a_single_write_is_a_plain_request_of_half_the_units(
+    name: str, requests_sent: Requests
+) -> None:
+    given_for(name)
+    operation, add = SINGLE[name]
+    requests_sent.clear()
 
-    write.commit_along(noting("note"), about)
+    with Transaction() as write:
+        add(write)
 
-    assert texts() == {"one": "new", "note": "noted"}
-
-
-def test_a_refusal_of_what_is_done_along_is_said_and_nothing_is_written() -> None:
-    page("one")
-    page("note")
-    write, about = changing("one")
-
-    with pytest.raises(Torn, match="note"):
-        write.commit_along(noting("note"), about)
-
-    assert texts() == {"one": "old", "note": "old"}
+    assert (requests_sent.operations, requests_sent.units) == ([operation], 1)
+    assert is_written(name)
 
 
-@pytest.mark.parametrize("noted", [False, True])
-def test_a_refused_operation_is_told_as_its_plain_write_would_be(noted: bool) -> None:
+def test_a_single_check_is_a_transaction(requests_sent: Requests) -> None:
+    write = Transaction()
+    write.check(Page("one"), PRESENT, otherwise=Torn("one"))
+
+    with pytest.raises(Torn):
+        write.commit()
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+
+
+@pytest.mark.parametrize("stored", ["theirs", "mine"])
+def test_a_single_deletion_may_be_left_out(stored: str) -> None:
+    page("one", text=stored)
+
+    with Transaction() as write:
+        delete_if_mine(write, "one")
+
+    assert texts() == ({} if stored == "mine" else {"one": "theirs"})
+
+
+@each_single
+def test_a_refused_single_write_is_its_own_error_and_nothing_is_written(name: str) -> None:
     page("one", text="theirs")
-    if noted:
-        page("note")
-    before = texts()
-    write, about = changing("one")
+    write = Transaction()
+    SINGLE[name][1](write)
 
-    with pytest.raises(ConditionFailed) as refused:
-        write.commit_along(noting("note"), about)
+    with pytest.raises(Torn, match="one"):
+        write.commit()
 
-    assert refused.value.stored == {"pk": {"S": "one"}, "text": {"S": "theirs"}}
-    # By its token our own transaction is known again, so this is another's doing.
-    assert not refused.value.repeated
-    assert texts() == before
+    [refusal] = write.refusals
+    assert refusal.stored == {"pk": {"S": "one"}, "text": {"S": "theirs"}}
+    assert texts() == {"one": "theirs"}
+
+
+@pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
+@each_single
+def test_a_single_write_happens_once_whatever_was_lost(
+    proxy: FaultProxy, name: str, lost: Any
+) -> None:
+    given_for(name)
+    operation, add = SINGLE[name]
+    proxy.forget()
+    proxy.plan(operation, lost)
+
+    with Transaction() as write:
+        add(write)
+
+    assert is_written(name)
+    assert proxy.count(operation) == 2
+
+
+@each_single
+def test_after_a_lost_reply_nobody_knows_of_a_single_write_that_another_one_followed(
+    proxy: FaultProxy, name: str
+) -> None:
+    given_for(name)
+    operation, add = SINGLE[name]
+
+    def follow() -> None:
+        if name == "delete":
+            page("one", text="theirs")
+        else:
+            Page("one").update([Page.text.set("theirs")])
+
+    proxy.plan(operation, DropReply())
+    proxy.plan(operation, Meanwhile(follow))
+    write = Transaction()
+    add(write)
+
+    with pytest.raises(Unavailable) as unknown:
+        write.commit()
+
+    assert unknown.value.maybe_written
+    assert texts() == {"one": "theirs"}
+
+
+def test_a_single_write_that_counts_is_not_repeated_after_a_lost_reply(proxy: FaultProxy) -> None:
+    page("one")
+    proxy.plan("UpdateItem", DropReply())
+    write = Transaction()
+    write.update(Page("one"), [Page.reads.add(1)], PRESENT, otherwise=Torn())
+
+    with pytest.raises(Unavailable) as unknown:
+        write.commit()
+
+    assert unknown.value.maybe_written
+    assert stored_items(Page.table())["one"]["reads"] == {"N": "1"}
+
+
+# Operations that join a transaction --------------------------------------------------------------
+
+
+def rename(
+    name: str, text: str, *, write: Transaction | None = None, held: Page | None = None
+) -> None:
+    """Change the text of a page that still has the old one. That it has `text` is a success."""
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        stored = refusal.stored or {}
+        return None if stored.get("text") == {"S": text} else Torn(name)
+
+    with joined(write) as write:
+        about = held or Page(name)
+        write.update(about, [Page.text.set(text)], Page.text == "old", otherwise=otherwise)
+        if held is not None:
+            write.on_commit(about, lambda stored: about.deserialize(stored or {}))
+
+
+def test_an_operation_without_a_transaction_commits_its_own(requests_sent: Requests) -> None:
+    page("one")
+    requests_sent.clear()
+
+    rename("one", "new")
+
+    assert requests_sent.operations == ["UpdateItem"]
+    assert texts() == {"one": "new"}
+
+
+def test_operations_that_join_one_transaction_happen_together(requests_sent: Requests) -> None:
+    page("one")
+    page("two")
+    requests_sent.clear()
+
+    with Transaction() as write:
+        rename("one", "new", write=write)
+        rename("two", "new", write=write)
+        assert requests_sent.operations == []
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert texts() == {"one": "new", "two": "new"}
+
+
+def test_what_is_so_already_is_a_success() -> None:
+    page("one", text="new")
+
+    rename("one", "new")
+
+    assert texts() == {"one": "new"}
+
+
+def test_a_transaction_is_a_success_if_all_of_it_is_so_already() -> None:
+    page("one", text="new")
+    page("two", text="new")
+
+    with Transaction() as write:
+        rename("one", "new", write=write)
+        rename("two", "new", write=write)
+
+    assert texts() == {"one": "new", "two": "new"}
+
+
+def test_a_transaction_of_which_only_a_part_is_so_already_says_so_and_writes_nothing() -> None:
+    page("one", text="new")
+    page("two")
+    write = Transaction()
+    rename("one", "new", write=write)
+    rename("two", "new", write=write)
+
+    with pytest.raises(AlreadyDone):
+        write.commit()
+
+    assert texts() == {"one": "new", "two": "old"}
+
+
+def test_a_refusal_beside_what_is_so_already_is_raised_alone() -> None:
+    page("one", text="new")
+    page("two", text="theirs")
+    write = Transaction()
+    rename("one", "new", write=write)
+    rename("two", "new", write=write)
+
+    with pytest.raises(Torn, match="two"):
+        write.commit()
+
+    assert texts() == {"one": "new", "two": "theirs"}
+
+
+@pytest.mark.parametrize("text", ["old", "new"])
+def test_the_object_in_hand_is_as_stored_after_the_commit(text: str) -> None:
+    page("one", text=text)
+    held = Page("one")
+
+    rename("one", "new", held=held)
+
+    assert held.stored == stored_items(Page.table())["one"]
+    assert held.text == "new"
+
+
+def test_nothing_is_called_after_a_refusal() -> None:
+    page("one", text="theirs")
+    held = Page("one")
+
+    with pytest.raises(Torn):
+        rename("one", "new", held=held)
+
+    assert held.text is None
+
+
+def test_the_refusal_of_a_part_is_not_reported_beside_that_of_its_whole() -> None:
+    page("whole")
+    page("part")
+    write = Transaction()
+    whole = Page("whole", text="new")
+    write.put(whole, ABSENT, otherwise=Torn("whole"))
+    write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"), part_of=whole)
+
+    with pytest.raises(Torn, match="whole"):
+        write.commit()
+
+
+def test_the_refusal_of_a_part_alone_is_reported() -> None:
+    page("part")
+    write = Transaction()
+    whole = Page("whole", text="new")
+    write.put(whole, ABSENT, otherwise=Torn("whole"))
+    write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"), part_of=whole)
+
+    with pytest.raises(Torn, match="part"):
+        write.commit()
+
+
+NAMES = {"#m": "map", "#k": "key"}
+VALUES = {":one": {"S": "1"}, ":two": {"N": "2"}}
+STORED = {"a": {"S": "1"}, "map": {"M": {"key": {"N": "2"}}}, "l": {"L": [{"S": "1"}]}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_so"),
+    [
+        ("SET a = :one", True),
+        ("SET a = :one, #m.#k = :two REMOVE b, #m.b, a.b, l[1]", True),
+        ("SET l[0] = :one", True),
+        ("SET a = :two", False),
+        ("SET b = :one", False),
+        ("SET #m.b = :two", False),
+        ("SET a = :one REMOVE #m.#k", False),
+        ("SET a = if_not_exists(a, :one)", False),
+        ("SET a = :one + :two", False),
+        ("ADD b :two", False),
+        ("", False),
+    ],
+)
+def test_an_update_is_recognized_by_the_values_that_it_leaves(expression: str, is_so: bool) -> None:
+    request = {
+        "UpdateExpression": expression,
+        "ExpressionAttributeNames": NAMES,
+        "ExpressionAttributeValues": VALUES,
+    }
+
+    assert is_updated(request, STORED) == is_so
+    assert not is_updated(request, None)
 
 
 # Reading together ---------------------------------------------------------------------------------

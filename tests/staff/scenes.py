@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from dynamo.client import send
 from dynamo.models import Item
-from staff.journal import Actor
+from staff.audit_log import Actor
 from staff.models import StaffAction
 from staff.reports import KINDS, ReportView, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user

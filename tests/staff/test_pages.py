@@ -16,7 +16,7 @@ from locks.lock import Lock, claim_once
 from locks.registry import State, look
 from sequences.counters import next_value
 from staff import actions
-from staff.journal import list_actions, on_account
+from staff.audit_log import list_actions, on_account
 from tests.clocks import hold_the_day
 from tests.emailchanges import days_later
 from tests.factories import PASSWORD, make_user, stored_items

@@ -23,7 +23,7 @@ from accounts.services import (
     register,
 )
 from staff import actions
-from staff.journal import list_actions, month_of, on_account
+from staff.audit_log import list_actions, month_of, on_account
 from staff.models import StaffAction
 from staff.reports import KINDS, last_reports
 from tests.commands import run
