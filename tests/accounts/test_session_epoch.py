@@ -179,6 +179,7 @@ def test_a_session_that_was_ended_alone_ends_everywhere_with_all_others(ann: Use
     assert by_get_user(client) == ann.pk
 
 
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 def test_who_signs_in_while_all_sessions_are_ended_is_signed_in(engine: str, ann: User) -> None:
     signed_in(ann)
     client = Client()

@@ -163,12 +163,17 @@ def sign_in(world: EpochWorld) -> tuple[str, str]:
     return sessions.begin(ann), ann.get_session_auth_hash()
 
 
+_FAULT_OF_MOTO = pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
+
+
 @pytest.mark.parametrize(
     ("acts", "losses"),
     [
         pytest.param([end_all, end_others], 1, id="all-others"),
-        pytest.param([end_all, sign_in], 1, id="all-sign-in"),
-        pytest.param([end_all, end_others, sign_in], 0, id="all-others-sign-in"),
+        pytest.param([end_all, sign_in], 1, marks=_FAULT_OF_MOTO, id="all-sign-in"),
+        pytest.param(
+            [end_all, end_others, sign_in], 0, marks=_FAULT_OF_MOTO, id="all-others-sign-in"
+        ),
         pytest.param(
             [end_all, end_others, sign_in],
             1,
