@@ -422,6 +422,7 @@ def is_written(name: str) -> bool:
     return texts() == ({} if name == "delete" else {"one": "new"})
 
 
+@pytest.mark.fault_of("moto", "counts half a unit for an update")
 @each_single
 def test_a_single_write_is_a_plain_request_of_half_the_units(
     name: str, requests_sent: Requests

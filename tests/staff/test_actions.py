@@ -334,6 +334,7 @@ def test_a_lock_that_is_gone_is_said_to_be() -> None:
     assert stored_record() == []
 
 
+@pytest.mark.fault_of("moto", "ignores client request tokens")
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
 @pytest.mark.parametrize("kind", ["lease", "claim"])
 def test_a_lock_is_broken_once_whatever_was_lost(proxy: FaultProxy, lost: Any, kind: str) -> None:
