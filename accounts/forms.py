@@ -126,7 +126,7 @@ class AccountForm(forms.Form):
     may_be_reserved: ClassVar[bool] = False
 
     def clean_username(self) -> str:
-        """Refuse a name that nobody should choose."""
+        """Refuse a name that is reserved or can be mistaken for another one."""
         username: str = self.cleaned_data["username"]
         usernames.check_new(username)
         if not self.may_be_reserved:
@@ -253,7 +253,7 @@ class UsernameChangeForm(PasswordConfirmedForm):
     username = username_field()
 
     def clean_username(self) -> str:
-        """Refuse a name that nobody should choose, unless the account has it."""
+        """Refuse a reserved or confusable name, unless the account has it."""
         username: str = self.cleaned_data["username"]
         usernames.check_change(self.user.username, username)
         usernames.check_reserved(username, self.user.username)

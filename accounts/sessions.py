@@ -355,7 +355,7 @@ def _unless_signed_out(user: User, ended: str, refusal: Refusal) -> Exception | 
 
 
 def _same_epoch(user: User) -> Condition:
-    """The condition that nobody has ended the sessions since `user` was read.
+    """The condition that the sessions were not ended since `user` was read.
 
     Each epoch is another, so a write that arrives late is refused, and brings no old one back.
     """

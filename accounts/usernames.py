@@ -26,7 +26,7 @@ from accounts.values import comparable_username
 TABLE = Path(__file__).with_name("usernames.txt")
 
 #: Scripts that one text mixes: those of Chinese with Bopomofo, of Japanese and of Korean. UTS 39,
-#: section 5.2, lets Latin stand beside each of them.
+#: section 5.2, allows Latin together with each of them.
 _MIXED = (
     frozenset({"Han", "Bopomofo"}),
     frozenset({"Han", "Hiragana", "Katakana"}),
@@ -35,7 +35,7 @@ _MIXED = (
 
 
 def check_new(name: str) -> None:
-    """Refuse a name that nobody should choose; `name` has the shape of a username.
+    """Refuse a reserved or confusable name; `name` has the shape of a username.
 
     Raises:
         ValidationError: with the code `character`, `scripts` or `lookalike`.
