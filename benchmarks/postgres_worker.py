@@ -32,7 +32,7 @@ settings.configure(
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, models, transaction  # noqa: E402
+from django.db import IntegrityError, connection, models, transaction  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from sequences import get_next_value  # noqa: E402
@@ -83,16 +83,22 @@ def counter(name: str) -> None:
     get_next_value(name)
 
 
-def register(name: str) -> None:
-    """One INSERT; the database knows what is unique."""
+def register(name: str) -> bool:
+    """One INSERT into a table whose username and email address are unique columns."""
     who = next_registrant(name)
-    Account.objects.create(
-        id=who.pk,
-        username=who.username,
-        email=who.email,
-        password=HASH,
-        joined_at=timezone.now(),
-    )
+    try:
+        Account.objects.create(
+            id=who.pk,
+            username=who.username,
+            email=who.email,
+            password=HASH,
+            joined_at=timezone.now(),
+        )
+    except IntegrityError:
+        if not who.may_be_taken:
+            raise
+        return False
+    return True
 
 
 OPERATIONS: dict[str, Operation] = {

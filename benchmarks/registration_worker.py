@@ -27,6 +27,7 @@ from pynamodb.attributes import (  # noqa: E402
     UnicodeAttribute,
 )
 from pynamodb.connection import Connection  # noqa: E402
+from pynamodb.exceptions import TransactWriteError  # noqa: E402
 from pynamodb.models import Model  # noqa: E402
 from pynamodb.transactions import TransactWrite  # noqa: E402
 
@@ -161,7 +162,7 @@ class _Item(Model):
     version = NumberAttribute(null=True)
 
 
-def pynamodb(name: str) -> None:
+def pynamodb(name: str) -> bool:
     """PynamoDB's own transaction, written by hand."""
     who = next_registrant(name)
     user = _Item(
@@ -177,9 +178,15 @@ def pynamodb(name: str) -> None:
     guards = [
         _Item(key, owner=who.pk) for key in (f"userName#{who.username}", f"email#{who.email}")
     ]
-    with TransactWrite(connection=_connection) as write:
-        for item in (user, *guards):
-            write.save(item, condition=_Item.pk.does_not_exist())
+    try:
+        with TransactWrite(connection=_connection) as write:
+            for item in (user, *guards):
+                write.save(item, condition=_Item.pk.does_not_exist())
+    except TransactWriteError:
+        if not who.may_be_taken:
+            raise
+        return False
+    return True
 
 
 CONTENDERS: dict[str, Operation] = {
@@ -198,6 +205,9 @@ _endpoint = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
 _host = urlsplit(_endpoint).netloc
 _pool = urllib3.connection_from_url(_endpoint, maxsize=64)
 _connection = Connection(region=REGION, host=_endpoint)
+_connection.client.meta.events.register(
+    "after-call.dynamodb", lambda parsed, **_event: COST.note(parsed)
+)
 
 if __name__ == "__main__":
     main()

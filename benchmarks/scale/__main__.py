@@ -1,4 +1,4 @@
-"""What do 1,000 sign-ups a second take? `python -m benchmarks.scale [FILE]`
+"""What do 1,000 sign-ups per second take? `python -m benchmarks.scale [FILE]`
 
 Measures each operation on a dynoxide of its own, computes, simulates, and prints docs/scale.md (or
 writes FILE). Takes some seconds.

@@ -1,4 +1,4 @@
-"""Two loads, in operations: 1,000 sign-ups a second, and a million users a day."""
+"""Two loads, in operations: 1,000 sign-ups per second, and a million users a day."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Load:
 
 
 SIGN_UPS = Load(
-    "1,000 sign-ups a second, all day",
+    "1,000 sign-ups per second, all day",
     {
         "page: sign up, with limits": 1000 * DAY_SECONDS,
-        "page: follow the link that confirms": 1000 * DAY_SECONDS,
-        "page: any, signed in, besides its own data": 1000 * DAY_SECONDS,
+        "page: confirm an email address": 1000 * DAY_SECONDS,
+        "page: any, signed in, without its own data": 1000 * DAY_SECONDS,
     },
     peak=1,
 )
@@ -35,7 +35,7 @@ USERS = Load(
     "a million users a day",
     {
         "page: sign in, with limits": A_MILLION,
-        "page: any, signed in, besides its own data": 20 * A_MILLION,
+        "page: any, signed in, without its own data": 20 * A_MILLION,
         "edit the profile": 0.1 * A_MILLION,
         "issue an invoice": 2 * A_MILLION,
         "list 50 invoices": 2 * A_MILLION,
@@ -48,7 +48,7 @@ USERS = Load(
 
 @dataclass(frozen=True)
 class Need:
-    """What a load takes of one table: units a second at its height, and how many partitions."""
+    """What a load takes of one table: units per second at its peak, and how many partitions."""
 
     table: str
     writes: float

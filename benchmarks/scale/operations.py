@@ -88,12 +88,15 @@ def _user() -> User:
 def _accounts(measure: Measure) -> None:
     measure("register", _user)
     user = _user()
-    measure("change the user name", lambda: services.change_username(user, "another_name"))
-    measure("change the e-mail address", lambda: services.change_email(user, "new@example.com"))
-    measure("change a spelling alone", lambda: services.change_email(user, "New@example.com"))
+    measure("change the username", lambda: services.change_username(user, "another_name"))
+    measure("change the email address", lambda: services.change_email(user, "new@example.com"))
+    measure(
+        "change only the spelling of a value",
+        lambda: services.change_email(user, "New@example.com"),
+    )
     measure("edit the profile", lambda: services.edit_profile(user, full_name="Ann Example"))
     measure("change the password", lambda: services.change_password(user, PASSWORD + "!"))
-    measure("find by name or address", lambda: services.find_user("new@example.com"))
+    measure("find by username or email address", lambda: services.find_user("new@example.com"))
     measure("find by key", lambda: services.find_user(user.pk))
     measure("delete the account", lambda: services.delete(user))
 
@@ -103,9 +106,9 @@ def _pages(measure: Measure) -> None:
         client = Client()
         measure("page: sign up", lambda: _sign_up(client))
         link = _link()
-        measure("page: follow the link that confirms", lambda: client.post(link))
+        measure("page: confirm an email address", lambda: client.post(link))
         client.get("/accounts/profile/")
-        measure("page: any, signed in, besides its own data", lambda: client.get("/"))
+        measure("page: any, signed in, without its own data", lambda: client.get("/"))
         user = _user()
         fresh = Client()
         measure("page: sign in", lambda: _sign_in(fresh, user))
@@ -158,17 +161,17 @@ def _link() -> str:
 def _sessions(measure: Measure) -> None:
     session = SessionStore()
     session["theme"] = "dark"
-    measure("session: begin", session.save)
+    measure("session: create", session.save)
     again: SessionBase = SessionStore(session.session_key)
     measure("session: read", lambda: again.get("theme"))
     again["theme"] = "light"
-    measure("session: change", again.save)
+    measure("session: save", again.save)
     measure("session: end", again.delete)
     limit = Limit("scale", 5, 900)
-    measure("limit: the first in its window", lambda: limit.take("ann"))
+    measure("rate limit: first attempt of a window", lambda: limit.take("ann"))
     slot = limit.take("ann")
-    measure("limit: each further one", lambda: limit.take("ann"))
-    measure("limit: give one back", lambda: limit.give_back(slot))
+    measure("rate limit: each further attempt", lambda: limit.take("ann"))
+    measure("rate limit: give one back", lambda: limit.give_back(slot))
 
 
 def _counters(measure: Measure) -> None:
@@ -209,8 +212,8 @@ def _locks(measure: Measure) -> None:
     measure("lock: acquire", lambda: taken.append(Lock("scale", wait_seconds=0).acquire()))
     [lease] = taken
     measure("lock: renew", lease.renew)
-    measure("lock: a waiter's look", lambda: records.read("scale"))
-    measure("lock: prove it in a transaction that puts an item", lambda: _hold(lease))
+    measure("lock: a waiter's read", lambda: records.read("scale"))
+    measure("lock: `hold_in` a transaction that puts an item", lambda: _hold(lease))
     measure("lock: release", lease.release)
     measure("claim once", lambda: claim_once("scale#once"))
 
@@ -234,7 +237,7 @@ def _uploads(measure: Measure) -> None:
             claims.finish(claim, 10_000, "x" * 44, "x" * 32)
 
         measure("upload a file up to 8 MB", store)
-        measure("upload one that is there", lambda: claims.take(url, 10_000, lease))
+        measure("upload a file that was uploaded before", lambda: claims.take(url, 10_000, lease))
     finally:
         lease.release(remove=True)
 

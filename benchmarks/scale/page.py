@@ -55,7 +55,7 @@ def _units(units: float) -> str:
 def needs(load: Load, measured: Measured) -> str:
     """A row for each table: units a second at the load's height, partitions."""
     lines = [
-        "| table | write units a second | read units a second | partitions |",
+        "| table | write units per second | read units per second | partitions |",
         "|---|---:|---:|---:|",
     ]
     for need in loads.needs(load, measured):
@@ -68,7 +68,7 @@ def needs(load: Load, measured: Measured) -> str:
 def storage(stored: dict[str, float]) -> str:
     """A row for each kind of item: its size, and what a million take."""
     lines = [
-        "| a million of | GB | dollars a month | with recovery to a second |",
+        "| a million of | GB | dollars a month | with point-in-time recovery |",
         "|---|---:|---:|---:|",
     ]
     for kind, size_bytes in stored.items():

@@ -108,7 +108,7 @@ def counter(rate: int, processes: int, *, combined: bool) -> Row:
         world.arrivals(rate, lambda: plain_counter(world.sender, table, outcomes))
     world.clock.run()
     way = f"combined in {processes} processes" if combined else "each for itself"
-    return world.row(f"one counter, {rate:,} a second, {way}", outcomes)
+    return world.row(f"one counter, {rate:,} per second, {way}", outcomes)
 
 
 def series(rate: int, processes: int) -> Row:
@@ -119,7 +119,7 @@ def series(rate: int, processes: int) -> Row:
     world.arrivals(rate, lambda: world.chance.choice(groups).call())
     world.clock.run()
     plural = "process" if processes == 1 else "processes"
-    return world.row(f"one series, {rate} invoices a second, {processes} {plural}", outcomes)
+    return world.row(f"one series, {rate} invoices per second, {processes} {plural}", outcomes)
 
 
 def lock(waiters: int, hold_seconds: float) -> Row:
@@ -150,7 +150,7 @@ def limit(rate: int) -> Row:
 
     world.arrivals(rate, one)
     world.clock.run()
-    return world.row(f"one limit, {rate:,} attempts a second", outcomes)
+    return world.row(f"one rate limit, {rate:,} attempts per second", outcomes)
 
 
 def all_rows() -> list[Row]:
@@ -158,14 +158,16 @@ def all_rows() -> list[Row]:
     state = random.getstate()
     try:
         return [
-            *sign_ups(1000, 16, 8, {"1,000 sign-ups a second, tables warmed up": (0, 4)}),
+            *sign_ups(
+                1000, 16, 8, {"1,000 sign-ups per second, tables with warm throughput": (0, 4)}
+            ),
             *sign_ups(
                 1000,
                 4,
                 4,
                 {
-                    "1,000 sign-ups a second, new tables": (0, 2),
-                    "the same, once their partitions were split": (6, 8),
+                    "1,000 sign-ups per second, new tables": (0, 2),
+                    "the same, after their partitions were split": (6, 8),
                 },
             ),
             counter(500, 16, combined=False),
