@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import django
+
 NICENESS = 10
 
 #: Nobody here tries passwords, and all visitors come from one address.
@@ -43,6 +45,7 @@ def _prepare_environment() -> None:
     # Before the settings are read, and not when this file is imported: each forked process does.
     importlib.import_module("tests.environment")
     os.environ.update({f"ACCOUNTS_LIMIT_{name}": "off" for name in _LIMITS})
+    django.setup()
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
