@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.generic import TemplateView
 
-from accounts import sessions
-from accounts.browsers import readable
 from accounts.models import User
-from accounts.views.pages import signed_in
+from accounts.pages import signed_in
+from accounts.sessions import services as sessions
+from accounts.sessions.browsers import readable
 from dynamo.exceptions import DamagedItem
 from staff import actions
 from staff.audit_log import list_actions, on_account

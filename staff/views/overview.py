@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.generic import FormView, TemplateView
 
-from accounts.views.pages import FormPageMixin
+from accounts.pages import FormPageMixin
 from dynamo.exceptions import DamagedItem
 from staff.finding import find
 from staff.forms import FindForm

@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from accounts import visits
 from accounts.exceptions import StaleUser
-from accounts.views.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.sessions import visitor
 from staff.audit_log import Actor
 from staff.exceptions import NotStaff
 from staff.forms import ReasonForm
@@ -43,7 +43,7 @@ class StaffMixin(LoginRequiredMixin):
 
     @property
     def actor(self) -> Actor:
-        return Actor(signed_in(self.request), visits.address(self.request))
+        return Actor(signed_in(self.request), visitor.address(self.request))
 
 
 class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
