@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from accounts import links
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import account_key, change_password, delete
 from tests.emailchanges import NEW, token_of

@@ -12,15 +12,20 @@ from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from accounts import attempts, heldsignups, services, visits
-from accounts.clientaddress import counted_client
+from accounts import services
+from accounts.emails import mails
+from accounts.emails.views import LinkView
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
 from accounts.forms import SignUpForm
-from accounts.views import letters
-from accounts.views.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
+from accounts.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.sessions import visitor
+from accounts.signup import pending
 from dynamo.exceptions import Busy, Refused
 
 
@@ -69,22 +74,22 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         )
         if not user.is_active:
             raise RequestIdUsed(form.cleaned_data["request_id"])
-        visits.leave_as_another(self.request, user)
+        visitor.leave_as_another(self.request, user)
         login(self.request, cast(Any, user))
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
             # Also of a form that is sent again: the process may have ended before the first mail.
-            letters.send_confirmation(user)
+            mails.send_confirmation(user)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
         """Answer alike whether or not the address is known."""
-        token = heldsignups.hold(
+        token = pending.hold(
             form.account_values(),
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
-        is_sent = letters.send_held_sign_up(form.cleaned_data["email"], token)
+        is_sent = mails.send_held_sign_up(form.cleaned_data["email"], token)
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:
@@ -92,3 +97,20 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         if "request_id" in form.errors:
             form.renew_request_id()
         return super().form_invalid(form)
+
+
+class SignUpConfirmView(LinkView):
+    """Makes the account of a sign-up that was held until now."""
+
+    purpose = pending.PURPOSE
+    question = gettext_lazy("Did you sign up with the address to which we sent this link?")
+    button = gettext_lazy("Create my account")
+    way_out = ("signup", gettext_lazy("Sign up again"))
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Make it. Nobody is signed in: the link knows the address, not the password."""
+        user = pending.release(token)
+        if request.user == user:
+            return redirect("profile")
+        messages.success(request, _("Your account is ready: sign in with your password."))
+        return redirect("login")

@@ -12,16 +12,16 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from django.views.generic import FormView
 
-from accounts import attempts
-from accounts.clientaddress import counted_client
 from accounts.exceptions import StaleUser
 from accounts.forms import NewPasswordForm, email_field
-from accounts.views import letters
-from accounts.views.pages import FormPageMixin, show_errors, show_not_sent
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
+from accounts.pages import FormPageMixin, show_errors, show_not_sent
+from accounts.recovery import mails
 
 
 class ResetForm(PasswordResetForm):
-    """Django's, which mails by `accounts.views.letters`."""
+    """Django's, which mails by `accounts.emails.mails`."""
 
     email = email_field()
 
@@ -29,8 +29,8 @@ class ResetForm(PasswordResetForm):
     is_sent = False
 
     def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # of Django's options the view passes, this site has one each
-        """Send the mail. Costs as `letters.send_reset`."""
-        self.is_sent = letters.send_reset(self.cleaned_data["email"])
+        """Send the mail. Costs as `mails.send_reset`."""
+        self.is_sent = mails.send_reset(self.cleaned_data["email"])
 
 
 class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
@@ -92,6 +92,6 @@ class UsernameReminderView(FormPageMixin, FormView):
         """Send the mail, or say that it could not be sent."""
         email = form.cleaned_data["email"]
         attempts.begin_mail("reminder", email, counted_client(self.request))
-        if not letters.send_reminder(email):
+        if not mails.send_reminder(email):
             return show_not_sent(self, form)
         return super().form_valid(form)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from accounts import links, services
-from accounts.confirming import ATTEMPTS
+from accounts import services
+from accounts.emails import links
+from accounts.emails.confirmation import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo import guards

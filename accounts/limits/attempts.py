@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accounts.limits import Slot, limit
+from accounts.limits.windows import Slot, limit
 from accounts.models import User
 from accounts.values import comparable_email, comparable_username
 from dynamo.exceptions import Busy
@@ -49,7 +49,7 @@ def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
     """Let somebody try a password for `who`, who is `user`, or nobody (counted all the same).
 
     An account has one count, whatever it is called by. `client` is whom limits count beside it
-    (`accounts.clientaddress.counted_client`); None counts nobody.
+    (`accounts.limits.client_address.counted_client`); None counts nobody.
     Costs 2 requests, and 1 more for each of the two windows that has begun already.
 
     Raises:

@@ -18,7 +18,8 @@ from django.core.cache import cache
 from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import links, services, usernames
+from accounts import services, usernames
+from accounts.emails import links
 from accounts.exceptions import BadLink, RequestIdUsed, taken
 from accounts.models import User
 from accounts.passwords import make_password

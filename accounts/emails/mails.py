@@ -18,6 +18,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
 
+from accounts.emails import change, confirmation, links
+from accounts.languages import language_of
+from accounts.models import User
 from accounts.values import deliverable_email
 from dynamo.deadline import uncounted
 
@@ -54,10 +57,37 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
         return False
 
 
-def link(url_name: str, *parts: str) -> str:
+def url(url_name: str, *parts: str) -> str:
     """The absolute URL of a page of this site for a mail.
 
     It starts with `ACCOUNTS_SITE_ORIGIN`. The host of a request can be chosen by its sender, who
     could otherwise have the links in other people's mails lead to a server of their own.
     """
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
+
+
+def send_confirmation(user: User) -> bool:
+    """To the address of `user`, the link that confirms it. Costs and raises as `link_token`."""
+    link = url("email_confirm", confirmation.link_token(user))
+    return send_to(user, "confirm", link=link, days=links.VALID_DAYS)
+
+
+def send_email_change(user: User) -> bool:
+    """To the address that `user` asked for, the link that makes the change."""
+    link = url("email_change_confirm", change.link_token(user))
+    new = str(user.pending_email)
+    return send_to(user, "email_change_confirm", to=new, link=link, days=links.VALID_DAYS)
+
+
+def send_held_sign_up(address: str, token: str | None) -> bool:
+    """The link that makes the account; without a `token`, that the address has one already."""
+    if token is None:
+        reset = url("password_reset")
+        return send("signup_known", address, link=reset, days=links.VALID_DAYS)
+    link = url("signup_confirm", token)
+    return send("signup_link", address, link=link, days=links.VALID_DAYS)
+
+
+def send_to(user: User, kind: str, *, to: str = "", **context: Any) -> bool:
+    """To `user`, in the language of the profile; to another address than the account's, if told."""
+    return send(kind, to or user.email, language=language_of(user), **context)

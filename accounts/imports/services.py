@@ -11,20 +11,23 @@ Results come in the order of the lines.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 
 from django.core.exceptions import ValidationError
 
-from accounts.candidates import Candidate, Candidates
-from accounts.exceptions import AccountError, RequestIdUsed, ValueTaken
+from accounts.exceptions import AccountError, RequestIdUsed, ValueTaken, taken
+from accounts.imports.candidates import Candidate, Candidates, FirstLines
+from accounts.imports.files import Row
 from accounts.models import User
-from accounts.rowfiles import Row
 from accounts.services import register
+from dynamo.batches import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DynamoError, Refused
+from dynamo.models import Item, Model
 from dynamo.tally import CountingPool
 
 #: Rows that are read ahead for each worker, so that none waits for the next to be checked.
@@ -200,3 +203,77 @@ def _one_account_has_both(candidate: Candidate) -> bool:
     except User.DoesNotExist:
         return False
     return candidate.names.items() <= User.unique.keys_of(user).items()
+
+
+def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
+    """What `import_users` would make of `rows` now; writes nothing.
+
+    Costs 2 requests for 50 rows, and 3 read units a row; with a third unique attribute 2 for 33,
+    and 4. Memory: about 400 bytes a row, as the user names and addresses that rows before would
+    have taken are remembered too.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    candidates = Candidates()
+    claimed = FirstLines()
+    remaining = iter(rows)
+    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalise)
+    while some := list(islice(remaining, rows_at_once)):
+        entries = [candidate_or_rejected(candidates, row) for row in some]
+        valid = [entry for entry in entries if isinstance(entry, Candidate)]
+        guards = _not_lapsed(
+            _stored(User.unique.guard_model, {key for each in valid for key in each.keys.values()})
+        )
+        users = _stored(User, {each.pk for each in valid})
+        for entry in entries:
+            if isinstance(entry, Candidate):
+                yield _foreseen(entry, guards, users, claimed)
+            else:
+                yield entry
+
+
+def _foreseen(
+    candidate: Candidate,
+    guards: Mapping[str, Item],
+    users: Mapping[str, Item],
+    claimed: FirstLines,
+) -> Result:
+    owners = {_owner(guards.get(key)) for key in candidate.names.values()}
+    if len(owners) == 1 and None not in owners:
+        return Result(candidate.row, Outcome.UNCHANGED)
+    if candidate.name_fault:
+        return Result(candidate.row, Outcome.REJECTED, candidate.name_fault)
+    if candidate.pk in users:
+        return Result(candidate.row, Outcome.REJECTED, CHANGED_SINCE)
+    refusals = [
+        str(taken(name, candidate.values[name]))
+        for name, key in candidate.keys.items()
+        if key in guards or key in claimed
+    ]
+    if refusals:
+        return Result(candidate.row, Outcome.REJECTED, " ".join(refusals))
+    for key in candidate.keys.values():
+        claimed.note(key, candidate.row.line)
+    return Result(candidate.row, Outcome.CREATED)
+
+
+def _not_lapsed(guards: Mapping[str, Item]) -> dict[str, Item]:
+    """The guards without those of reservations that anybody may take by now."""
+    model = User.unique.guard_model
+    return {key: item for key, item in guards.items() if not model.from_raw_data(item).has_lapsed}
+
+
+def _owner(guard: Item | None) -> str | None:
+    """The account that has the value; one that is only reserved is nobody's yet."""
+    if guard is None or "reservation" in guard:
+        return None
+    owner: str = guard["owner"]["S"]
+    return owner
+
+
+def _stored(model: type[Model], keys: set[str]) -> dict[str, Item]:
+    """The items of `model`'s table that have one of `keys`, by key."""
+    [key_name] = model.key_attribute_names()
+    items = read_batches(model.table(), [{key_name: {"S": key}} for key in keys])
+    return {item[key_name]["S"]: item for item in items}

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.core.cache import cache
 
-from accounts.clientaddress import wider_network
 from accounts.exceptions import TooManyAttempts
+from accounts.limits.client_address import wider_network
 from dynamo.exceptions import Unavailable
 
 #: What is limited, unless the environment says otherwise: `ACCOUNTS_LIMIT_<NAME>`, or "off".

@@ -6,13 +6,16 @@ The id is none of the session's key: whoever reads it in the account's item can 
 from __future__ import annotations
 
 import time
+from typing import Any, TypeGuard
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.signals import user_logged_in, user_logged_out
+from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts import sessions
-from accounts.clientaddress import client_address
+from accounts.limits.client_address import client_address
 from accounts.models import User
+from accounts.sessions import services as sessions
 
 _ID = "accounts.session"
 _CHECKED_AT = "accounts.checked_at"
@@ -92,3 +95,27 @@ def known_account(request: HttpRequest) -> str | None:
 def address(request: HttpRequest) -> str:
     """The client's address as text; empty where there is none."""
     return str(client_address(request) or "")
+
+
+@receiver(user_logged_in, sender=User)
+def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+    """Note the time and the session; without a Django session, as with tokens, only the time.
+
+    Raises:
+        StaleUser: the account was deleted meanwhile.
+    """
+    if _has_session(request):
+        begin(request, user)
+    else:
+        sessions.note_sign_in_time(user)
+
+
+@receiver(user_logged_out, sender=User)
+def note_sign_out(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+    """Remove the session from those of the account."""
+    if _has_session(request) and (ending := session_id(request)):
+        sessions.end(user, ending)
+
+
+def _has_session(request: HttpRequest | None) -> TypeGuard[HttpRequest]:
+    return getattr(request, "session", None) is not None

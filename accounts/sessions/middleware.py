@@ -15,8 +15,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from accounts import languages, sessions, visits
+from accounts import languages
 from accounts.models import User
+from accounts.sessions import services as sessions
+from accounts.sessions import visitor
 from dynamo.deadline import within
 from dynamo.exceptions import Unavailable
 
@@ -51,7 +53,7 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
     user: User | AnonymousUser = auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
         return user
-    session = sessions.find(user, visits.session_id(request))
+    session = sessions.find(user, visitor.session_id(request))
     if session is None:
         request.session.flush()
         return AnonymousUser()
@@ -63,7 +65,7 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
 def _note_seen(request: HttpRequest, user: User, session: sessions.Session) -> None:
     try:
         with within(NOTING_SECONDS):
-            sessions.seen(user, session, address=visits.address(request))
+            sessions.seen(user, session, address=visitor.address(request))
     except Unavailable:
         # The page may have an answer all the same; the next one notes it.
         return

@@ -11,9 +11,9 @@ from django.core.exceptions import ValidationError
 
 from accounts import usernames
 from accounts.forms import AccountForm
-from accounts.hashes import clean_password_hash
+from accounts.imports.files import NEEDED, Row
 from accounts.models import User
-from accounts.rowfiles import NEEDED, Row
+from accounts.passwords import clean_password_hash
 from accounts.services import account_key, cleaned
 
 

@@ -3,7 +3,7 @@
 The map `sessions` of the account's item says which of them are alive. Each has a random id of its
 own, which Django's session carries: whoever reads the map can use no session. A page reads the
 account in any case, and so learns at no further cost whether its session was ended, whichever
-process ended it; see `accounts.middleware`.
+process ended it; see `accounts.sessions.middleware`.
 
 Every write is one UpdateItem of single entries under a condition that they themselves make false,
 so a write that comes late, or twice, brings nothing back. None raises `version`: no form depends
@@ -316,8 +316,8 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
 
     So it also ends those that began since `user` was read, and those that were ended one by one
     before, which code that does not read the map still takes for valid. The account gets another
-    session epoch, so the one that is kept needs the new hash (`accounts.visits.keep`). Costs as
-    `end_all`.
+    session epoch, so the one that is kept needs the new hash (`accounts.sessions.visitor.keep`).
+    Costs as `end_all`.
 
     Raises:
         StaleUser: that one was itself ended meanwhile; the others are as they were. Or others ended

@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
@@ -19,8 +20,8 @@ from django.utils.translation import gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 
-from accounts import attempts, confirming, heldsignups, links
-from accounts.clientaddress import counted_client
+from accounts import services
+from accounts.emails import change, confirmation, links, mails
 from accounts.exceptions import (
     AccountError,
     BadLink,
@@ -28,10 +29,12 @@ from accounts.exceptions import (
     StaleUser,
     ValueTaken,
 )
-from accounts.forms import AccountForm
+from accounts.forms import AccountForm, EmailChangeForm, PasswordConfirmedForm
+from accounts.languages import language_of
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.views import letters
-from accounts.views.pages import signed_in
+from accounts.pages import PasswordConfirmedView, signed_in
 from dynamo.exceptions import Refused
 
 logger = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ class LinkView(View, ABC):
 
     http_method_names = ("get", "head", "post")
 
-    #: What the link was made for (`accounts.links`).
+    #: What the link was made for (`accounts.emails.links`).
     purpose: str
     #: What the page asks, and what its button says.
     question: Any
@@ -113,33 +116,16 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
 class EmailConfirmView(LinkView):
     """Confirms the address that the link was sent to."""
 
-    purpose = confirming.PURPOSE
+    purpose = confirmation.PURPOSE
     question = gettext_lazy("Is the address to which we sent this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Note it; who follows the link again is told the same."""
-        user = confirming.confirm(token)
+        user = confirmation.confirm(token)
         messages.success(request, _("Your e-mail address is confirmed."))
         return redirect("profile" if request.user == user else "login")
-
-
-class SignUpConfirmView(LinkView):
-    """Makes the account of a sign-up that was held until now."""
-
-    purpose = heldsignups.PURPOSE
-    question = gettext_lazy("Did you sign up with the address to which we sent this link?")
-    button = gettext_lazy("Create my account")
-    way_out = ("signup", gettext_lazy("Sign up again"))
-
-    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Make it. Nobody is signed in: the link knows the address, not the password."""
-        user = heldsignups.release(token)
-        if request.user == user:
-            return redirect("profile")
-        messages.success(request, _("Your account is ready: sign in with your password."))
-        return redirect("login")
 
 
 class ConfirmationSendView(LoginRequiredMixin, View):
@@ -162,6 +148,92 @@ class ConfirmationSendView(LoginRequiredMixin, View):
 def _is_sent(user: User, request: HttpRequest) -> bool:
     attempts.begin_mail("confirm", user.email, counted_client(request))
     try:
-        return letters.send_confirmation(user)
+        return mails.send_confirmation(user)
     except StaleUser:
         return False
+
+
+class EmailChangeConfirmView(LinkView):
+    """Makes the change that the link was sent for."""
+
+    purpose = change.PURPOSE
+    question = gettext_lazy("Should your account use the address to which we sent this link?")
+    button = gettext_lazy("Change my email address")
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Make it, and tell the old address; who follows the link again is told the same."""
+        confirmed = change.confirm_change(token)
+        if confirmed.former is not None:
+            language = language_of(confirmed.user)
+            mails.send("email_changed", confirmed.former, language=language)
+        messages.success(request, _("Your e-mail address is changed and confirmed."))
+        return redirect("profile" if request.user == confirmed.user else "login")
+
+
+class EmailChangeCancelView(LoginRequiredMixin, View):
+    """Drops the change that waits for its link."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Drop it, if there is one; the address stays as it is."""
+        try:
+            change.cancel_change(signed_in(request))
+        except StaleUser:
+            messages.error(
+                request, _("The account was changed at the same moment. Please try again.")
+            )
+        else:
+            messages.success(request, _("Your e-mail address stays as it is."))
+        return redirect("profile")
+
+
+class EmailChangeView(PasswordConfirmedView):
+    """Another e-mail address."""
+
+    template_name = "accounts/email_change.html"
+    form_class = EmailChangeForm
+    success_message = gettext_lazy("Your e-mail address is changed.")
+
+    def get_initial(self) -> dict[str, Any]:
+        """Today's."""
+        return {"email": signed_in(self.request).email}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Whether the change waits for a link."""
+        return super().get_context_data(needs_link=_needs_link(), **kwargs)
+
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        """Change the address, or reserve it until its link is followed."""
+        email = form.cleaned_data["email"]
+        is_another = bool(User.unique.moves(user, {"email": email}))
+        if is_another:
+            attempts.begin_mail("change", email, counted_client(self.request))
+        if is_another and _needs_link():
+            self._reserve(user, email)
+        else:
+            self._change_now(user, email)
+
+    def _change_now(self, user: User, email: str) -> None:
+        """Move the address and its guard; tell the old one, and send a link to the new one."""
+        old, confirmation_id = user.email, user.confirmation_id
+        services.change_email(user, email)
+        if user.confirmation_id != confirmation_id:
+            mails.send("email_changed", old, language=language_of(user))
+            mails.send_confirmation(user)
+
+    def _reserve(self, user: User, email: str) -> None:
+        """Reserve the new address, and send it the link; the old one stays until then."""
+        change.request_change(user, email)
+        self.success_message = gettext_lazy(
+            "Your new address is reserved. Follow the link that we send there to make the change."
+        )
+        if not mails.send_email_change(user):
+            messages.error(
+                self.request,
+                _("The mail could not be sent. Please ask for the change again later."),
+            )
+
+
+def _needs_link() -> bool:
+    return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")

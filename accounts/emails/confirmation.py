@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from accounts import links
+from accounts.emails import links
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User, new_confirmation_id
 from dynamo.transaction import Transaction
