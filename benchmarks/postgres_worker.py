@@ -39,7 +39,7 @@ from sequences import get_next_value  # noqa: E402
 
 
 class Account(models.Model):  # noqa: DJ008 - nobody prints one
-    """As one would declare it."""
+    """An account with two unique columns."""
 
     id = models.UUIDField(primary_key=True)
     username = models.CharField(max_length=150, unique=True)
@@ -109,7 +109,6 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of([*OPERATIONS, "setup"])
     if options.contender == "setup":
         call_command("migrate", verbosity=0)

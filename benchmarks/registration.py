@@ -1,4 +1,4 @@
-"""How fast is a registration with a unique user name and address?
+"""How fast is a registration with a unique username and email address?
 
     python -m benchmarks.registration [rounds]
 
@@ -23,7 +23,7 @@ NAMES, ATTEMPTS = 10, 160
 
 
 def operations(load: Load) -> int:
-    """So many that each run takes about a second or two."""
+    """Enough that each run takes a second or two."""
     return 600 if load.threads == 1 else 1600
 
 
@@ -38,7 +38,6 @@ def worker(program: list[str], contender: str, name: str = "register") -> Comman
 
 
 def main() -> None:
-    """Compare and print; then race and print."""
     [rounds] = asked(__doc__, rounds=5)
     ours = [sys.executable, "-m", "benchmarks.registration_worker"]
     theirs = [peers.peer_python(), "-m", "benchmarks.registration_peers"]

@@ -1,4 +1,4 @@
-"""Every operation of the site, done once on a real engine by the site's own code, and tallied.
+"""Runs every operation of the site once on a real engine and counts its requests.
 
 Items are as large as they are for ordinary people: names of ten letters, invoices of one line. All
 are below 1 KB, for which AWS counts one unit; who stores more pays a unit more per KB.
@@ -56,7 +56,7 @@ DRAFT = Draft(
 )
 SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
 
-#: How many invoices the measured groups have.
+#: The sizes of the measured groups of invoices.
 GROUPS = (2, 10, 49)
 
 Measured = dict[str, Tally]
@@ -64,7 +64,7 @@ _numbers = itertools.count(1)
 
 
 def measured() -> Measured:
-    """Every operation by its name, with what it sent. Needs empty tables, and leaves items."""
+    """Run every operation; return what each sent. Needs empty tables, and leaves items."""
     found: Measured = {}
     for part in (_accounts, _pages, _sessions, _counters, _invoices, _locks, _uploads):
         part(lambda name, act: found.__setitem__(name, _tally_of(act)))
@@ -125,7 +125,7 @@ def _site(limits: dict[str, Any]) -> Iterator[None]:
         ACCOUNTS_LIMITS=limits,
         ALLOWED_HOSTS=["*"],
         EMAIL_BACKEND="django.core.mail.backends.locmem.EmailBackend",
-        # Argon2 takes its time on purpose, and no unit.
+        # Argon2 is slow on purpose and takes no units.
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         mail.outbox = []
@@ -194,7 +194,7 @@ def _invoices(measure: Measure) -> None:
 
 
 def _issue_group(size: int) -> None:
-    """What waits for one series while another request is under way, sent as the combiner does."""
+    """Issue a group of invoices, as the combiner sends those that wait together."""
     name = series_of("scale", today().year)
     callers: list[Any] = []
     for _ in range(size):
@@ -243,7 +243,7 @@ def _uploads(measure: Measure) -> None:
 
 
 def stored_bytes() -> dict[str, float]:
-    """What an item of each kind takes on disk, on average, after `measured`."""
+    """The mean size on disk of an item of each kind, after `measured`."""
     sizes: dict[str, list[int]] = {}
     for table, key, kind_of in (
         (User.table(), "pk", lambda key: "guard of an account" if "#" in key else "account"),
