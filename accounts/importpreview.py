@@ -10,7 +10,7 @@ from accounts.exceptions import taken
 from accounts.imports import CHANGED_SINCE, Outcome, Result, candidate_or_rejected
 from accounts.models import User
 from accounts.rowfiles import Row
-from dynamo.batches import READ_MAX_ITEMS, read_batches
+from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.models import Item, Model
 
 
@@ -22,7 +22,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     have taken are remembered too.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     candidates = Candidates()
     claimed = FirstLines()

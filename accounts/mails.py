@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from accounts.values import deliverable_email
-from dynamo.deadline import uncounted
+from dynamo.client.deadline import uncounted
 
 #: So that no programs answer, such as those of people who are away (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}

@@ -17,7 +17,7 @@ from django.utils.functional import SimpleLazyObject
 
 from accounts import languages, sessions, visits
 from accounts.models import User
-from dynamo.deadline import within
+from dynamo.client.deadline import within
 from dynamo.exceptions import Unavailable
 
 #: So long a page waits to note that its visitor was seen; it can do without.

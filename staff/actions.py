@@ -13,7 +13,7 @@ from django.utils.translation import override
 from accounts import services, sessions
 from accounts.browsers import readable
 from accounts.models import User
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks.exceptions import LockChanged
 from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
 from staff import audit_log

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.guards import Guard
-from dynamo.unique import SEPARATOR
+from dynamo.unique.attributes import SEPARATOR
+from dynamo.unique.guards import Guard
 from invoices.models import InvoiceItem
 from sequences.models import REQUEST_PREFIX
 

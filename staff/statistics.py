@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accounts.models import User
-from dynamo import scan
-from dynamo.guardstate import is_user_key
+from dynamo import bulk
 from dynamo.models import Item
+from dynamo.unique.snapshots import is_user_key
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
 from staff.summaries import SHOWN, Progress, Result, cut
@@ -25,7 +25,7 @@ def statistics(progress: Progress) -> Result:
     """What the four tables hold, as read (not at one instant), in bounded memory.
 
     Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
-    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     return {
         "accounts": _accounts(progress),
@@ -39,7 +39,7 @@ def _accounts(progress: Progress) -> Result:
     until = datetime.now(UTC).date()
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
     joined, counts = Tally[str](), Tally[str]()
-    for page in scan.pages(
+    for page in bulk.pages(
         User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
     ):
         for item in page:
@@ -62,7 +62,7 @@ def _counters(progress: Progress) -> Result:
     """The largest counters. Those of series are only summed up: each account has one per year."""
     series = numbers = count = 0
     largest: list[tuple[int, str]] = []
-    for page in scan.pages(Counter.table(), ("counterName", "currentValue")):
+    for page in bulk.pages(Counter.table(), ("counterName", "currentValue")):
         for item in page:
             name, value = item["counterName"]["S"], _whole(item, "currentValue")
             if is_counter_of_series(name):
@@ -131,7 +131,7 @@ class _State:
 
 def _uploads(progress: Progress) -> Result:
     states = {UPLOADING: _State(), DONE: _State()}
-    for page in scan.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
+    for page in bulk.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
         for item in page:
             state = states.setdefault(cut(_text(item, "state")), _State())
             state.count += 1

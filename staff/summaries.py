@@ -12,8 +12,8 @@ from typing import Any
 
 from accounts.models import User
 from dynamo.findings import Findings
-from dynamo.guardcheck import check_guards
-from dynamo.guardstate import KINDS
+from dynamo.unique.check import check_guards
+from dynamo.unique.snapshots import KINDS
 from invoices.check import check_invoices
 from sequences.seriesreport import SeriesReport
 
@@ -29,7 +29,7 @@ TEXT_MAX_LENGTH = 200
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.guardcheck.check_guards`; repairs nothing."""
+    """Costs and raises as `dynamo.unique.check.check_guards`; repairs nothing."""
 
     def count_items(_what: str, count: int) -> None:
         progress(count)

@@ -20,7 +20,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,

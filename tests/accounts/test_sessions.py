@@ -21,7 +21,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.factories import PASSWORD, changes_of, make_user, stored_items, stored_user
 from tests.pages import meanwhile
 from tests.requests import Requests

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.core.management.commands import dumpdata
 
-from dynamo.management.migrations import NoDatabase
+from dynamo.management.commands.migrate import NoDatabase
 
 
 class Command(NoDatabase, dumpdata.Command):

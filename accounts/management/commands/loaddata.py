@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.core.management.commands import loaddata
 
-from dynamo.management.migrations import NoDatabase
+from dynamo.management.commands.migrate import NoDatabase
 
 
 class Command(NoDatabase, loaddata.Command):

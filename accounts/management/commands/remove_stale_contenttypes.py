@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.contrib.contenttypes.management.commands import remove_stale_contenttypes
 
-from dynamo.management.migrations import NoDatabase
+from dynamo.management.commands.migrate import NoDatabase
 
 
 class Command(NoDatabase, remove_stale_contenttypes.Command):
