@@ -28,7 +28,7 @@ class Explore(Protocol):
         *,
         losses: int = 0,
         deaths: int = 0,
-        meetings: int = 0,
+        conflicts: int = 0,
         clock: Clock | None = None,
         fine: bool = False,
         forgetful: bool = False,

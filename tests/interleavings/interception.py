@@ -25,7 +25,7 @@ from urllib3.exceptions import ProtocolError
 from dynamo.retries import is_read
 from sequences import combining
 from tests.faults.kinds import Answer
-from tests.interleavings.operations import Lost, Met, Step, running, wait_for
+from tests.interleavings.operations import Conflicted, Lost, Step, running, wait_for
 
 
 class Clock:
@@ -74,7 +74,7 @@ class Interception:
             operation.stop_before(Step(label, deliver, writes=not is_read(label.split()[0])))
         except Lost:
             raise ProtocolError("The answer was lost.") from None
-        except Met:
+        except Conflicted:
             return _cancelled()
         answer = deliver()
         if self.fine:
@@ -137,7 +137,7 @@ def _named(args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cancelled() -> HTTPResponse:
-    """What AWS answers to a transaction that meets another on its first item."""
+    """What AWS answers to a transaction that conflicts on its first item."""
     answer = Answer(400, "TransactionCanceledException", reasons=["TransactionConflict"])
     return HTTPResponse(answer.body(), status=answer.status)
 

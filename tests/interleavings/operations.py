@@ -21,7 +21,7 @@ class Lost(Exception):
     """The request has left and no answer will come.."""
 
 
-class Met(Exception):
+class Conflicted(Exception):
     """The transaction has met another one: it is cancelled as AWS does."""
 
 
@@ -89,7 +89,7 @@ class Operation:
         Raises:
             Died: its process ends here, or ended before.
             Lost: the answer to the request is lost.
-            Met: the request is cancelled, as another transaction was under way.
+            Conflicted: the request is cancelled, as another transaction was under way.
         """
         if self._is_dead:
             raise Died

@@ -19,7 +19,7 @@ asked for in a schedule:
 - a loss: the request leaves, its answer never comes, and the client does what it does then. The
   request itself is on its way: it arrives at any later moment, before the client's repetition
   (its answer was lost), long after it, or never.
-- a meeting: a transaction meets another one that is under way, and is cancelled.
+- a conflict: a transaction conflicts one that is under way, and is cancelled.
 - a death: the operation's process ends before it sends the request. A request that was sent and
   is carried out after the process died is the same as a death before the next one.
 """
@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tests.interleavings.interception import Clock, Interception, held
-from tests.interleavings.operations import Died, Lost, Met, Operation, Step
+from tests.interleavings.operations import Conflicted, Died, Lost, Operation, Step
 
 #: A schedule with more steps than that has an operation that never ends.
 MOST_STEPS = 200
@@ -66,7 +66,7 @@ class Faults:
 
     losses: int = 0
     deaths: int = 0
-    meetings: int = 0
+    conflicts: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Schedule:
     strays: list[tuple[Operation, Step]] = field(default_factory=list)
     losses: int = 0
     deaths: int = 0
-    meetings: int = 0
+    conflicts: int = 0
 
     def run(self) -> None:
         self.scenario.late = set()
@@ -162,8 +162,8 @@ class _Schedule:
         if step.deliver is not None and self.losses < self.faults.losses:
             choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
         is_transaction = step.label.startswith("TransactWriteItems")
-        if is_transaction and self.meetings < self.faults.meetings:
-            choices.append(_Choice(f"{name} meets another", self._meeting(operation)))
+        if is_transaction and self.conflicts < self.faults.conflicts:
+            choices.append(_Choice(f"{name} conflicts", self._conflict(operation)))
         if step.deliver is not None and self.deaths < self.faults.deaths:
             choices.append(
                 _Choice(f"{operation.number} dies before {step.label}", self._death(operation))
@@ -180,12 +180,12 @@ class _Schedule:
 
         return lose
 
-    def _meeting(self, operation: Operation) -> Callable[[], None]:
-        def meet() -> None:
-            self.meetings += 1
-            operation.go(Met)
+    def _conflict(self, operation: Operation) -> Callable[[], None]:
+        def conflict() -> None:
+            self.conflicts += 1
+            operation.go(Conflicted)
 
-        return meet
+        return conflict
 
     def _death(self, operation: Operation) -> Callable[[], None]:
         def die() -> None:
@@ -214,7 +214,7 @@ def explore(
     *,
     losses: int = 0,
     deaths: int = 0,
-    meetings: int = 0,
+    conflicts: int = 0,
     clock: Clock | None = None,
     fine: bool = False,
     forgetful: bool = False,
@@ -235,7 +235,7 @@ def explore(
             while True:
                 random.seed(SEED)
                 interception.clock.reset()
-                schedule = _Schedule(make_scenario(), Faults(losses, deaths, meetings), path)
+                schedule = _Schedule(make_scenario(), Faults(losses, deaths, conflicts), path)
                 schedule.run()
                 schedules += 1
                 path = _next_path(schedule.places)

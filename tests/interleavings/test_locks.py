@@ -41,7 +41,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def world_of(
+def race_of(
     leases: Leases,
     begin: Callable[[], Lease | None],
     *acts: Callable[[Lease | None], object],
@@ -96,7 +96,7 @@ def release(lease: Lease) -> str:
 def test_of_two_who_try_a_free_lock_one_has_it(
     explore: Explore, leases: Leases, clock: Clock, begin: Callable[[], None], losses: int
 ) -> None:
-    make, ends = world_of(leases, begin, take, take)
+    make, ends = race_of(leases, begin, take, take)
 
     explore(make, clock=clock, fine=True, losses=losses)
 
@@ -106,7 +106,7 @@ def test_of_two_who_try_a_free_lock_one_has_it(
 def test_of_two_who_wait_for_a_dead_holder_one_has_the_lock(
     explore: Explore, leases: Leases, clock: Clock
 ) -> None:
-    make, ends = world_of(leases, held, wait, wait)
+    make, ends = race_of(leases, held, wait, wait)
 
     explore(make, clock=clock)
 
@@ -118,7 +118,7 @@ def test_of_two_who_wait_for_a_dead_holder_one_has_the_lock(
 def test_so_it_is_however_late_their_answers_and_looks_are(
     explore: Explore, leases: Leases, clock: Clock
 ) -> None:
-    make, ends = world_of(leases, held, wait, wait)
+    make, ends = race_of(leases, held, wait, wait)
 
     explore(make, clock=clock, fine=True)
 
@@ -128,7 +128,7 @@ def test_so_it_is_however_late_their_answers_and_looks_are(
 def test_who_renews_and_who_waits_never_hold_the_lock_at_once(
     explore: Explore, leases: Leases, clock: Clock
 ) -> None:
-    make, ends = world_of(leases, held, renew, wait)
+    make, ends = race_of(leases, held, renew, wait)
 
     explore(make, clock=clock, fine=True)
 
@@ -143,7 +143,7 @@ def test_who_renews_and_who_waits_never_hold_the_lock_at_once(
 def test_so_it_is_when_time_passes_at_any_moment_and_requests_are_lost(
     explore: Explore, leases: Leases, clock: Clock
 ) -> None:
-    make, _ends = world_of(
+    make, _ends = race_of(
         leases, held, renew, wait, lambda _lease: clock.pass_seconds(LEASE_SECONDS / 2)
     )
 
@@ -154,7 +154,7 @@ def test_so_it_is_when_time_passes_at_any_moment_and_requests_are_lost(
 def test_who_gives_back_lets_the_other_in_or_was_too_late_for_it(
     explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
-    make, ends = world_of(leases, held, release, take)
+    make, ends = race_of(leases, held, release, take)
 
     explore(make, clock=clock, fine=True, losses=losses)
 
@@ -165,7 +165,7 @@ def test_who_gives_back_lets_the_other_in_or_was_too_late_for_it(
 def test_who_waits_has_the_lock_after_who_gives_it_back(
     explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
-    make, ends = world_of(leases, held, release, wait)
+    make, ends = race_of(leases, held, release, wait)
 
     explore(make, clock=clock, losses=losses)
 
@@ -190,7 +190,7 @@ def test_who_dies_with_the_lock_is_outwaited(
         # The holder may renew while it is watched, and die after that.
         return lock(wait_seconds=2 * LEASE_SECONDS + 1).acquire()
 
-    make, ends = world_of(leases, absent, take_and_give_back, wait_longer)
+    make, ends = race_of(leases, absent, take_and_give_back, wait_longer)
 
     explore(make, clock=clock, deaths=1)
 
@@ -267,7 +267,7 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
 def test_a_lock_that_is_broken_is_renewed_before_or_not_at_all(
     explore: Explore, leases: Leases, clock: Clock, losses: int
 ) -> None:
-    make, ends = world_of(leases, held, renew, lambda _lease: break_lock(NAME))
+    make, ends = race_of(leases, held, renew, lambda _lease: break_lock(NAME))
 
     explore(make, clock=clock, losses=losses)
 
