@@ -12,7 +12,7 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client, override_settings
 
-from accounts import mails
+from accounts.emails import mails
 from accounts.models import User
 from dynamo import deadline
 from dynamo.client import send

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accounts import links
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken
 from accounts.models import User
 from accounts.services import change_email, delete, register

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken
 from accounts.services import delete
 from dynamo import guards

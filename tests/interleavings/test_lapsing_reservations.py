@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accounts import links
-from accounts.emailchange import confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.change import confirm_change, request_change
 from accounts.models import User
 from tests.emailchanges import NEW, token_of
 from tests.interleavings.accounts import AccountScenario, fresh, signed_up

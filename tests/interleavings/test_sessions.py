@@ -11,8 +11,8 @@ from django.conf import settings
 from django.contrib.sessions.backends.base import UpdateError
 from django.core.cache import cache
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import services as sessions
 from dynamo.cacheitems import CacheItem, now_ms
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed, DynamoError, Unavailable

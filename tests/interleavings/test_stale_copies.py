@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from accounts import confirming, sessions
-from accounts.emailchange import request_change
+from accounts.emails import confirmation
+from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import (
     change_email,
@@ -19,6 +19,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from tests.interleavings.accounts import AccountScenario, fresh, signed_up, told
 from tests.interleavings.conftest import FORGETFUL, LOSSES, Explore
 
@@ -39,7 +40,7 @@ ACTS: dict[str, Act] = {
     "delete": delete,
     "begin": sessions.begin,
     "end_all": sessions.end_all,
-    "follow the link": lambda ann: confirming.confirm(confirming.link_token(ann)),
+    "follow the link": lambda ann: confirmation.confirm(confirmation.link_token(ann)),
 }
 each_act = pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 
