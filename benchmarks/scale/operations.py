@@ -24,11 +24,11 @@ from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
+from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
-from dynamo.sizes import item_bytes
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from invoices.amounts import Line
 from invoices.days import today
 from invoices.documents import Draft, Party, draw_up, series_of, to_item

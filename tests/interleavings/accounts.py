@@ -8,7 +8,7 @@ from typing import Any
 from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import register
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
 from tests.factories import assert_guards_match_users, stored_items
 from tests.interleavings.operations import DEAD

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from dynamo import client
+from dynamo.client import sending
 from tests.interleavings import scheduler
 from tests.interleavings.interception import Clock
 from tests.interleavings.scheduler import Scenario
@@ -39,8 +39,8 @@ class Explore(Protocol):
 def _patient(engine_url: str) -> Iterator[None]:
     """Wait for each answer: on a slow machine the client would repeat a request."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "READ_SECONDS", 60)
-        patch.setattr(client._ways, "_made", None)
+        patch.setattr(sending, "READ_SECONDS", 60)
+        patch.setattr(sending._ways, "_made", None)
         yield
 
 

@@ -22,7 +22,7 @@ from urllib3 import HTTPResponse
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ProtocolError
 
-from dynamo.retries import is_read
+from dynamo.client.retries import is_read
 from sequences import combining
 from tests.faults.kinds import Answer
 from tests.interleavings.operations import Conflicted, Lost, Step, running, wait_for

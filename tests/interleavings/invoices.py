@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item
 from invoices.documents import Invoice, from_item

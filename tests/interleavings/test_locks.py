@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
-from dynamo.transaction import Transaction
+from dynamo.client.sending import send
+from dynamo.transactions import Transaction
 from locks.exceptions import LockTaken
 from locks.leases import Lease
 from locks.lock import claim_once

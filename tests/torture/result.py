@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accounts.models import User
-from dynamo import scan
+from dynamo import bulk
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks, uploads
@@ -121,7 +121,7 @@ def _invoices() -> dict[str, dict[int, Stored]]:
 
 
 def _items(table: str, attributes: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [item for page in scan.pages(table, attributes) for item in page]
+    return [item for page in bulk.pages(table, attributes) for item in page]
 
 
 def _served(resources: Path) -> dict[str, list[locks.Served]]:

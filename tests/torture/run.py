@@ -121,9 +121,9 @@ class Run:
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self._engine.url
         for table in tables.all_tables():
             tables.create(table)
-        from dynamo import client
+        from dynamo.client import sending
 
-        client.reset()
+        sending.reset()
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self.proxy.url
 
     def run(self, progress: Any) -> None:

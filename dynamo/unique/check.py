@@ -7,7 +7,7 @@ Works for any model that declares `UniqueAttributes`, while the site is used, in
    looked up for it. So with reservations, which are claimed by their ids as well.
 2. Confirmation. A scan is not isolated from transactions, so all else is only suspect. What is
    stored now under the guard's key and those of its claimants, read at one instant, tells
-   (`dynamo.guardstate`).
+   (`dynamo.unique.snapshots`).
 3. Repair, where it is asked for: one transaction on what that reading saw; where something
    changed meanwhile, confirmation begins again.
 """
@@ -22,9 +22,14 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from dynamo import scan
-from dynamo.guards import Guard
-from dynamo.guardstate import (
+from dynamo import bulk
+from dynamo.findings import RUN_LENGTH, Spool
+from dynamo.models import Item
+from dynamo.tally import CountingPool
+from dynamo.transactions import READ_TOGETHER
+from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
+from dynamo.unique.guards import Guard
+from dynamo.unique.snapshots import (
     GUARD_ATTRIBUTES,
     KINDS,
     ChangedMeanwhile,
@@ -38,11 +43,6 @@ from dynamo.guardstate import (
     reservation_of,
     stored_names,
 )
-from dynamo.models import Item
-from dynamo.spool import RUN_LENGTH, Spool
-from dynamo.tally import CountingPool
-from dynamo.transaction import READ_TOGETHER
-from dynamo.unique import SEPARATOR, UniqueAttributes
 
 #: How often a guard's repair is tried; each refusal means that another changed it just then.
 MEND_ATTEMPTS = 2
@@ -59,11 +59,11 @@ _BY_GUARD, _BY_RESERVATION, _BY_USER, _BY_WAITING = "guard", "reservation", "use
 class Sizes:
     """How much is taken at once; tests take less.
 
-    A transaction reads at most so many items (`dynamo.transaction.READ_TOGETHER`): the guard, its
+    A transaction reads at most so many items (`dynamo.transactions.READ_TOGETHER`): the guard, its
     owner and `users_together` and one more.
     """
 
-    segments: int = scan.SEGMENTS
+    segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
     users_together: int = READ_TOGETHER - 3
@@ -157,7 +157,7 @@ def check_guards(
     units. On disk some 130 bytes for each guard and each user's value while it runs.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`; what was repaired stays so.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`; repairs stay.
     """
     check = _Check(unique, repair, oldest_by, progress or _silence, sizes or Sizes())
     with ExitStack() as spools:
@@ -194,7 +194,7 @@ class _Check:
         for table in sorted({users.table(), guards.table()}):
             [key_name] = (users if table == users.table() else guards).key_attribute_names()
             attributes = dict.fromkeys([key_name, *GUARD_ATTRIBUTES, *self.names, *self._noted()])
-            for page in scan.pages(
+            for page in bulk.pages(
                 table,
                 attributes,
                 segments=self.sizes.segments,

@@ -15,12 +15,12 @@ from typing import Any, Literal, get_args
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from dynamo import guards
 from dynamo.exceptions import Refused
-from dynamo.guards import Guard
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
-from dynamo.transaction import Transaction, read_together
-from dynamo.unique import SEPARATOR, UniqueAttributes
+from dynamo.transactions import Transaction, read_together
+from dynamo.unique import guards
+from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
+from dynamo.unique.guards import Guard
 
 Kind = Literal["missing", "orphaned", "foreign"]
 """What can be wrong with a guard.

@@ -1,16 +1,50 @@
-"""Calls that may hang, made in daemon threads: callers wait only as long as they can afford.
+"""What belongs to one process: objects made once, and calls in daemon threads.
 
-Neither a credential provider nor the system's name resolution obeys a time-out of ours.
+A forked child has neither the threads nor the sockets of its parent, so it makes its own.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
+
+
+class PerProcess(Generic[Made]):
+    """Called, it is what `make` returned (never None). Made once, for the life of the process."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._made: Made | None = None
+        self._lock = threading.Lock()
+        # What is made may hold sockets, and the lock may be held by a thread that a child has not.
+        os.register_at_fork(after_in_child=self.reset)
+
+    def __call__(self) -> Made:
+        """The one of this process; only its first use takes a lock."""
+        made = self._made
+        if made is None:
+            with self._lock:
+                made = self._made
+                if made is None:
+                    made = self._made = self._make()
+        return made
+
+    def made(self) -> Made | None:
+        """The one of this process, if it was made."""
+        return self._made
+
+    def reset(self) -> None:
+        """Forget it; the next use makes a new one."""
+        self._made = None
+        self._lock = threading.Lock()
+
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """The one way to DynamoDB: a shared client, and `send`, which repeats what may be repeated.
 
 All models, transactions, the cache and the commands of a process go through `send`, and so share
-botocore's connection pool. Those on items take the shorter way of `dynamo.lean`. All is made on
-first use, again in a forked child (sockets must not be shared), and safe in threads.
+botocore's connection pool. Those on items take the shorter way of `dynamo.client.lean`. All is made
+on first use, again in a forked child (sockets must not be shared), and safe in threads.
 """
 
 from __future__ import annotations
@@ -25,10 +25,21 @@ from botocore.exceptions import (
 )
 from django.conf import settings
 
-from dynamo import addressing, connections, credentials, names
-from dynamo.breaker import Breaker, fails_fast
-from dynamo.credentials import ProcessCredentials
-from dynamo.deadline import operation_ends_at, page_is_over, recovery_begins_at
+from dynamo.client import addressing, connections, credentials
+from dynamo.client.breaker import Breaker, fails_fast
+from dynamo.client.credentials import ProcessCredentials
+from dynamo.client.deadline import operation_ends_at, page_is_over, recovery_begins_at
+from dynamo.client.lean import OPERATIONS, LeanWay, may_go_lean
+from dynamo.client.retries import (
+    Fault,
+    cancellation_codes,
+    fault_of,
+    is_read,
+    is_repeatable,
+    is_stalled,
+    outcome_of,
+    pause_seconds,
+)
 from dynamo.exceptions import (
     CancellationReason,
     ConditionFailed,
@@ -39,18 +50,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
-from dynamo.perprocess import PerProcess
-from dynamo.retries import (
-    Fault,
-    cancellation_codes,
-    fault_of,
-    is_read,
-    is_repeatable,
-    is_stalled,
-    outcome_of,
-    pause_seconds,
-)
+from dynamo.processes import PerProcess
 from dynamo.signals import request_sent
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def _lean_way(made: Any, signing: ProcessCredentials) -> LeanWay | None:
     In either case names are looked up with a bound, and idle connections are closed.
     """
     try:
-        names.bound(made)
+        connections.bound(made)
         connections.close_when_idle(made)
         if settings.DYNAMODB_LEAN and may_go_lean(made):
             return LeanWay(made, signing)
@@ -175,10 +175,10 @@ def send(
     `operation` is the API's name (`GetItem`), `request` its parameters with attribute values as
     on the wire (`{"S": …}`). Reads are made strongly consistent, and the consumed capacity is
     asked for. Passing failures are repeated with full jitter until the deadline of
-    `dynamo.deadline`; see `dynamo.retries` for what may be repeated. A transaction that is stalled
-    inside DynamoDB gets one more attempt, 5.2 s after its first. A page's request is not sent while
-    DynamoDB cannot be reached (`dynamo.breaker`). A caller whose write counts
-    up, but under a condition that its own success makes false, says so: `repeatable=True`.
+    `dynamo.client.deadline`; see `dynamo.client.retries` for what may be repeated. A transaction
+    that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A page's request
+    is not sent while DynamoDB cannot be reached (`dynamo.client.breaker`). A caller whose write
+    counts up, but under a condition that its own success makes false, says so: `repeatable=True`.
 
     With `afresh` a transaction that another one or throttling cancelled is not repeated: its caller
     has a better one by then. Once a reply was lost it is repeated all the same, until it is known

@@ -21,8 +21,8 @@ from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
 
-from dynamo import credentials
-from dynamo.answers import AnswerParserFactory
+from dynamo.client import credentials
+from dynamo.client.lean import AnswerParserFactory
 
 _RULES = "endpoint-rule-set-1"
 

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.models import Model
+from dynamo.models import IntegerAttribute, Model
 
 
 def now() -> int:

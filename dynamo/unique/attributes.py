@@ -8,7 +8,7 @@ Declared once, on the model:
 For each value of a declared attribute there is one guard item, whose key is the attribute's stored
 name and the value as compared, `email#ann@example.com`, and whose `owner` is the primary key it
 belongs to. Item and guards are written in one transaction, so two items never hold one value. That
-transaction must demand that the item is the one that was read, by a version from `dynamo.versions`.
+transaction must demand that the item is the one that was read, by a version from `dynamo.models`.
 
 The guards stand in the model's own table, or in a second one: `UniqueAttributes(table="…", …)`.
 
@@ -16,7 +16,7 @@ Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS 
 The `owner` is ours: it answers look-ups, keeps one item from freeing another's value, and lets an
 operation whose reply was lost recognise its own work.
 
-Values that are only reserved: see `dynamo.guards`.
+Values that are only reserved: see `dynamo.unique.guards`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from typing import Any, Generic, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.guards import Guard, Pending
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Model
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
+from dynamo.unique.guards import Guard, Pending
 
 M = TypeVar("M", bound=Model)
 

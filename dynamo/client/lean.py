@@ -13,7 +13,7 @@ Of botocore's private names it takes three: a client's `_endpoint` (and of its H
 that calls for each request), `_request_signer` and `_ruleset_resolver`. To read its settings once
 more instead would be to miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are
 read when the way is made, never while a request is sent: if a version of botocore lacks one,
-`dynamo.client` sends everything through botocore.
+`dynamo.client.sending` sends everything through botocore.
 
 Source of the signature: "Create a signed AWS API request",
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
@@ -28,6 +28,7 @@ import socket
 import time
 import zlib
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -42,10 +43,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
     SSLError,
 )
+from botocore.parsers import JSONParser, ResponseParserError, ResponseParserFactory
 from botocore.utils import get_environ_proxies, normalize_url_path
 from urllib3 import exceptions as broken
-
-from dynamo.answers import UNREADABLE, AnswerParser
 
 OPERATIONS = {
     "BatchGetItem",
@@ -70,7 +70,7 @@ def may_go_lean(client: Any) -> bool:
     url = client.meta.endpoint_url
     parts = urlsplit(url)
     return (
-        # By rules (of which `dynamo.addressing` tells) each request may go to another endpoint.
+        # With rules (see `dynamo.client.addressing`) each request may go to another endpoint.
         client._ruleset_resolver is None
         and client._request_signer.signature_version == "v4"
         and parts.scheme in _PORTS
@@ -260,3 +260,45 @@ def _decoded(value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(texts := value.get("BS"), list):
             return {"BS": [b64decode(text) for text in texts]}
     return value
+
+
+#: What reading an answer of another form may raise; the last one is deep nesting.
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+
+
+class AnswerParser(JSONParser):
+    """Raises `HTTPClientError`, and nothing else, for what it cannot read."""
+
+    def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
+        """As botocore's, but `Error.Code` and `Error.Message` and those of reasons are strings."""
+        try:
+            parsed = super().parse(response, shape)
+            if not isinstance(parsed, dict):
+                raise ValueError("not an object")
+            _check_error(parsed.get("Error", {}))
+            for reason in parsed.get("CancellationReasons") or ():
+                _check_error(reason)
+        except (*UNREADABLE, ResponseParserError) as error:
+            raise HTTPClientError(error=error) from error
+        return parsed
+
+    def _handle_json_body(self, raw_body: bytes, shape: Any) -> Any:
+        # botocore's reads text that is not JSON as an object without members of ours.
+        return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
+
+
+class AnswerParserFactory(ResponseParserFactory):
+    """For a botocore session: `AnswerParser` for DynamoDB, botocore's for all else."""
+
+    def create_parser(self, protocol_name: str) -> Any:
+        """The parser of answers in this protocol."""
+        return AnswerParser() if protocol_name == "json" else super().create_parser(protocol_name)
+
+
+def _check_error(told: Any) -> None:
+    # The message may be absent or null, the code never.
+    message = told.get("Message")
+    told["Message"] = "" if message is None else message
+    for name in ("Code", "Message"):
+        if not isinstance(told.get(name, ""), str):
+            raise ValueError(f"{name} is not a string")

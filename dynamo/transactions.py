@@ -22,8 +22,9 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 from __future__ import annotations
 
 import json
+import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +34,7 @@ from typing import Any, Self
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
@@ -42,7 +43,6 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.expressions import is_updated
 from dynamo.models import Item, Model
 
 _ALL_OLD = "ALL_OLD"
@@ -211,13 +211,13 @@ class Transaction:
     the stored item is what it was to store: the transaction was done before.
 
     With `afresh` it is not repeated where another transaction was in the way; see
-    `dynamo.client.send`.
+    `dynamo.client.sending`.
 
     Raises (from the block's end, or `commit`):
         the `otherwise` error of the refused write; Refused, a group of them, where several were.
         AlreadyDone: some writes found done what they were to do, so the others were not written.
-        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.send`. Unavailable also if
-            the reply to a single write was lost and the item changed since.
+        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.sending`. Unavailable also
+            if the reply to a single write was lost and the item changed since.
     """
 
     def __init__(self, *, afresh: bool = False) -> None:
@@ -405,3 +405,44 @@ def read_together(items: list[Model]) -> list[Item | None]:
         gets.append({"Get": {"TableName": request["TableName"], "Key": request["Key"]}})
     answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [answer.get("Item") or None for answer in answers]
+
+
+_CLAUSE = re.compile(r"\b(SET|REMOVE|ADD|DELETE)\b", re.IGNORECASE)
+_STEP = re.compile(r"[^.\[\]\s]+")
+
+
+def is_updated(request: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
+    """Whether `stored` has each value that `request` sets, and none that it removes.
+
+    False if that cannot be told: if the request adds, or sets what an item's old values decide.
+    """
+    _nothing, *clauses = _CLAUSE.split(request.get("UpdateExpression", ""))
+    values = request.get("ExpressionAttributeValues", {})
+    names = request.get("ExpressionAttributeNames", {})
+    for clause, text in zip(clauses[::2], clauses[1::2], strict=True):
+        for part in text.split(","):
+            path, _equals, operand = (each.strip() for each in part.partition("="))
+            if clause.upper() == "SET" and operand in values:
+                wanted = values[operand]
+            elif clause.upper() == "REMOVE":
+                wanted = None
+            else:
+                return False
+            if _at(stored, path, names) != wanted:
+                return False
+    return bool(clauses) and stored is not None
+
+
+def _at(item: Mapping[str, Any] | None, path: str, names: Mapping[str, str]) -> Any:
+    """The typed value at `path` (`#0.#1[2]`), None if there is none."""
+    value: Any = {"M": item or {}}
+    for step in _STEP.findall(path):
+        if "M" in value:
+            value = value["M"].get(names.get(step, step))
+        elif "L" in value and step.isdigit() and int(step) < len(value["L"]):
+            value = value["L"][int(step)]
+        else:
+            return None
+        if value is None:
+            return None
+    return value

@@ -1,8 +1,13 @@
-"""Name resolution that does not block a request: `getaddrinfo` obeys no time-out.
+"""Connections whose name lookup does not block, and that are closed after they were idle.
 
-A connection of a client's pool finds its host's addresses here. A daemon thread looks up the name,
-and the time that the connection waits for it counts against its connection time-out. While the name
-server does not answer, the last addresses are used. TLS checks the host's name, as before.
+`getaddrinfo` obeys no time-out. So a daemon thread looks up the host's name, and the time that a
+connection waits for it counts against its connection time-out. While the name server does not
+answer, the last addresses are used. TLS checks the host's name as usual.
+
+A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
+The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
+loses the time-out, and an `ADD` is lost, as it must not be sent twice. Such devices wait for
+minutes before they drop a connection, a frozen process for any time.
 """
 
 from __future__ import annotations
@@ -12,12 +17,13 @@ import socket
 import time
 from typing import Any
 
+from urllib3 import HTTPConnectionPool
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 from urllib3.util import connection
 
-from dynamo.background import Background
-from dynamo.perprocess import PerProcess
+from dynamo.clock import now
+from dynamo.processes import Background, PerProcess
 
 #: How long addresses are used before the name is looked up again: DynamoDB's records live as long.
 FRESH_SECONDS = 5.0
@@ -124,3 +130,34 @@ def bound(client: Any) -> None:
     for scheme, pool in list(classes.items()):
         connects = type("BoundedConnection", (_Bounded, pool.ConnectionCls), {})
         classes[scheme] = type("BoundedPool", (pool,), {"ConnectionCls": connects})
+
+
+#: A connection that was not used for longer is closed. Opening one costs two or three round trips
+#: and is rare where requests are frequent: the pool hands out the connection that was used last.
+IDLE_SECONDS = 5.0
+
+
+class _IdleBound(HTTPConnectionPool):
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection: Any = super()._get_conn(timeout)
+        # Counted on a clock that runs during suspend. Closed, it connects again by itself.
+        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
+            connection.close()
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = now()
+        super()._put_conn(conn)
+
+
+def close_when_idle(client: Any) -> None:
+    """Bound the idle time of the botocore `client`'s connections. Before its first request.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
+    """
+    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        classes[scheme] = type("IdleBoundPool", (_IdleBound, pool), {})

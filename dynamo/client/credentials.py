@@ -32,9 +32,8 @@ from botocore.exceptions import CredentialRetrievalError, NoCredentialsError
 from botocore.session import Session
 from django.conf import settings
 
-from dynamo.background import Background
-from dynamo.deadline import operation_ends_at
-from dynamo.perprocess import PerProcess
+from dynamo.client.deadline import operation_ends_at
+from dynamo.processes import Background, PerProcess
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class _Held:
 
 
 class ProcessCredentials(Credentials):
-    """What a botocore client, or `dynamo.lean`, signs with. Safe in threads.
+    """What a botocore client, or `dynamo.client.lean`, signs with. Safe in threads.
 
     Always `fixed`, if given; otherwise what the thread found last.
     """

@@ -15,10 +15,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.guardcheck import Progress, Report, check_guards
-from dynamo.guardstate import KINDS
 from dynamo.management.base import DynamoCommand
-from dynamo.unique import UniqueAttributes
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.check import Progress, Report, check_guards
+from dynamo.unique.snapshots import KINDS
 
 
 class GuardsCommand(DynamoCommand):
