@@ -1,7 +1,7 @@
 """Checks calls on invoices, and the invoices that are stored in the end.
 
 numbers   a series has the numbers 1..n, each on one invoice. A request has one number, however
-          often it is repeated. A request that begins after another was answered has a higher number.
+          often it is repeated: a higher one than each request that was answered before it began.
 invoices  each is issued once with the contents of its request. It is voided at most once, for one
           reason, and stays voided.
 lists     show what was issued before they began, and nothing that was not requested yet.
