@@ -139,3 +139,19 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/\w+\.md)", readme))
 
     assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
+
+
+def test_the_drawn_structure_has_every_package() -> None:
+    developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
+    drawn, outer = set(), ""
+    for inner, name in re.findall(r"^(  )?(\w+)/ ", developers, re.MULTILINE):
+        outer = outer if inner else name
+        drawn.add(f"{outer}/{name}" if inner else name)
+    packages = {
+        str(file.parent.relative_to(ROOT))
+        for app in [*APPS, "web"]
+        for file in (ROOT / app).rglob("__init__.py")
+    }
+
+    helpers = ("management", "templatetags", "migrations", "formats", "static")
+    assert drawn == {name for name in packages if not set(Path(name).parts) & set(helpers)}
