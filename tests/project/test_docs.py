@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -103,6 +104,17 @@ def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
             continue
         parts = found[1].split(".")
         assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
+
+
+@every_page
+def test_every_import_of_ours_in_a_python_block_works(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        for statement in ast.walk(ast.parse(block)):
+            if isinstance(statement, ast.ImportFrom):
+                parts = (statement.module or "").split(".")
+                for name in statement.names:
+                    assert parts[0] not in APPS or _resolves([*parts, name.name], len(parts))
 
 
 def _resolves(parts: list[str], modules: int) -> bool:
