@@ -6,7 +6,7 @@ from django.urls import include, path
 from accounts.views.language import switch_language
 from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
-from invoices.views.accountexport import AccountExportView
+from invoices.downloads import AccountExportView
 from project.exposition import metrics
 
 urlpatterns = [

@@ -13,8 +13,8 @@ from dynamo.guards import Guard
 from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
 from dynamo.transaction import read_together
-from invoices import days
 from invoices.documents import series_of
+from invoices.issuing import today
 from invoices.models import InvoiceItem
 from sequences.groups import counted
 
@@ -75,7 +75,7 @@ def dossier_of(pk: str) -> Dossier:
     user = User.get(pk)
     for _attempt in range(ATTEMPTS):
         keys = _keys(user)
-        this_year = days.today().year
+        this_year = today().year
         years = range(this_year, this_year - YEARS, -1)
         counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
         guards = [User.unique.guard_model(key) for key in keys]

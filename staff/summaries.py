@@ -14,7 +14,7 @@ from accounts.models import User
 from dynamo.findings import Findings
 from dynamo.guardcheck import check_guards
 from dynamo.guardstate import KINDS
-from invoices.check import check_invoices
+from invoices.records import check_invoices
 from sequences.seriesreport import SeriesReport
 
 Progress = Callable[[int], object]
@@ -54,7 +54,7 @@ def guards(progress: Progress) -> Result:
 
 
 def invoices(progress: Progress) -> Result:
-    """Costs and raises as `invoices.check.check_invoices`."""
+    """Costs and raises as `invoices.records.check_invoices`."""
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):

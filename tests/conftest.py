@@ -16,7 +16,7 @@ from django.template.base import Template
 from accounts import passwords
 from dynamo import client, deadline, tables
 from dynamo.signals import request_sent
-from invoices.views import downloads
+from invoices import downloads
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
