@@ -121,7 +121,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
     send(page)
 
     expect(page).to_have_url(FIRST)
-    expect(page.get_by_role("status")).to_contain_text("is issued")
+    expect(page.get_by_role("status")).to_contain_text("was issued")
     invoice = the_invoice(ann)
     assert len(invoice.lines) == 3
     assert promised == stored_totals(invoice) == totals(page)

@@ -25,7 +25,7 @@ def our_forms(base: type = forms.BaseForm) -> Iterator[type[forms.BaseForm]]:
     importlib.import_module("project.urls")
     for form in base.__subclasses__():
         yield from our_forms(form)
-        if form.__module__.startswith(("accounts.", "sequences.")) and form.base_fields:
+        if form.__module__.startswith(("accounts.", "invoices.")) and form.base_fields:
             yield form
 
 
