@@ -3,9 +3,9 @@
 5,000 files of 10 KB, and 5 of 200 MB: `uploadfiles` against `aws s3 cp --recursive`, each a process
 of its own, on one dynoxide. Every run has a new ministack, in memory.
 
-S3 checks the SHA-256 of everything that `uploadfiles` sends, but a CRC-32 for `aws s3 cp`. The third
-contender is therefore `aws s3 cp` with SHA-256. (ministack then computes it twice: for the value, and
-for the name of the algorithm, which we do not send.)
+S3 checks the SHA-256 of everything that `uploadfiles` sends, but a CRC-32 for `aws s3 cp`. The
+third contender is therefore `aws s3 cp` with SHA-256. (ministack then computes it twice: for the
+value, and for the name of the algorithm, which we do not send.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The simulated loads, each with its own seed: an even one, and five hot keys.
 
-Callers arrive at random (a Poisson process). Requests are combined, refused and retried by the rules
-of the site: pauses, deadlines and sizes of groups are its own functions and constants.
+Callers arrive at random (a Poisson process). Requests are combined, refused and retried by the
+rules of the site: pauses, deadlines and sizes of groups are its own functions and constants.
 """
 
 from __future__ import annotations
