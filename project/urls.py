@@ -7,7 +7,6 @@ from accounts.views.language import switch_language
 from accounts.views.profile import HomeView
 from dynamo.health import healthz, livez
 from invoices.views.accountexport import AccountExportView
-from project.exposition import metrics
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
@@ -18,7 +17,6 @@ urlpatterns = [
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
-    path("metrics", metrics, name="metrics"),
 ]
 
 if settings.DEBUG_TOOLBAR:
