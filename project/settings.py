@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError
 from csp.constants import NONE, SELF
 from phonenumbers import SUPPORTED_REGIONS
 
-from accounts.limits import DEFAULTS as LIMITS
+from accounts.limits.windows import DEFAULTS as LIMITS
 from project import environment
 from project.environment import Environment, flag, is_origin, list_of, one_of, text, whole_number
 
@@ -101,7 +101,7 @@ MIDDLEWARE = [
     "project.metrics.MetricsMiddleware",
     "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
-    "accounts.toomany.TooManyAttemptsMiddleware",
+    "accounts.limits.middleware.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
@@ -109,7 +109,7 @@ MIDDLEWARE = [
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.AuthenticationMiddleware",
+    "accounts.sessions.middleware.AuthenticationMiddleware",
     "accounts.languages.ProfileLanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -160,7 +160,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "accounts.views.failures.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "profile"
 LOGOUT_REDIRECT_URL = "home"
@@ -184,7 +184,7 @@ ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
 ACCOUNTS_EMAIL_CHANGE = (
     env.read("ACCOUNTS_EMAIL_CHANGE", one_of("immediate", "confirm")) or "immediate"
 )
-# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.
+# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.windows.
 ACCOUNTS_LIMITS = {
     name: env.read(f"ACCOUNTS_LIMIT_{name.upper()}", environment.limit, default)
     for name, default in LIMITS.items()

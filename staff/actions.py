@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from django.utils.translation import override
 
-from accounts import services, sessions
-from accounts.browsers import readable
+from accounts import services
 from accounts.models import User
+from accounts.sessions import services as sessions
+from accounts.sessions.browsers import readable
 from dynamo.transaction import Transaction
 from locks.exceptions import LockChanged
 from locks.registry import BREAK_ATTEMPTS, LockView, break_lock

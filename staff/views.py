@@ -26,11 +26,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
-from accounts import sessions, visits
-from accounts.browsers import readable
 from accounts.exceptions import StaleUser
 from accounts.models import User
-from accounts.views.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.sessions import services as sessions
+from accounts.sessions import visitor
+from accounts.sessions.browsers import readable
 from dynamo.exceptions import DamagedItem
 from locks import registry
 from locks.exceptions import BadLockName, LockChanged, UnknownLock
@@ -200,7 +201,7 @@ class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
         """Call the operation. Return whether it was done (False: there was nothing to do)."""
 
     def form_valid(self, form: Any) -> HttpResponse:
-        actor = Actor(signed_in(self.request), visits.address(self.request))
+        actor = Actor(signed_in(self.request), visitor.address(self.request))
         try:
             done = self.act(actor, form)
         except StaleUser as error:

@@ -12,11 +12,11 @@ from django.template.loader import render_to_string
 from django.urls import include, path, reverse
 from playwright.sync_api import Browser, Page
 
-from accounts import sessions
-from accounts.emailchange import request_change
-from accounts.links import make
+from accounts.emails.change import request_change
+from accounts.emails.links import make
 from accounts.models import User
 from accounts.services import edit_profile
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from invoices.records import void
 from locks.lock import Lock, claim_once

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import services as sessions
 from locks.lock import Lock
 from sequences.counters import next_value
 from tests.browser.test_invoice_story import let_in

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.emailchange import request_change
+from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import delete
 from dynamo.client import send

@@ -22,7 +22,7 @@ from tests.commands import run
 from tests.factories import make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 from tests.invoice_factories import issued
 from tests.pages import Page
 from tests.requests import Requests
