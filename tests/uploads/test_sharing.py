@@ -26,7 +26,6 @@ from tests.uploads.samples import (
     assert_stored,
     content,
     file_of,
-    key_of,
     locks,
     open_uploads,
     row_of,
@@ -55,7 +54,7 @@ def other_process(bucket: str, *files: Source) -> Iterator[list[Claim]]:
 
 
 def _claimed(bucket: str, file: Source, lease: Lease) -> Claim:
-    claim = claims.take(f"s3://{bucket}/{key_of(file)}", file.size, lease)
+    claim = claims.take(f"s3://{bucket}/{file.key}", file.size, lease)
     assert isinstance(claim, Claim)
     return claim
 
@@ -170,7 +169,7 @@ def test_a_damaged_lock_of_another_fails_its_files_by_name_and_the_rest_is_done(
     uploaded = upload(bucket, *theirs, *ours)
 
     failed = [each for each in uploaded.results if each.outcome == "failed"]
-    assert {each.key for each in failed} == {key_of(file) for file in theirs}
+    assert {each.key for each in failed} == {file.key for file in theirs}
     assert {each.reason for each in failed} == {
         f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
     }
