@@ -136,6 +136,11 @@ def locks() -> list[str]:
     return [item["key"]["S"] for item in items]
 
 
+def remove_locks() -> None:
+    for name in locks():
+        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
+
+
 def assert_stored(
     s3: Any, bucket: str, sources: Sequence[Source], *, dead_locks: bool = False
 ) -> None:
