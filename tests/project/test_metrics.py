@@ -286,25 +286,6 @@ def test_every_app_that_measures_has_one_file_for_it() -> None:
             assert not made or file == app / "metrics.py", file
 
 
-def test_processes_add_up_in_one_folder(tmp_path: Path) -> None:
-    count = (
-        "import django; django.setup(); from uploads.metrics import FILES; "
-        "FILES.labels('uploaded').inc(2); "
-        "from project.exposition import _registry; "
-        "print(_registry().get_sample_value('uploads_files_total', {'outcome': 'uploaded'}))"
-    )
-    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
-
-    told = [
-        subprocess.run(
-            [sys.executable, "-c", count], env=environment, capture_output=True, check=True
-        ).stdout
-        for _process in range(2)
-    ]
-
-    assert told == [b"2.0\n", b"4.0\n"]
-
-
 @pytest.mark.usefixtures("engine")
 def test_a_token_is_in_no_log(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     from project.logs import HidingFormatter

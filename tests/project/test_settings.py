@@ -162,7 +162,7 @@ def test_a_profile_that_is_not_there_stops_the_start_by_name(
 def test_a_malformed_endpoint_for_all_services_is_said_beside_one_of_its_own(
     checkout: Path,
 ) -> None:
-    with pytest.raises(SystemExit, match="AWS_ENDPOINT_URL is no http or https URL"):
+    with pytest.raises(SystemExit, match="AWS_ENDPOINT_URL is not an http or https URL"):
         settings_under(
             checkout, AWS_ENDPOINT_URL="nonsense", AWS_ENDPOINT_URL_DYNAMODB="http://localhost:8000"
         )
