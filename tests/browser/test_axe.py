@@ -176,6 +176,6 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: st
     visitor.goto("/staff/")
     visitor.get_by_label("Find an account").fill("nobody")
     visitor.get_by_role("button", name="Find", exact=True).click()
-    visitor.get_by_text("No account goes by this.").wait_for()
+    visitor.get_by_text("There is no such account.").wait_for()
     visitor.get_by_text("The numbers as a table").click()
     assert found + faults(visitor) == []
