@@ -1,4 +1,4 @@
-"""Scenarios of accounts: how one begins, and the rules of user names and addresses."""
+"""Scenarios of accounts: how one begins, and the rules of usernames and addresses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AccountScenario:
 
     @property
     def accounts(self) -> dict[str, str]:
-        """Who is there after the last step: user names and addresses."""
+        """Who is there after the last step: usernames and addresses."""
         users = [item for pk, item in self.items.items() if "#" not in pk]
         return {user["userName"]["S"]: user["email"]["S"] for user in users}
 

@@ -27,7 +27,7 @@ KEPT = 8
 
 
 def shared_value(chance: random.Random) -> str:
-    """A user name that others want as well, now; in one of its spellings."""
+    """A username that others want as well, now; in one of its spellings."""
     name = f"n{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
     return name.upper() if chance.random() < 0.2 else name
 

@@ -28,14 +28,14 @@ DELETE = "/accounts/delete/"
 INVOICE = "/invoices/new/"
 
 TAKEN = {
-    "username": "This user name is taken.",
-    "email": "This e-mail address belongs to another account.",
+    "username": "This username is taken.",
+    "email": "This email address belongs to another account.",
 }
 CHANGED = "This account was changed meanwhile, and nothing was stored. Please try again."
 
 
 def visitors_name(chance: random.Random) -> str:
-    """A user name that other visitors want as well, now."""
+    """A username that other visitors want as well, now."""
     return f"p{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
 
 
