@@ -66,7 +66,7 @@ def test_a_person_asks_for_another_link_and_confirms_the_address(page: Page) -> 
     sign_up(page, "ann", "ann@example.org")
     expect(page.get_by_role("main")).to_contain_text("Not confirmed")
     page.get_by_role("button", name="Send the link again").click()
-    expect(page.get_by_role("status")).to_contain_text("The link is on its way")
+    expect(page.get_by_role("status")).to_contain_text("The link was sent")
 
     follow_link(page)
     page.get_by_role("button", name="Confirm my email address").click()
