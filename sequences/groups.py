@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
@@ -20,10 +20,11 @@ from dynamo.models import Item
 from dynamo.transaction import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
-from sequences.models import NumberedItem
+from sequences.models import Counter, NumberedItem
 
 Numbered = TypeVar("Numbered", bound=NumberedItem)
 Model = type[NumberedItem]
+Order = tuple[str, str]
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MAX_ACTIONS = 100
@@ -57,17 +58,12 @@ class Ask(Generic[Numbered]):
     size_bytes: int
     also: Sequence[Write] = ()
     is_alone: bool = False
+    #: The attribute that orders the series, as on the wire: its type and its value.
+    order: Order | None = field(init=False)
 
-    @property
-    def request_id(self) -> str:
-        """The request id, which is always set here."""
-        return str(self.item.request_id)
-
-    @property
-    def order(self) -> tuple[str, str] | None:
-        """The attribute that orders the series, as on the wire: its type and its value."""
+    def __post_init__(self) -> None:
         name = self.item.ordered_by
-        return None if name is None else next(iter(self.wire[name].items()))
+        self.order = None if name is None else next(iter(self.wire[name].items()))
 
 
 def is_before(order: tuple[str, str] | None, other: tuple[str, str] | None) -> bool:
@@ -116,7 +112,8 @@ class Group:
             Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
         """
         refused = SeriesError()
-        self._write.add(Write(self, {"Update": self._counter_update()}, refused))
+        # Found by its head, not by `self`: a cycle would leave the whole group to the collector.
+        self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
         for number, caller in enumerate(self._callers, self._head.number + 1):
             ask = caller.ask
             guard = {
@@ -190,7 +187,7 @@ class Group:
 
         It is no further than `head` if an item is stored beyond the counter.
         """
-        refusal = self._write.refusal_of(self)
+        refusal = self._write.refusal_of(self._head)
         if refusal is not None:
             return head_of(self._series, self._model, refusal.stored)
         for number, caller in enumerate(self._callers, self._head.number + 1):
@@ -252,10 +249,10 @@ def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | E
         return DamagedSeries(ask.item.series)
     # Guard and item at one instant.
     guard, stored = read_together([model.at(ask.guard_key, 0), model.at(*place)])
-    if guard is None or stored is None or stored.get("requestId") != {"S": ask.request_id}:
+    if guard is None or stored is None or stored.get("requestId") != ask.wire["requestId"]:
         return DamagedSeries(place.series)
     if guard.get("digest") != {"S": ask.digest}:
-        return RequestIdReused(ask.request_id, place.series, place.number)
+        return RequestIdReused(ask.wire["requestId"]["S"], place.series, place.number)
     try:
         return model.from_raw_data(stored)
     except DamagedItem as error:
@@ -267,8 +264,8 @@ def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | E
 
 def key_of_counter(model: Model, series: str) -> dict[str, Any]:
     """Table and key of the counter of a series, as in a request."""
-    counter = model.counter_of(series)
-    return {"TableName": counter.table(), "Key": {"counterName": {"S": counter.name}}}
+    name = model.counter_prefix() + series
+    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
 
 
 def read_head(model: Model, series: str) -> Head:

@@ -79,14 +79,13 @@ def issue(
         ValueError: `series` or `request_id` cannot be part of a key, or the item has no usable
             value of `ordered_by`; nothing was sent.
     """
-    item.series = series
-    item.number = 0
-    item.request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
-    guard_key = _checked_guard_key(item)
+    request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
+    guard_key = _checked_guard_key(type(item), series, request_id)
+    item.series, item.number, item.request_id = series, 0, request_id
     wire = item.to_wire() | {
         "series": {"S": series},
         "number": {"N": "0"},
-        "requestId": {"S": item.request_id},
+        "requestId": {"S": request_id},
     }
     if item.ordered_by is not None:
         # Before it waits with others: what cannot be compared would fail for all of them.
@@ -102,17 +101,16 @@ def issue(
     return issued
 
 
-def _checked_guard_key(item: NumberedItem) -> str:
+def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:
     """The key of the guard item. Raises ValueError if a key cannot be made of its parts."""
-    series, request_id = item.series, str(item.request_id)
     if not series.strip() or not request_id.strip():
         raise ValueError("Neither the series nor the request id may be empty.")
     if series.startswith(REQUEST_PREFIX):
         raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
-    if item.scopes_have_hash and "#" in request_id:
+    if model.scopes_have_hash and "#" in request_id:
         raise ValueError(f"The request id must not contain #: {request_id!r}.")
-    guard_key = item.guard_key(series, request_id)
-    for key in (guard_key, item.counter_prefix() + series):
+    guard_key = model.guard_key(series, request_id)
+    for key in (guard_key, model.counter_prefix() + series):
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
             raise ValueError(f"The key is longer than {PARTITION_KEY_MAX_BYTES} bytes: {key!r}.")
     return guard_key
