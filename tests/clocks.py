@@ -21,7 +21,7 @@ _MODULES = (
     "dynamo.client",
     "dynamo.deadline",
     "sequences.combining",
-    "sequences.draws",
+    "sequences.counters",
     "sequences.series",
 )
 

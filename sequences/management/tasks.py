@@ -19,8 +19,7 @@ from django.core.management.base import CommandError
 
 from dynamo.exceptions import DynamoError
 from dynamo.tally import CountingPool
-from sequences.counters import next_value
-from sequences.draws import Strategy
+from sequences.counters import Strategy, next_value
 from sequences.exceptions import SequenceError
 
 #: A process that was told to stop ends with its requests under way, which have time-outs.

@@ -16,8 +16,7 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.exceptions import DynamoError
 from dynamo.management.arguments import positive
 from dynamo.terminal import printable
-from sequences.counters import checked_name, delete
-from sequences.draws import Strategy
+from sequences.counters import Strategy, checked_name, delete
 from sequences.management.base import SequenceCommand, counter_name
 from sequences.management.tasks import Draw, Task, draws
 

@@ -8,8 +8,7 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.arguments import positive
-from sequences.counters import next_values
-from sequences.draws import Strategy
+from sequences.counters import Strategy, next_values
 from sequences.management.base import SequenceCommand, counter_name
 
 #: Printed one a line; whoever wants more draws a range with `sequences.counters.next_values`.
