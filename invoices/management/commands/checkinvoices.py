@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from invoices.check import check_invoices
 from invoices.management.invoicing import find_account
-from sequences.management.checking import SeriesCheckCommand
+from sequences.management.base import SeriesCheckCommand
 from sequences.seriesreport import SeriesReport
 
 
