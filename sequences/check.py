@@ -16,11 +16,11 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from dynamo import scan
-from dynamo.client import send
+from dynamo import bulk
+from dynamo.client.sending import send
+from dynamo.findings import RUN_LENGTH, Spool
 from dynamo.models import Item, Model
-from dynamo.spool import RUN_LENGTH, Spool
-from dynamo.transaction import READ_TOGETHER, read_together
+from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.models import REQUEST_PREFIX, Counter, NumberedItem
 from sequences.seriesreport import (
     COUNTER,
@@ -43,7 +43,7 @@ _COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
 class Sizes:
     """How much is read and sorted at once; tests use less."""
 
-    segments: int = scan.SEGMENTS
+    segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
     guards_together: int = READ_TOGETHER
@@ -73,7 +73,7 @@ def check_series(
     units for the guard item of each item. A guard item whose item is gone is then not found.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     sizes = sizes or Sizes()
     attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
@@ -102,7 +102,7 @@ def check_series(
 
 
 def _scan(table: str, attributes: tuple[str, ...], sizes: Sizes) -> Iterator[list[Item]]:
-    return scan.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit)
+    return bulk.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit)
 
 
 def _read_items(keys: Iterable[Model], together: int = READ_TOGETHER) -> Iterator[Item]:

@@ -45,8 +45,8 @@ from decimal import Decimal
 from operator import index
 from typing import Any, Literal, get_args
 
-from dynamo.client import send
-from dynamo.deadline import operation_ends_at, within
+from dynamo.client.deadline import operation_ends_at, within
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
 from sequences.combining import Caller, Combiner

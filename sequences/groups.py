@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item
-from dynamo.sizes import item_bytes
-from dynamo.transaction import Transaction, Write, read_together
+from dynamo.models import Item, item_bytes
+from dynamo.transactions import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
 from sequences.models import Counter, NumberedItem
@@ -155,7 +154,7 @@ class Group:
 
         Raises:
             Hindered: another transaction or throttling was in the way; nothing is committed.
-            Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
         """
         refused = SeriesError()
         # Found by its head, not by `self`: a cycle would leave the whole group to the collector.

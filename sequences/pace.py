@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from dynamo.retries import pause_seconds
+from dynamo.client.retries import pause_seconds
 
 #: How long after a loss a process expects that others issue on the series.
 RIVALRY_SECONDS = 3.0

@@ -16,7 +16,7 @@ from tests.commands import ROOT
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 APPS = [path.parent.name for path in ROOT.glob("*/apps.py")]
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def prose(page: Path) -> str:
@@ -79,7 +79,7 @@ def test_every_command_that_is_named_exists_with_its_options(page: Path) -> None
 @every_page
 def test_every_variable_of_the_environment_that_is_named_is_read(page: Path) -> None:
     settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
-    settings += (ROOT / "accounts" / "limits.py").read_text(encoding="utf-8").upper()
+    settings += (ROOT / "accounts" / "limits" / "windows.py").read_text(encoding="utf-8").upper()
     for word in code(page):
         if re.fullmatch(r"(ACCOUNTS|DJANGO|DYNAMODB)_[A-Z_]+", word):
             read = word.removeprefix("ACCOUNTS_LIMIT_")
