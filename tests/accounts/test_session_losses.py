@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from accounts import sessions
 from accounts.models import User
 from accounts.services import change_password
+from accounts.sessions import services as sessions
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from tests.factories import make_user, stored_items

@@ -42,9 +42,14 @@ def test_a_migration_command_says_that_there_is_nothing_and_names_createtables(
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["dumpdata", "accounts", "--indent=2"], "listusers --json"),
-        (["loaddata", "users.json"], "importusers"),
-        (["remove_stale_contenttypes"], "content types"),
+        (["flush"], "localdynamodb stop"),
+        (["flush", "--noinput", "--database", "default"], "localdynamodb stop"),
+        (["dbshell"], "manage.py shell"),
+        (["dbshell", "--", "-c", "SELECT 1"], "manage.py shell"),
+        (["inspectdb"], "cloudformation"),
+        (["sqlflush"], "No command empties"),
+        (["sqlmigrate", "accounts", "0001"], "createtables"),
+        (["squashmigrations", "accounts", "0001"], "createtables"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
