@@ -9,16 +9,16 @@
                                pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
-                               reserved for its change: reservation, expires (`dynamo.guards`)
+                               reserved for its change: reservation, expires
 
 Every change raises `version` under the condition that it is still the one that was read. It starts
-at random (`dynamo.versions`), so no other account that gets the same `pk` later matches a stale
+at random (`dynamo.models`), so no other account that gets the same `pk` later matches a stale
 copy. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone, because no form depends on
 them; these writes are made under the condition that the account is the same one (`joinedAt`).
 
 `sessions` is a map: by its random id, for each sign-in that has not ended, browser, address,
-signedInAt, seenAt and expiresAt (`accounts.sessions`). `sessionEpoch` is random and part of the
-session auth hash: another one ends every session, also for code that reads only Django's session.
+signedInAt, seenAt and expiresAt (`accounts.sessions.services`). `sessionEpoch` is random and part
+of the session auth hash: another one ends every session, also for code that reads only Django's.
 """
 
 from __future__ import annotations
@@ -42,21 +42,19 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
-from dynamo import guards
-from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import ConditionFailed
-from dynamo.guards import Pending
-from dynamo.models import Item, Model
-from dynamo.transaction import Otherwise, Refusal, Transaction, joined
-from dynamo.unique import UniqueAttributes
-from dynamo.versions import follows, next_version
+from dynamo.models import IntegerAttribute, Item, Model, follows, next_version
+from dynamo.transactions import Otherwise, Refusal, Transaction, joined
+from dynamo.unique import guards
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.guards import Pending
 
 #: When the account was registered, as stored. Set once; tells two accounts with one key apart.
 _JOINED_AT = "joinedAt"
 
 
 def new_confirmation_id() -> str:
-    """What the links that confirm one address of one account name; see `accounts.confirming`."""
+    """The random id that a link to confirm an address contains (`accounts.emails.confirmation`)."""
     return uuid.uuid4().hex
 
 
@@ -99,7 +97,7 @@ class User(DjangoUser, Model):
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
     version = IntegerAttribute(null=True)
 
-    #: The id of the session that the account was read for, on its pages; see `accounts.middleware`.
+    #: The id of the session that a page read the account for (`accounts.sessions.middleware`).
     session_id: str | None = None
 
     unique: UniqueAttributes[User] = UniqueAttributes(
@@ -311,7 +309,7 @@ class User(DjangoUser, Model):
         return {"sessions": kept or None, **epoch, **lapsed}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
-        """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""
+        """The sessions as they were read, by their ids (`accounts.sessions.services`)."""
         return [] if self.sessions is None else list(self.sessions.as_dict().items())
 
     def stored_now(self) -> Item | None:

@@ -29,11 +29,11 @@ def _request(name: str) -> dict[str, Any]:
 
 
 def ours() -> Operation:
-    """`dynamo.client.send`; what the site sends goes by it."""
+    """`dynamo.client.sending`; what the site sends goes by it."""
     import django
 
     django.setup()
-    from dynamo.client import send
+    from dynamo.client.sending import send
     from dynamo.signals import request_sent
 
     request_sent.connect(COST.note)

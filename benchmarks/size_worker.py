@@ -26,8 +26,8 @@ from django.test import Client  # noqa: E402
 from accounts.models import User  # noqa: E402
 from benchmarks.size import PASSWORD  # noqa: E402
 from benchmarks.worker import Cost  # noqa: E402
-from dynamo import scan  # noqa: E402
-from dynamo.batches import write_batches  # noqa: E402
+from dynamo import bulk  # noqa: E402
+from dynamo.bulk import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 from invoices.documents import (  # noqa: E402
@@ -55,7 +55,7 @@ TOGETHER = 100
 def give_invoices() -> None:
     """One invoice to each user, with its guard and its counter."""
     with ThreadPoolExecutor(4) as pool:
-        for page in scan.pages(User.table(), ["pk"]):
+        for page in bulk.pages(User.table(), ["pk"]):
             accounts = [item["pk"]["S"] for item in page if "#" not in item["pk"]["S"]]
             chunks = [accounts[at : at + TOGETHER] for at in range(0, len(accounts), TOGETHER)]
             list(pool.map(_give_invoices, chunks))

@@ -19,9 +19,9 @@ from django.template.loader import render_to_string
 from django.utils.log import log_response
 from django.views import View
 
-from accounts.views.pages import signed_in
-from accounts.views.reauthentication import FreshSignInMixin
-from dynamo.perprocess import PerProcess
+from accounts.pages import signed_in
+from accounts.sessions.views import FreshSignInMixin
+from dynamo.processes import PerProcess
 from invoices.documents import Invoice
 from invoices.exports import account_as_json, as_csv, as_zip
 from invoices.records import all_invoices

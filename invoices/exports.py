@@ -17,7 +17,7 @@ from typing import Any
 
 from accounts.exports import account_of, sessions_of
 from accounts.models import User
-from dynamo.perprocess import PerProcess
+from dynamo.processes import PerProcess
 from invoices.documents import Contents, Invoice, Line, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount

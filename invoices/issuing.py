@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.transaction import Write
+from dynamo.transactions import Write
 from invoices.documents import (
     DEFAULT_LANGUAGE,
     Draft,

@@ -12,10 +12,10 @@ from unicodedata import normalize
 
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transaction import READ_TOGETHER, Refusal, Transaction, Write, read_together
+from dynamo.transactions import READ_TOGETHER, Refusal, Transaction, Write, read_together
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.fields import YEARS, Field, SingleLine, is_blank

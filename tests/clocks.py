@@ -14,12 +14,12 @@ from typing import Any, Self
 import pytest
 from django.utils import timezone
 
-#: Who looks at deadlines of `dynamo.deadline`; all of them on one clock.
+#: Who looks at deadlines of `dynamo.client.deadline`; all of them on one clock.
 _MODULES = (
-    "dynamo.batches",
-    "dynamo.breaker",
-    "dynamo.client",
-    "dynamo.deadline",
+    "dynamo.bulk",
+    "dynamo.client.breaker",
+    "dynamo.client.sending",
+    "dynamo.client.deadline",
     "sequences.combining",
     "sequences.draws",
     "sequences.series",
@@ -111,7 +111,7 @@ def hold_the_day(today: date, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(timezone, "localdate", held)
 
 
-def stand_in(clock: Any, patch: pytest.MonkeyPatch) -> None:
+def use_clock(clock: Any, patch: pytest.MonkeyPatch) -> None:
     """Let deadlines be counted on this clock."""
     for name in _MODULES:
         if name in sys.modules:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 
-from accounts import sessions
 from accounts.models import User
 from accounts.services import (
     account_key,
@@ -20,6 +19,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,

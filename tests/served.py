@@ -147,7 +147,7 @@ def _hold() -> None:
 
 
 if "granian" in sys.modules:
-    from dynamo.client import send
+    from dynamo.client.sending import send
     from locks.lock import Lock
     from project.wsgi import application as _site
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.test import Client
 
-from accounts import sessions
 from accounts.models import User
-from dynamo.client import send
+from accounts.sessions import services as sessions
+from dynamo.client.sending import send
 from tests.factories import stored_user
 
 

@@ -20,15 +20,15 @@ from django.test import Client
 from django.test.utils import override_settings
 
 from accounts import services
-from accounts.limits import DEFAULTS, Limit
+from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
+from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
-from dynamo.sizes import item_bytes
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from invoices.documents import Draft, Line, Party, draw_up, series_of, to_item
 from invoices.issuing import issue, today
 from invoices.models import InvoiceItem

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 from benchmarks.scale.clock import Clock, Gate
 from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES
-from dynamo.deadline import OPERATION_SECONDS
-from dynamo.retries import pause_seconds
+from dynamo.client.deadline import OPERATION_SECONDS
+from dynamo.client.retries import pause_seconds
 
 Steps = Generator["float | Gate", None, bool]
 
@@ -108,7 +108,7 @@ class Counts:
 
 
 class Sender:
-    """Sends requests as `dynamo.client.send` does: its pauses, its deadline."""
+    """Sends requests as `dynamo.client.sending` does: its pauses, its deadline."""
 
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self.clock = clock

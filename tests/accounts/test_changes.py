@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts import sessions
 from accounts.exceptions import EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
@@ -20,7 +19,8 @@ from accounts.services import (
     delete,
     edit_profile,
 )
-from dynamo.client import send
+from accounts.sessions import services as sessions
+from dynamo.client.sending import send
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,

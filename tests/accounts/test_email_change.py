@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts import confirming, links
-from accounts.emailchange import (
+from accounts.emails import confirmation, links
+from accounts.emails.change import (
     PURPOSE,
     Confirmed,
     cancel_change,
@@ -28,7 +28,7 @@ from accounts.services import (
     edit_profile,
     find_user,
 )
-from dynamo import guards
+from dynamo.unique import guards
 from tests.emailchanges import (
     NEW,
     NEW_KEY,
@@ -172,7 +172,7 @@ def test_the_address_that_one_has_waits_for_nothing_and_drops_what_waits(email: 
 
 def test_the_link_makes_the_reservation_the_guard_and_frees_the_old_address() -> None:
     user = waiting_user("New@example.org", email="old@example.org")
-    old_link = links.make(confirming.PURPOSE, user.pk, str(user.confirmation_id))
+    old_link = links.make(confirmation.PURPOSE, user.pk, str(user.confirmation_id))
 
     confirmed = confirm_change(token_of(user))
 
@@ -185,7 +185,7 @@ def test_the_link_makes_the_reservation_the_guard_and_frees_the_old_address() ->
     read = again(user)
     assert (read.email, read.is_confirmed, changes_of(user)) == ("New@example.org", True, 2)
     assert find_user(NEW) == user
-    assert_changes_nothing(lambda: confirming.confirm(old_link), BadLink)
+    assert_changes_nothing(lambda: confirmation.confirm(old_link), BadLink)
     assert_all_is_well()
 
 
@@ -245,10 +245,10 @@ def test_a_link_for_another_account_does_nothing() -> None:
 
 def test_a_link_for_another_purpose_does_nothing() -> None:
     user = waiting_user()
-    other = links.make(confirming.PURPOSE, user.pk, str(user.pending_reservation))
+    other = links.make(confirmation.PURPOSE, user.pk, str(user.pending_reservation))
 
     assert_changes_nothing(lambda: confirm_change(other), BadLink)
-    assert_changes_nothing(lambda: confirming.confirm(token_of(user)), BadLink)
+    assert_changes_nothing(lambda: confirmation.confirm(token_of(user)), BadLink)
 
 
 def test_a_link_followed_after_the_address_changed_does_nothing() -> None:

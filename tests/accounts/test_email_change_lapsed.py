@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from accounts.emailchange import (
+from accounts.emails.change import (
     cancel_change,
     confirm_change,
     request_change,

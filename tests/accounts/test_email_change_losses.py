@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
+from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import change_email, delete
 from tests import engines

@@ -9,11 +9,11 @@ from functools import partial
 
 import pytest
 
-from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
+from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo import guards
+from dynamo.unique import guards
 from tests.emailchanges import (
     NEW,
     NEW_KEY,

@@ -13,8 +13,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from accounts.exceptions import TooManyAttempts
-from accounts.limits import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
-from dynamo.cacheitems import CacheItem
+from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
+from dynamo.cache import CacheItem
 from dynamo.exceptions import Unavailable
 from tests import limit_workers
 from tests.emptying import empty

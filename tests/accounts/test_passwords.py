@@ -15,11 +15,11 @@ from django.test import Client
 from accounts import passwords
 from accounts.models import User
 from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
-from dynamo import deadline
+from dynamo.client import deadline
 from project import settings as project_settings
 from tests.accounts.test_limited_pages import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
 

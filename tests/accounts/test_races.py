@@ -11,7 +11,6 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from accounts import sessions
 from accounts.exceptions import EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
@@ -21,6 +20,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from dynamo.exceptions import Refused
 from tests import workers
 from tests.factories import (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 
-from accounts import confirming, heldsignups, sessions
-from accounts.emailchange import cancel_change, confirm_change, request_change
-from accounts.emailchange import link_token as change_token
+from accounts.emails import confirmation
+from accounts.emails.change import cancel_change, confirm_change, request_change
+from accounts.emails.change import link_token as change_token
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -26,6 +26,8 @@ from accounts.services import (
     edit_profile,
     register,
 )
+from accounts.sessions import services as sessions
+from accounts.signup import pending
 from staff.actions import deactivate as deactivate_by_staff
 from staff.actions import end_sessions as end_sessions_by_staff
 from staff.audit_log import Actor
@@ -80,7 +82,7 @@ CHANGES: dict[str, Callable[[User], object]] = {
     "change_password": lambda user: change_password(user, PASSWORD),
     "save": save_password,
     "deactivate": deactivate,
-    "mark_confirmed": confirming.mark_confirmed,
+    "mark_confirmed": confirmation.mark_confirmed,
     "deactivate by staff": lambda user: deactivate_by_staff(grace(), user, "Spam"),
     "sessions.begin": sessions.begin,
     "sessions.note_sign_in_time": sessions.note_sign_in_time,
@@ -187,11 +189,11 @@ def test_a_stale_copy_stores_no_hash_in_the_new_account() -> None:
 
 def test_the_link_that_confirms_the_old_address_does_not_confirm_the_new_one() -> None:
     old = account()
-    token = confirming.link_token(old)
+    token = confirmation.link_token(old)
     new = registered_anew(old)
 
     with pytest.raises(BadLink):
-        confirming.confirm(token)
+        confirmation.confirm(token)
 
     assert not User.get(new.pk).is_confirmed
 
@@ -200,11 +202,11 @@ def test_nor_where_the_account_is_registered_anew_while_the_link_is_followed(
     proxy: FaultProxy,
 ) -> None:
     old = account()
-    token = confirming.link_token(old)
+    token = confirmation.link_token(old)
     proxy.plan("UpdateItem", Meanwhile(lambda: registered_anew(old)))
 
     with pytest.raises(BadLink):
-        confirming.confirm(token)
+        confirmation.confirm(token)
 
     new = User.get(old.pk)
     assert (new.email, new.is_confirmed) == ("bea@example.org", False)
@@ -227,17 +229,17 @@ def test_the_link_of_a_change_of_address_is_void_for_the_new_account() -> None:
 def test_the_link_of_a_held_sign_up_does_not_speak_for_an_account_of_another_link() -> None:
     def held(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
-        token = heldsignups.hold(values, password=PASSWORD, request_id=FORM)
+        token = pending.hold(values, password=PASSWORD, request_id=FORM)
         assert token is not None
         return token
 
     first, second = held("ann"), held("bea")
-    made = heldsignups.release(first)
+    made = pending.release(first)
     delete(made)
-    heldsignups.release(second)
+    pending.release(second)
 
     with pytest.raises(BadLink):
-        heldsignups.release(first)
+        pending.release(first)
     assert User.get(made.pk).username == "bea"
 
 

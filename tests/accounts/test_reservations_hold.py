@@ -11,17 +11,17 @@ from django.core.management import call_command
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accounts import links
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken
 from accounts.models import User
 from accounts.services import change_email, delete, register
 from accounts.values import comparable_email
-from dynamo import guards
-from tests.driven import driven
+from dynamo.unique import guards
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
+from tests.stateful import stateful_settings
 
 # Few accounts and addresses, in two spellings, so that rivals meet often.
 PEOPLE = st.sampled_from(["ann", "bob", "eve"])
@@ -168,10 +168,10 @@ class Changes(RuleBasedStateMachine):
 
 @pytest.mark.usefixtures("engine")
 class TestChanges(Changes.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
-    settings = driven(12)
+    settings = stateful_settings(12)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 class TestChangesAtLength(Changes.TestCase):  # type: ignore[misc, name-defined]  # as above
-    settings = driven(100)
+    settings = stateful_settings(100)

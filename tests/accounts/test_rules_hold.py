@@ -22,9 +22,9 @@ from accounts.services import (
 )
 from accounts.values import comparable_email, comparable_username
 from dynamo.exceptions import Refused
-from tests.driven import driven
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
+from tests.stateful import stateful_settings
 
 # Few values in several spellings, so that rivals meet often.
 NAMES = st.sampled_from(["ann", "Ann", "ＡＮＮ", "bob", "BOB", "straße", "STRASSE", "eve"])
@@ -149,10 +149,10 @@ class Accounts(RuleBasedStateMachine):
 
 @pytest.mark.usefixtures("engine")
 class TestAccounts(Accounts.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
-    settings = driven(12)
+    settings = stateful_settings(12)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 class TestAccountsAtLength(Accounts.TestCase):  # type: ignore[misc, name-defined]  # as above
-    settings = driven(100)
+    settings = stateful_settings(100)

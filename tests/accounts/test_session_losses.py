@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from accounts import sessions
 from accounts.models import User
 from accounts.services import change_password
-from dynamo.client import send
+from accounts.sessions import services as sessions
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from tests.factories import make_user, stored_items
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut

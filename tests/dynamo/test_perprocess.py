@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.perprocess import PerProcess
-from tests.forks import in_a_child
+from dynamo.processes import PerProcess
+from tests.forked import in_a_child
 
 
 def numbers() -> PerProcess[int]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from accounts import sessions
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
+from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
 from locks.lock import Lock, claim_once
@@ -233,7 +233,7 @@ def test_it_is_recognised_where_the_engine_has_forgotten_the_token(
     def replay() -> None:
         """Send the very same writes once before, under a token of their own."""
         sent = proxy.seen[-1].body
-        from dynamo.client import send
+        from dynamo.client.sending import send
 
         send(TRANSACT, sent | {"ClientRequestToken": str(uuid.uuid4())})
 

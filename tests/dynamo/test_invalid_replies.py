@@ -1,0 +1,124 @@
+"""Answers that are not DynamoDB's: `send` raises errors of `dynamo.exceptions` and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamo.client import sending
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
+from dynamo.exceptions import DynamoError, Unavailable
+from tests.dynamo.test_lean import Endpoint
+from tests.faults.proxy import through
+
+KEY = {"pk": {"S": "a"}}
+PUT = {"TableName": "users", "Item": KEY}
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+CODES = st.sampled_from(
+    [
+        "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+        "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",
+        "ThrottlingException:http://x",
+    ]
+)
+REASONS = st.lists(
+    ANY_JSON
+    | st.fixed_dictionaries(
+        {},
+        optional={
+            "Code": st.sampled_from(["None", "ConditionalCheckFailed"]) | ANY_JSON,
+            "Message": ANY_JSON,
+            "Item": st.fixed_dictionaries({"pk": ANY_JSON}) | ANY_JSON,
+        },
+    ),
+    max_size=3,
+)
+ERRORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "__type": CODES | ANY_JSON,
+        "message": ANY_JSON,
+        "Message": ANY_JSON,
+        "Item": st.fixed_dictionaries({"pk": ANY_JSON}) | ANY_JSON,
+        "CancellationReasons": REASONS | ANY_JSON,
+    },
+)
+BODIES = st.one_of(
+    st.builds(lambda body: json.dumps(body).encode(), ERRORS | ANY_JSON),
+    st.binary(max_size=16),
+    st.builds(lambda: b"[" * 100_000),
+    st.just("<html>Bad Gateway</html>".encode("utf-16")),
+)
+REQUESTS = st.sampled_from(
+    [
+        ("GetItem", {"TableName": "users", "Key": KEY}),
+        ("PutItem", PUT),
+        ("TransactWriteItems", {"TransactItems": [{"Put": PUT}], "ClientRequestToken": "token"}),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture(scope="module", params=["lean", "botocore"])
+def endpoint(server: Endpoint, request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    """An endpoint that this process talks to, on the short path or on botocore's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "DYNAMODB_LEAN", request.param == "lean")
+        with through(server.url):
+            sending.client()
+            yield server
+
+
+@given(request=REQUESTS, status=st.sampled_from([300, 400, 403, 500, 503]), body=BODIES)
+def test_whatever_an_error_says_it_is_an_error_of_ours(
+    endpoint: Endpoint, request: tuple[str, dict[str, Any]], status: int, body: bytes
+) -> None:
+    endpoint.status, endpoint.body = status, body
+
+    with within(0), pytest.raises(DynamoError) as raised:
+        send(*request)
+
+    # Whoever logs it needs its text.
+    assert str(raised.value)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b"null", b"5", b'"text"', b"", b"<p>Hello"])
+def test_a_write_that_gets_such_an_answer_may_have_been_made(
+    endpoint: Endpoint, status: int, body: bytes
+) -> None:
+    endpoint.status, endpoint.body = status, body
+
+    with within(0), pytest.raises(Unavailable) as raised:
+        send("PutItem", PUT)
+
+    assert raised.value.maybe_written
+
+
+@pytest.mark.parametrize("reasons", [None, [], [{"Code": "None"}], [{"Code": "None"}] * 2])
+def test_a_cancelled_transaction_that_does_not_say_why_is_refused(
+    endpoint: Endpoint, reasons: list[Any] | None
+) -> None:
+    answer = {"__type": "TransactionCanceledException", "CancellationReasons": reasons}
+    endpoint.status, endpoint.body = 400, json.dumps(answer).encode()
+
+    with pytest.raises(DynamoError, match="TransactionCanceledException"):
+        send("TransactWriteItems", {"TransactItems": [{"Put": PUT}], "ClientRequestToken": "t"})

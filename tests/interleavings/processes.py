@@ -1,0 +1,82 @@
+"""Lets operations run as if in different processes.
+
+`sequences.series` remembers the last number of a series, and callers in one process share
+transactions. Threads of this process would share both; here each operation has those of its own
+process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from invoices.models import InvoiceItem
+from sequences import series as issuing
+from sequences.combining import Combiner
+from sequences.groups import Ask, Head
+from sequences.series import Key
+from tests.interleavings.operations import running
+
+
+class _Process:
+    def __init__(self) -> None:
+        self.memory = issuing._Memory()
+        self.combiner: Combiner[Key, Ask[Any], Any] = Combiner(
+            issuing._serve, prepare=issuing._prepare
+        )
+
+    def begin(self) -> None:
+        self.memory._begin()
+        self.combiner._begin()
+
+
+# Made once, as each registers a callback for forks.
+_all = [_Process() for _ in range(4)]
+
+
+class Processes:
+    """Replaces the memory and the combiner of `sequences.series` by one of each per process.
+
+    `of` has the number of the process of each operation; by default each has its own.
+    """
+
+    def __init__(self) -> None:
+        self.of: Sequence[int] = (0, 1, 2)
+
+    def begin(self) -> None:
+        """Forget everything."""
+        for process in _all:
+            process.begin()
+
+    def remember(self, process: int, series: str, head: Head) -> None:
+        """Let a process know the last number of a series of invoices."""
+        _all[process].memory.put((InvoiceItem, series), issuing._Known(head))
+
+    def get(self, key: Key) -> Any:
+        """`_Memory.get`."""
+        return self._own().memory.get(key)
+
+    def put(self, key: Key, known: Any) -> None:
+        """`_Memory.put`."""
+        self._own().memory.put(key, known)
+
+    def __call__(self, key: Key, ask: Ask[Any]) -> Any:
+        """`Combiner.__call__`."""
+        return self._own().combiner(key, ask)
+
+    def _own(self) -> _Process:
+        operation = running()
+        return _all[-1] if operation is None else _all[self.of[operation.number]]
+
+
+@contextmanager
+def apart() -> Iterator[Processes]:
+    """Run the operations of scenarios as if in different processes."""
+    processes = Processes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(issuing, "_memory", processes)
+        patch.setattr(issuing, "_combiner", processes)
+        yield processes

@@ -1,0 +1,252 @@
+"""Runs concurrent operations in every order in which their steps can follow each other.
+
+    class Scenario:
+        def __init__(self): …                      # empties its tables and stores what it needs
+        operations = [register_ann, register_bob]  # each runs in a thread, step by step
+        def always(self, wrote): …                 # called after each step
+        def afterwards(self, outcomes): …          # called when all operations have ended
+
+    explore(Scenario)      # returns how many schedules there are
+
+This is a depth-first search over choices. Each schedule starts from a new scenario, repeats the
+choices that lead to it, and goes on with the first choice that was not tried yet. So every schedule
+is run once, and no state is kept. A replay must find the same choices at the same place.
+
+Faults are choices too, at every request of every operation, up to a number for each schedule:
+
+- a loss: the answer to the request never comes. The request itself arrives at any later moment,
+  before the client repeats it (so only its answer was lost), long after that, or never.
+- a conflict: the transaction is cancelled, as it conflicts with another one.
+- a death: the operation's process ends before it sends the request. A request that was sent and
+  is carried out after the process died is the same as a death before the next request.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tests.interleavings.interception import Clock, Interception, installed
+from tests.interleavings.operations import Conflicted, Died, Lost, Operation, Step
+
+#: A schedule with more steps has an operation that never ends.
+MOST_STEPS = 200
+
+#: Jitter is the same in each schedule.
+SEED = 7
+
+
+class Scenario(Protocol):
+    """What is stored at first, the operations, and the rules that hold whatever their order is."""
+
+    operations: Sequence[Callable[[], object]]
+    #: Set by the scheduler: the operations whose lost request succeeded after they had ended. No
+    #: client can prevent that; what it was told was true at that moment.
+    late: set[int]
+
+    def always(self, wrote: bool) -> None:
+        """Fail if a rule is broken that holds at every instant.
+
+        `wrote` says whether the last step may have changed what is stored. Not called after steps
+        that this schedule has in common with the previous one.
+        """
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        """Fail if the `outcomes` (see `Operation`) are wrong."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """How many faults a schedule may have."""
+
+    losses: int = 0
+    deaths: int = 0
+    conflicts: int = 0
+
+
+@dataclass(frozen=True)
+class _Choice:
+    label: str
+    take: Callable[[], None]
+    writes: bool = False
+
+
+@dataclass
+class _Place:
+    """A place in a schedule: its choices, and the one that was taken."""
+
+    labels: list[str]
+    taken: int
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.taken + 1 == len(self.labels)
+
+
+@dataclass
+class _Schedule:
+    """One run of a scenario along `path`: the previous schedule's choices, the last one changed."""
+
+    scenario: Scenario
+    faults: Faults
+    path: list[_Place]
+    places: list[_Place] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    #: Lost requests that have not arrived yet, with their operations.
+    strays: list[tuple[Operation, Step]] = field(default_factory=list)
+    losses: int = 0
+    deaths: int = 0
+    conflicts: int = 0
+
+    def run(self) -> None:
+        self.scenario.late = set()
+        self.operations = [
+            Operation(number, act) for number, act in enumerate(self.scenario.operations)
+        ]
+        try:
+            for operation in self.operations:
+                operation.begin()
+            while choices := self._choices():
+                wrote = self._take(choices)
+                # The previous schedule has checked the steps before.
+                if len(self.places) >= len(self.path):
+                    self.scenario.always(wrote)
+            self.scenario.afterwards([operation.outcome for operation in self.operations])
+        except BaseException as error:
+            error.add_note("\n".join(["The schedule:", *self.told()]))
+            raise
+        finally:
+            for operation in self.operations:
+                operation.end()
+
+    def told(self) -> list[str]:
+        return [f"  {place.labels[place.taken]}" for place in self.places]
+
+    def _take(self, choices: list[_Choice]) -> bool:
+        """Take the next choice; returns whether it may have changed what is stored."""
+        depth = len(self.places)
+        labels = [choice.label for choice in choices]
+        assert depth < MOST_STEPS, "the operations do not end"
+        if depth < len(self.path):
+            place = self.path[depth]
+            assert labels == place.labels, f"not replayed: {labels} instead of {place.labels}"
+        else:
+            place = _Place(labels, 0)
+        self.places.append(place)
+        choices[place.taken].take()
+        return choices[place.taken].writes
+
+    def _choices(self) -> list[_Choice]:
+        alive = [operation for operation in self.operations if operation.next is not None]
+        choices = [
+            choice for operation in alive for choice in self._choices_of(operation, operation.next)
+        ]
+        assert choices or not alive, f"all wait: {[each.next.label for each in alive if each.next]}"
+        for stray in self.strays:
+            label = f"{stray[0].number}: the lost {stray[1].label} arrives"
+            choices.append(_Choice(label, self._arrival(stray), stray[1].writes))
+        if self.strays and not alive:
+            choices.append(_Choice("what is lost never arrives", self.strays.clear))
+        return choices
+
+    def _choices_of(self, operation: Operation, step: Step | None) -> list[_Choice]:
+        if step is None or not step.is_ready():
+            return []
+        name = f"{operation.number}: {step.label}"
+        choices = [_Choice(name, operation.go, step.writes)]
+        if step.deliver is not None and self.losses < self.faults.losses:
+            choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
+        is_transaction = step.label.startswith("TransactWriteItems")
+        if is_transaction and self.conflicts < self.faults.conflicts:
+            choices.append(_Choice(f"{name} conflicts", self._conflict(operation)))
+        if step.deliver is not None and self.deaths < self.faults.deaths:
+            choices.append(
+                _Choice(f"{operation.number} dies before {step.label}", self._death(operation))
+            )
+        return choices
+
+    def _loss(self, operation: Operation, step: Step) -> Callable[[], None]:
+        def lose() -> None:
+            self.losses += 1
+            if step.writes:
+                # A read that arrives late changes nothing.
+                self.strays.append((operation, step))
+            operation.go(Lost)
+
+        return lose
+
+    def _conflict(self, operation: Operation) -> Callable[[], None]:
+        def conflict() -> None:
+            self.conflicts += 1
+            operation.go(Conflicted)
+
+        return conflict
+
+    def _death(self, operation: Operation) -> Callable[[], None]:
+        def die() -> None:
+            self.deaths += 1
+            operation.go(Died)
+
+        return die
+
+    def _arrival(self, stray: tuple[Operation, Step]) -> Callable[[], None]:
+        operation, step = stray
+
+        def arrive() -> None:
+            self.strays.remove(stray)
+            assert step.deliver is not None
+            answer = step.deliver()
+            if operation.next is None and answer.status == 200:
+                self.scenario.late.add(operation.number)
+            answer.drain_conn()
+            answer.release_conn()
+
+        return arrive
+
+
+def explore(
+    make_scenario: Callable[[], Scenario],
+    *,
+    losses: int = 0,
+    deaths: int = 0,
+    conflicts: int = 0,
+    clock: Clock | None = None,
+    fine: bool = False,
+    forgetful: bool = False,
+) -> int:
+    """Run every schedule of the scenario, and return how many there are.
+
+    `clock` is the one that its operations may move. `fine` and `forgetful`: see `Interception`.
+
+    Raises:
+        AssertionError: a rule is broken; a note shows the schedule.
+    """
+    interception = Interception(clock or Clock(), fine=fine, forgetful=forgetful)
+    state = random.getstate()
+    path: list[_Place] = []
+    schedules = 0
+    try:
+        with installed(interception):
+            while True:
+                random.seed(SEED)
+                interception.clock.reset()
+                schedule = _Schedule(make_scenario(), Faults(losses, deaths, conflicts), path)
+                schedule.run()
+                schedules += 1
+                path = _next_path(schedule.places)
+                if not path:
+                    return schedules
+    finally:
+        random.setstate(state)
+
+
+def _next_path(places: list[_Place]) -> list[_Place]:
+    """The next schedule: another choice at the last place that has one left."""
+    while places and places[-1].is_exhausted:
+        places.pop()
+    if not places:
+        return []
+    *before, last = places
+    return [*before, _Place(last.labels, last.taken + 1)]
