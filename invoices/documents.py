@@ -129,8 +129,8 @@ class Draft(Contents):
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-# A digest has these fields, in this order. Any other field is part of it only if it is not at its
-# default, so a new field does not change the digests that are stored with request ids.
+# A digest always has these fields. Any other field is part of it only if it is not at its default,
+# so a new field does not change the digests that are stored with request ids.
 _ALWAYS_DIGESTED: dict[type, tuple[str, ...]] = {
     Party: ("name", "address", "vat_id"),
     Line: ("description", "quantity", "unit_price", "vat_rate"),
@@ -139,15 +139,14 @@ _ALWAYS_DIGESTED: dict[type, tuple[str, ...]] = {
 
 
 def _digested(part: Party | Line | Draft) -> list[Any]:
-    fields = {each.name: each for each in fields_of(type(part))}
-    texts = {name: each.to_text(getattr(part, name)) for name, each in fields.items()}
-    always = _ALWAYS_DIGESTED[type(part)]
-    others = {
-        name: text
-        for name, text in texts.items()
-        if name not in always and getattr(part, name) != fields[name].default
-    }
-    return [*(texts[name] for name in always), *([others] if others else [])]
+    always, others = [], {}
+    for each in fields_of(type(part)):
+        value = getattr(part, each.name)
+        if each.name in _ALWAYS_DIGESTED[type(part)]:
+            always.append(each.kind.to_text(value))
+        elif value != each.default:
+            others[each.name] = each.kind.to_text(value)
+    return [*always, others] if others else always
 
 
 @dataclass(frozen=True)
@@ -243,6 +242,9 @@ class Invoice(Contents):
         return self.status == "voided"
 
 
+_CONTENTS = [each.name for each in dataclasses.fields(Contents)]
+
+
 def draw_up(
     draft: Draft,
     account: str,
@@ -252,7 +254,7 @@ def draw_up(
     language: str = DEFAULT_LANGUAGE,
 ) -> Invoice:
     """The invoice of `draft`, with number 0."""
-    contents = {each.name: getattr(draft, each.name) for each in dataclasses.fields(Contents)}
+    contents = {name: getattr(draft, name) for name in _CONTENTS}
     return Invoice(
         **contents,
         account=account,

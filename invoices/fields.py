@@ -264,7 +264,8 @@ class Field:
 
     def stored_as(self, prefix: str = "") -> str:
         """Its name in the stored item and in JSON: `unit_price` is `unitPrice`."""
-        return _camel_case(f"{prefix}_{self.name}" if prefix else self.name)
+        first, *others = f"{prefix}_{self.name}".strip("_").split("_")
+        return first + "".join(map(str.capitalize, others))
 
     def clean(self, typed: str) -> Any:
         """The value to store for what a person typed. Raises ValidationError."""
@@ -319,30 +320,33 @@ def fields_of(document: type) -> tuple[Field, ...]:
 
 def to_wire(part: Any, prefix: str = "") -> Item:
     """The declared fields of `part` as stored, without those at their default."""
-    values = ((each, getattr(part, each.name)) for each in fields_of(type(part)))
-    return {
-        each.stored_as(prefix): {each.kind.wire_type: each.kind.to_text(value)}
-        for each, value in values
-        if value != each.default
-    }
+    wire: Item = {}
+    for stored_name, each in _stored_fields(type(part), prefix):
+        value = getattr(part, each.name)
+        if value != each.default:
+            wire[stored_name] = {each.kind.wire_type: each.kind.to_text(value)}
+    return wire
 
 
 def from_wire(document: type, wire: Item, prefix: str = "") -> dict[str, Any]:
     """The values of the declared fields, by name. Raises KeyError, ValueError."""
     values: dict[str, Any] = {}
-    for each in fields_of(document):
-        name = each.stored_as(prefix)
-        if name in wire:
-            values[each.name] = each.kind.from_text(wire[name][each.kind.wire_type])
+    for stored_name, each in _stored_fields(document, prefix):
+        if stored_name in wire:
+            values[each.name] = each.kind.from_text(wire[stored_name][each.kind.wire_type])
         elif each.is_required:
-            raise KeyError(name)
+            raise KeyError(stored_name)
     return values
 
 
-@cache
-def _camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
+_stored: dict[tuple[type, str], list[tuple[str, Field]]] = {}
+
+
+def _stored_fields(document: type, prefix: str) -> list[tuple[str, Field]]:
+    """The fields with their stored names; remembered, because this is called for every line."""
+    if (document, prefix) not in _stored:
+        _stored[document, prefix] = [(each.stored_as(prefix), each) for each in fields_of(document)]
+    return _stored[document, prefix]
 
 
 # Text and numbers --------------------------------------------------------------------------------

@@ -195,7 +195,10 @@ def _check_party(role: str, party: Party) -> None:
 
 def _check_fields(prefix: str, part: Draft | Line | Party) -> None:
     for each in fields_of(type(part)):
-        _check(f"{prefix}{each.words}", each.check, getattr(part, each.name))
+        try:
+            each.check(getattr(part, each.name))
+        except ValidationError as error:
+            raise ValueError(f"{prefix}{each.words}: {' '.join(error.messages)}") from error
 
 
 def _check_type(about: str, expected: type, value: object) -> None:
