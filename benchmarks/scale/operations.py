@@ -29,10 +29,8 @@ from dynamo.client.sending import send
 from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
-from invoices.amounts import Line
-from invoices.days import today
-from invoices.documents import Draft, Party, draw_up, series_of, to_item
-from invoices.issuing import issue
+from invoices.documents import Draft, Line, Party, draw_up, series_of, to_item
+from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
 from locks import records
