@@ -312,8 +312,14 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         (row("ann", "a@example.org", "x" * 151), "Full name: Use at most 150 characters."),
         (row("ann", "a@example.org", "x\x00y"), "Full name: Use printable characters only."),
         (row("ann", "a@example.org", "", "12"), "Phone number: Enter a valid phone number"),
-        (row("ann", "a@example.org", hash="hunter2"), "Password hash: This is not a Django password hash"),
-        (row("ann", "a@example.org", hash="!hunter2"), "Password hash: This is not a Django password hash"),
+        (
+            row("ann", "a@example.org", hash="hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
+        (
+            row("ann", "a@example.org", hash="!hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
         (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
