@@ -64,7 +64,7 @@ class IntegerAttribute(Attribute[int]):
 
 
 class SharedConnection(Connection):
-    """PynamoDB's builder of requests, which leaves the sending to `dynamo.client`."""
+    """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`."""
 
     def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
         return send(operation_name, operation_kwargs)
