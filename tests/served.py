@@ -123,8 +123,8 @@ class Server:
 
 
 def documented_options(port: int) -> list[str]:
-    """The options of docs/operators.md's command, on this port."""
-    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    """The options of docs/deployment.md's command, on this port."""
+    text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
     found = re.search(r"^\.venv/bin/granian ((?:.*\\\n)*.*) project\.wsgi:application$", text, re.M)
     assert found is not None
     options = shlex.split(found[1].replace("\\\n", " "))

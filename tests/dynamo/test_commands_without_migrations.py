@@ -39,32 +39,6 @@ def test_a_migration_command_says_that_there_is_nothing_and_names_createtables(
     assert requests_sent.operations == []
 
 
-@pytest.mark.parametrize(
-    ("command", "told"),
-    [
-        (["flush"], "localdynamodb stop"),
-        (["flush", "--noinput", "--database", "default"], "localdynamodb stop"),
-        (["dbshell"], "manage.py shell"),
-        (["dbshell", "--", "-c", "SELECT 1"], "manage.py shell"),
-        (["inspectdb"], "cloudformation"),
-        (["sqlflush"], "No command empties"),
-        (["sqlmigrate", "accounts", "0001"], "createtables"),
-        (["squashmigrations", "accounts", "0001"], "createtables"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_command_on_a_database_says_in_one_line_that_there_is_none_and_what_serves(
-    command: list[str], told: str, requests_sent: Requests
-) -> None:
-    out, err, code = run(*command)
-
-    (line,) = err.splitlines()
-    assert (out, code) == ("", 1)
-    assert line.startswith("CommandError: There is no relational database")
-    assert told in line
-    assert requests_sent.operations == []
-
-
 def test_in_a_project_that_has_a_relational_database_they_are_djangos_own(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text(
         "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"

@@ -105,7 +105,7 @@ def test_the_list_shows_all_others_and_names_the_damaged_one(ann: User, client: 
         assert "/invoices/2026-000001/" in shown
         assert "/invoices/2026-000002/" not in shown
         assert "/invoices/2026-000003/" in shown
-        assert "What is stored of 2026-000002 is damaged" in shown
+        assert "are damaged and cannot be shown: 2026-000002." in shown
 
 
 def test_pages_of_the_list_leave_out_damaged_invoices_alone(ann: User) -> None:

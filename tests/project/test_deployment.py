@@ -1,4 +1,4 @@
-"""docs/operators.md against the code: every variable, and the server's command in each place."""
+"""docs/configuration.md has every variable; the server is started as docs/deployment.md says."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def test_the_table_of_settings_has_every_variable_that_is_read_and_no_other() ->
     assert '"ACCOUNTS_LIMIT_{name.upper()}"' in settings
     read |= {f"ACCOUNTS_LIMIT_{name.upper()}" for name in DEFAULTS}
 
-    operators = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| (.+?) \| (.+?) \|$", operators, re.MULTILINE)
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| (.+?) \| (.+?) \|$", page, re.MULTILINE)
 
     assert sorted(name for name, _default, _meaning in rows) == sorted(read | OF_AWS)
 
 
 def test_the_table_has_the_limits_as_they_are() -> None:
-    operators = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 
     for name, default in DEFAULTS.items():
-        assert f"| `ACCOUNTS_LIMIT_{name.upper()}` | `{default}` |" in operators
+        assert f"| `ACCOUNTS_LIMIT_{name.upper()}` | `{default}` |" in page
 
 
 def test_the_unit_starts_the_server_as_it_is_documented() -> None:
