@@ -22,9 +22,8 @@ from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_se
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid
 from dynamo.exceptions import Refused
-from dynamo.models import Item
-from dynamo.transaction import Refusal, Transaction, joined
-from dynamo.versions import new_version
+from dynamo.models import Item, new_version
+from dynamo.transactions import Refusal, Transaction, joined
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this space.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -142,7 +141,7 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     touched); nothing where it is the name already.
 
     Raises:
-        ValidationError: no user name.
+        ValidationError: no username.
         UsernameTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
@@ -158,7 +157,7 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     link is dropped, and its reservation with it.
 
     Raises:
-        ValidationError: no e-mail address.
+        ValidationError: no email address.
         EmailTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
@@ -304,7 +303,7 @@ def _of_new_address(user: User, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_evenly(who: str) -> User | None:
-    """The account that goes by a user name or an address; None where nobody does.
+    """The account that goes by a username or an address; None where nobody does.
 
     A primary key finds nobody: it is no secret and no name. Costs 2 requests and 2 read units,
     the same whether or not there is one.

@@ -1,4 +1,4 @@
-"""A worker on DynamoDB: ours, and what one would write by hand. See `benchmarks.harness`."""
+"""A worker on DynamoDB: our code, and code written by hand. See `benchmarks.harness`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from botocore.exceptions import ClientError  # noqa: E402
 
 from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.amounts import Line  # noqa: E402
-from invoices.days import today  # noqa: E402
-from invoices.documents import Draft, Party, draw_up, to_item  # noqa: E402
-from invoices.issuing import issue  # noqa: E402
+from invoices.documents import Draft, Line, Party, draw_up, to_item  # noqa: E402
+from invoices.issuing import issue, today  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
 from sequences.counters import next_value  # noqa: E402
 from sequences.models import Counter  # noqa: E402
@@ -48,7 +46,7 @@ def _bare_client() -> Any:
 
 
 def plain_transaction(account: str) -> None:
-    """Read the counter; write counter and invoice in a transaction; again where refused."""
+    """Read the counter, then write counter and invoice in a transaction; repeat if refused."""
     invoice = draw_up(DRAFT, account, SELLER, today(), str(uuid.uuid4()))
     key = {"counterName": {"S": f"invoices#{invoice.series}"}}
     for attempt in range(1000):
@@ -132,7 +130,6 @@ CONTENDERS: dict[str, Operation] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     work(CONTENDERS[options.contender], options, COST)
 

@@ -5,7 +5,7 @@ from django.urls import include, path
 
 from accounts.views import HomeView, switch_language
 from dynamo.health import healthz, livez
-from invoices.views.accountexport import AccountExportView
+from invoices.downloads import AccountExportView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),

@@ -10,12 +10,12 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.guards import Guard
-from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
-from dynamo.transaction import read_together
-from dynamo.unique import SEPARATOR
-from invoices import days
+from dynamo.transactions import read_together
+from dynamo.unique.attributes import SEPARATOR
+from dynamo.unique.guards import Guard
+from dynamo.unique.snapshots import Snapshot, reservation_noted
+from invoices import issuing
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
 from sequences.groups import counted
@@ -127,7 +127,7 @@ def read_account(pk: str) -> AccountView:
         DamagedItem: it cannot be read.
     """
     user = User.get(pk)
-    this_year = days.today().year
+    this_year = issuing.today().year
     years = range(this_year, this_year - YEARS, -1)
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):

@@ -20,7 +20,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,

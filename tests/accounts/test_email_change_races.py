@@ -13,7 +13,7 @@ from accounts.emails.change import Confirmed, cancel_change, confirm_change, req
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo import guards
+from dynamo.unique import guards
 from tests.emailchanges import (
     NEW,
     NEW_KEY,

@@ -10,8 +10,7 @@ import pytest
 from django.test import Client
 
 from accounts.exceptions import StaleUser
-from dynamo import client as dynamo_client
-from dynamo import deadline
+from dynamo.client import deadline, sending
 from dynamo.exceptions import Unavailable
 from tests.conftest import PATIENCE_SECONDS
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
@@ -128,7 +127,7 @@ def test_nothing_is_written_where_nobody_listens(
     before = stored_items()
 
     with through(NOWHERE):
-        dynamo_client.client()
+        sending.client()
         monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.1)
         with pytest.raises(Unavailable, match="EndpointConnectionError") as unavailable:
             operation.act(user)

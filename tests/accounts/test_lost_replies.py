@@ -10,7 +10,7 @@ from django.test import Client
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from tests import engines
 from tests.emptying import empty

@@ -17,7 +17,7 @@ from accounts.exceptions import BadLink, EmailTaken
 from accounts.models import User
 from accounts.services import change_email, delete, register
 from accounts.values import comparable_email
-from dynamo import guards
+from dynamo.unique import guards
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items

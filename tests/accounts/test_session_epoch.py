@@ -22,7 +22,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from accounts.models import User
 from accounts.services import activate, change_password, deactivate, delete, register
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.sessions import SessionStore
 from staff.actions import end_sessions
@@ -141,7 +141,7 @@ def test_the_session_that_ends_the_others_goes_on(
 
     response = client.post(END_OTHERS, follow=True)
 
-    assert Page(response).messages == ["You are signed in nowhere else."]
+    assert Page(response).messages == ["All your other sessions have ended."]
     assert seen_by(client) == ann.pk
     assert seen_by(other) is None
     assert [signed_in_as(each) for each in (client, other)] == ["Ann", None]

@@ -12,7 +12,7 @@ import pytest
 from accounts.models import User
 from accounts.services import change_password
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from tests.factories import make_user, stored_items
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile, TimeOut

@@ -21,7 +21,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.factories import PASSWORD, changes_of, make_user, stored_items, stored_user
 from tests.pages import meanwhile
 from tests.requests import Requests

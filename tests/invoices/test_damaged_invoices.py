@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from invoices.documents import Invoice
 from invoices.models import InvoiceItem
@@ -105,7 +105,7 @@ def test_the_list_shows_all_others_and_names_the_damaged_one(ann: User, client: 
         assert "/invoices/2026-000001/" in shown
         assert "/invoices/2026-000002/" not in shown
         assert "/invoices/2026-000003/" in shown
-        assert "What is stored of 2026-000002 is damaged" in shown
+        assert "are damaged and cannot be shown: 2026-000002." in shown
 
 
 def test_pages_of_the_list_leave_out_damaged_invoices_alone(ann: User) -> None:

@@ -30,7 +30,7 @@ from tests.invoices.samples import (
     invoices,
 )
 
-DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", date(2026, 11, 21), "Thank you.")
+DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", "Thank you.", date(2026, 11, 21))
 
 
 @given(invoices())

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accounts.exceptions import EmailTaken, StaleUser
 from accounts.services import change_username, delete, register
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
@@ -218,7 +218,7 @@ def test_refusals_are_counted_by_unique_attribute(rise: Rise) -> None:
     with pytest.raises(StaleUser):
         change_username(stale, "ann")
     bob.refresh()
-    with pytest.raises(Exception, match="user name"):
+    with pytest.raises(Exception, match="username"):
         change_username(bob, "ann")
 
     assert rise("accounts_taken_total", attribute="userName") >= 2

@@ -13,11 +13,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dynamo import findings
-from dynamo.client import send
+from dynamo.client.sending import send
 from sequences import seriesreport
 from sequences.check import Sizes, check_series
 from sequences.models import Counter
 from sequences.seriesreport import SeriesCheck, SeriesReport
+from tests import commands
 from tests.numbered import (
     Ticket,
     entry,
@@ -455,7 +456,7 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
                 for number in range(start, start + 1_000)
             ]
 
-    monkeypatch.setattr("dynamo.scan.pages", pages)
+    monkeypatch.setattr("dynamo.bulk.pages", pages)
     tracemalloc.start()
     try:
         [report] = check_series(Ticket, sizes=Sizes(run_length=500))
@@ -479,7 +480,7 @@ def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:
     out, error = run(LABEL)
 
     short, long = sorted(out.splitlines(), key=len)
-    assert short.endswith("  last 1, 1 items")
+    assert short.endswith("  last 1, 1 item")
     assert long == (
         f"{series}  last 1020, 2 items; gaps: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 1,008 more; "
         f"wrong guard items: {Ticket.guard_key(series, 'b')}"
@@ -492,11 +493,11 @@ def test_the_model_of_an_app_is_found_whatever_its_case() -> None:
 
 
 @pytest.mark.parametrize("name", ["tickets.Nothing", "Ticket", "accounts.User", ""])
-def test_an_unknown_model_is_one_line_with_those_that_exist(name: str) -> None:
-    out, error = run(name)
+def test_an_unknown_model_is_wrong_usage_and_the_models_are_listed(name: str) -> None:
+    out, error, code = commands.run("checkseries", name)
 
-    assert out == ""
-    assert error.startswith(f"{name!r} is not a numbered model. Numbered models: ")
+    assert (out, code) == ("", 2)
+    assert f"{name!r} is not a numbered model; there are: " in error
     assert "invoices.InvoiceItem" in error
 
 

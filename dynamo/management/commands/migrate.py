@@ -1,9 +1,43 @@
+"""`migrate` and `makemigrations` on a site without a relational database.
+
+In a project that has one they do what Django's commands do.
+"""
+
 from __future__ import annotations
 
-from django.core.management.commands import migrate
+from typing import Any
 
-from dynamo.management.migrations import NothingToMigrate
+from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.commands import migrate
+from django.db import connections
+
+
+class NothingToMigrate(BaseCommand):
+    """Goes before one of Django's commands. Without a database it does nothing and says so."""
+
+    requires_system_checks = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        if _has_database():
+            self.help = super().help
+        return super().create_parser(prog_name, subcommand, **kwargs)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exit with code 0, because deployment scripts call these commands on every site."""
+        if _has_database():
+            super().handle(*args, **options)
+            return
+        self.stdout.write(
+            "Nothing to migrate: all data is in DynamoDB. "
+            "manage.py createtables makes the tables that are missing."
+        )
 
 
 class Command(NothingToMigrate, migrate.Command):
     help = "Says that there is nothing to migrate; createtables makes the tables."
+
+
+def _has_database() -> bool:
+    # Without a database, Django configures one whose engine refuses everything.
+    engines = {each["ENGINE"] for each in connections.settings.values()}
+    return engines != {"django.db.backends.dummy"}
