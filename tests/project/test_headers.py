@@ -133,9 +133,7 @@ def test_files_stay_in_caches_and_downloads_do_not(browser: Client) -> None:
     ("page", "said"),
     [("cacheable/", "max-age=60"), ("personal/", "private, no-store")],
 )
-def test_only_personal_pages_are_kept_from_caches(
-    browser: Client, page: str, said: str
-) -> None:
+def test_only_personal_pages_are_kept_from_caches(browser: Client, page: str, said: str) -> None:
     browser.force_login(make_user())
 
     assert get(browser, f"/{page}")["Cache-Control"] == said
