@@ -40,9 +40,9 @@ coverage: install
 	$(BIN)/pytest $(WORKERS) -m "not slow" --cov
 
 test-slow: install
-	STORM=full $(BIN)/pytest -m "storm or slow"
+	STRESS=full $(BIN)/pytest -m "stress or slow"
 
-# Faults, kills and a checker of histories, for so many seconds; a SEED gives the same weather again.
+# Faults, kills and a checker of histories, for so many seconds; a SEED gives the same faults again.
 torture: install
 	$(BIN)/python -m tests.torture --seconds $(or $(SECONDS),1800) $(if $(SEED),--seed $(SEED))
 
@@ -55,7 +55,7 @@ engines: install
 	for engine in $(ENGINES); do \
 		echo "== engine: $$engine"; \
 		$(BIN)/pytest $(WORKERS) --engine=$$engine \
-			-m "not storm and not browser and not slow" $(TESTS) || exit 1; \
+			-m "not stress and not browser and not slow" $(TESTS) || exit 1; \
 	done
 
 # Measures what each operation takes, simulates the hot spots, and writes docs/scale.md.

@@ -22,7 +22,5 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to sign-ins, and let `check --deploy` look at the settings."""
-        from accounts import (
-            checks,  # noqa: F401 - registers its checks
-            signals,  # noqa: F401 - connects its receivers
-        )
+        from accounts import checks  # noqa: F401 - registers its checks
+        from accounts.sessions import visitor  # noqa: F401 - connects its receivers

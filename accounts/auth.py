@@ -7,7 +7,7 @@ contrib.auth runs unmodified: it finds here the few things that it would find on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -20,9 +20,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts.passwords import check_password, make_password
 from accounts.values import EMAIL_MAX_LENGTH, USERNAME_MAX_LENGTH, as_uuid
-
-if TYPE_CHECKING:
-    from accounts.models import User
 
 
 def _field(name: str, verbose_name: Any, **options: Any) -> models.Field[Any, Any]:
@@ -62,18 +59,18 @@ class UserOptions:
 class UserManager:
     """The part of a model's manager that contrib.auth calls; each call finds one account."""
 
-    def __get__(self, instance: object, user_model: type[User]) -> UserManager:
+    def __get__(self, instance: object, user_model: type[Any]) -> UserManager:
         manager = UserManager()
         manager.model = user_model
         return manager
 
-    model: type[User]
+    model: type[Any]
 
     def using(self, alias: str) -> UserManager:
         """There is one database, DynamoDB, whatever the alias."""
         return self
 
-    def get(self, *, pk: str | None = None, username: str | None = None) -> User:
+    def get(self, *, pk: str | None = None, username: str | None = None) -> Any:
         """The account with this primary key, or who goes by `username` (see `User.find`).
 
         Raises:
@@ -86,7 +83,7 @@ class UserManager:
             return self.model.get(pk)
         return self.model.find(username or "")
 
-    def get_by_natural_key(self, username: str) -> User:
+    def get_by_natural_key(self, username: str) -> Any:
         """Who goes by `username`. Raises DoesNotExist."""
         return self.model.find(username)
 

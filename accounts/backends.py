@@ -8,10 +8,10 @@ from django.contrib.auth.backends import BaseBackend
 from django.http import HttpRequest
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import attempts
-from accounts.clientaddress import counted_client
-from accounts.finding import find_evenly
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
 from accounts.models import User
+from accounts.services import find_evenly
 from dynamo.exceptions import Busy
 
 

@@ -8,9 +8,9 @@ AccountError
 ├── StaleUser             the account changed, or was deleted, since it was read
 ├── UnknownUser           no account goes by this user name, address or key
 ├── BadLink               a mailed link is too old, was used, or is not for what it was followed for
-├── TooManyAttempts       a limit is reached (`accounts.limits`); it passes by itself
-├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.rowfiles`)
-└── ImportStopped         DynamoDB did not do all rows (`accounts.imports`)
+├── TooManyAttempts       a limit is reached (`accounts.limits.windows`); it passes by itself
+├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.imports.files`)
+└── ImportStopped         DynamoDB did not do all rows (`accounts.imports.services`)
 """
 
 from __future__ import annotations

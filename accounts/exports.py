@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import services as sessions
 
 #: What of an account its owner may see, by the names under which it is stored.
 SHOWN = {

@@ -21,7 +21,8 @@ from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import attempts, usernames, values
+from accounts import usernames, values
+from accounts.limits import attempts
 from accounts.models import User
 from web.requestids import RequestIdForm
 

@@ -82,8 +82,8 @@ class LanguageMiddleware(MiddlewareMixin):
 class ProfileLanguageMiddleware(MiddlewareMixin):
     """Lets a page that is about to be rendered speak the language of the profile, from its head on.
 
-    Reading who is signed in goes over to that language (`accounts.middleware`). The head of a page
-    would be written before that. This costs no request: every such page asks who is signed in.
+    `accounts.sessions.middleware` activates that language when it reads who is signed in, which is
+    after the head of a page was written. This costs no request: every such page reads it.
     """
 
     def process_template_response(

@@ -17,8 +17,8 @@ copy. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone, because 
 them; these writes are made under the condition that the account is the same one (`joinedAt`).
 
 `sessions` is a map: by its random id, for each sign-in that has not ended, browser, address,
-signedInAt, seenAt and expiresAt (`accounts.sessions`). `sessionEpoch` is random and part of the
-session auth hash: another one ends every session, also for code that reads only Django's session.
+signedInAt, seenAt and expiresAt (`accounts.sessions.services`). `sessionEpoch` is random and part
+of the session auth hash: another one ends every session, also for code that reads only Django's.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _JOINED_AT = "joinedAt"
 
 
 def new_confirmation_id() -> str:
-    """What the links that confirm one address of one account name; see `accounts.confirming`."""
+    """The random id that a link to confirm an address contains (`accounts.emails.confirmation`)."""
     return uuid.uuid4().hex
 
 
@@ -99,7 +99,7 @@ class User(DjangoUser, Model):
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
     version = IntegerAttribute(null=True)
 
-    #: The id of the session that the account was read for, on its pages; see `accounts.middleware`.
+    #: The id of the session that a page read the account for (`accounts.sessions.middleware`).
     session_id: str | None = None
 
     unique: UniqueAttributes[User] = UniqueAttributes(
@@ -311,7 +311,7 @@ class User(DjangoUser, Model):
         return {"sessions": kept or None, **epoch, **lapsed}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
-        """The sessions as they were read, by their ids; `accounts.sessions` says what they mean."""
+        """The sessions as they were read, by their ids (`accounts.sessions.services`)."""
         return [] if self.sessions is None else list(self.sessions.as_dict().items())
 
     def stored_now(self) -> Item | None:

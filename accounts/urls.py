@@ -9,28 +9,32 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts.views.changes import (
-    AccountDeleteView,
-    EmailChangeView,
-    PasswordChangeView,
-    UsernameChangeView,
-)
-from accounts.views.confirmation import (
+from accounts.emails.views import (
     ConfirmationSendView,
+    EmailChangeCancelView,
+    EmailChangeConfirmView,
+    EmailChangeView,
     EmailConfirmView,
-    SignUpConfirmView,
 )
-from accounts.views.emailchange import EmailChangeCancelView, EmailChangeConfirmView
-from accounts.views.profile import ProfileView
-from accounts.views.reauthentication import ReauthenticateView
-from accounts.views.recovery import (
+from accounts.recovery.views import (
     PasswordResetConfirmView,
     PasswordResetView,
     UsernameReminderView,
 )
-from accounts.views.sessions import SessionEndView, SessionsEndOthersView, SessionsView
-from accounts.views.signin import SignInView
-from accounts.views.signup import SignUpView
+from accounts.sessions.views import (
+    ReauthenticateView,
+    SessionEndView,
+    SessionsEndOthersView,
+    SessionsView,
+    SignInView,
+)
+from accounts.signup.views import SignUpConfirmView, SignUpView
+from accounts.views import (
+    AccountDeleteView,
+    PasswordChangeView,
+    ProfileView,
+    UsernameChangeView,
+)
 
 _page = TemplateView.as_view
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
-from accounts.visits import address, known_account
+from accounts.sessions.visitor import address, known_account
 from dynamo.tally import Tally, counted_on, counting
 from dynamo.terminal import printable
 from project import metrics

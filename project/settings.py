@@ -11,7 +11,7 @@ import botocore.session
 import phonenumbers
 from botocore.exceptions import BotoCoreError
 
-from accounts.limits import DEFAULTS as LIMITS
+from accounts.limits.windows import DEFAULTS as LIMITS
 from project import headers
 from project.environment import (
     Environment,
@@ -158,7 +158,7 @@ MIDDLEWARE = [
     "project.exposition.MetricsMiddleware",
     "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
-    "accounts.toomany.TooManyAttemptsMiddleware",
+    "accounts.limits.middleware.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
@@ -166,7 +166,7 @@ MIDDLEWARE = [
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "accounts.middleware.AuthenticationMiddleware",
+    "accounts.sessions.middleware.AuthenticationMiddleware",
     "accounts.languages.ProfileLanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -217,7 +217,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "accounts.views.failures.csrf_failure"
+CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "profile"
 LOGOUT_REDIRECT_URL = "home"
@@ -233,16 +233,16 @@ ACCOUNTS_RESERVED_USERNAMES = env.names(
 )
 # Keeps accounts whose address is not confirmed from issuing invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.flag("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL")
-# Tells nobody who signs up whether an address is known: see accounts.heldsignups.
+# Tells nobody who signs up whether an address is known: see accounts.signup.pending.
 ACCOUNTS_PREVENT_ENUMERATION = env.flag("ACCOUNTS_PREVENT_ENUMERATION")
 # When a change of address is made: `immediate`ly, or once a link to the new one is followed.
 ACCOUNTS_EMAIL_CHANGE = env.text("ACCOUNTS_EMAIL_CHANGE", check=_is_email_change) or "immediate"
-# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.
+# How often people may try: `ACCOUNTS_LIMIT_SIGN_IN=10/15m` and so on, see accounts.limits.windows.
 ACCOUNTS_LIMITS = {
     name: env.limit(f"ACCOUNTS_LIMIT_{name.upper()}", default=default)
     for name, default in LIMITS.items()
 }
-# Mailed links begin with it (`accounts.mails`), whatever host and port a request names.
+# Mailed links begin with it (`accounts.emails.mails`), whatever host and port a request names.
 ACCOUNTS_SITE_ORIGIN = env.text("ACCOUNTS_SITE_ORIGIN", check=_is_site_origin) or _usual_origin()
 # How many proxies of ours stand before the site and write X-Forwarded-For; 0: none is believed.
 ACCOUNTS_TRUSTED_HOPS = env.number("ACCOUNTS_TRUSTED_HOPS", default=0, least=0)

@@ -3,8 +3,7 @@
 from django.conf import settings
 from django.urls import include, path
 
-from accounts.views.language import switch_language
-from accounts.views.profile import HomeView
+from accounts.views import HomeView, switch_language
 from dynamo.health import healthz, livez
 from invoices.views.accountexport import AccountExportView
 from project.exposition import metrics

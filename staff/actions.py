@@ -1,7 +1,7 @@
-"""What staff may do to others' accounts and to locks: each in one transaction with its entries.
+"""Actions of staff on accounts and locks, each one transaction with its audit-log entries.
 
-Nothing here gives rights, and nobody acts on the own account: for that the account has its pages.
-Only a superuser acts on the account of another member of staff.
+None of them grants rights. An account's own pages are for its owner: staff acts on other accounts
+only, and only a superuser acts on the account of another member of staff.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from contextlib import suppress
 
 from django.utils.translation import override
 
-from accounts import services, sessions
-from accounts.browsers import readable
+from accounts import services
 from accounts.models import User
+from accounts.sessions import services as sessions
+from accounts.sessions.browsers import readable
 from dynamo.transaction import Transaction
 from locks.exceptions import LockChanged
 from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
@@ -22,15 +23,15 @@ from staff.exceptions import NotSuperuser, OwnAccount
 
 
 def deactivate(actor: Actor, user: User, reason: str) -> bool:
-    """Keep `user` out and end its sessions; whether it was done, rather than was so already.
+    """Prevent `user` from signing in and end its sessions. False if it was already so.
 
-    Costs 1 request and 8 write units (1 KB of account); nothing where it was so already.
+    Costs 1 request and 8 write units (1 KB of account); nothing if it was already so.
 
     Raises:
-        OwnAccount: one does not deactivate oneself.
-        NotSuperuser: `user` is staff as it was read, and `actor` is not a superuser.
+        OwnAccount: `user` is the actor's own account.
+        NotSuperuser: `user` was staff when it was read, and `actor` is not a superuser.
         NotStaff: `actor` no longer has the rights, or is no longer active and signed in.
-        StaleUser: the account changed, or was deleted, since it was read.
+        StaleUser: the account changed or was deleted since it was read.
     """
     _check(actor, user)
     write = Transaction()
@@ -47,13 +48,13 @@ def activate(actor: Actor, user: User, reason: str) -> bool:
 
 
 def end_session(actor: Actor, user: User, session_id: str, reason: str) -> bool:
-    """End one session of `user`; False where it had ended already.
+    """End one session of `user`. False if it had already ended, also by a deletion of the account.
 
-    Costs and raises as `deactivate`; an account that was deleted has no session any more.
+    Costs and raises as `deactivate`, but for `StaleUser`.
     """
     _check(actor, user)
     found = sessions.find(user, session_id)
-    with override(None):  # it is kept for readers of any language
+    with override(None):  # it is stored for readers of any language
         what = f"{readable(found.browser)}, {found.address}" if found else ""
     write = Transaction()
     sessions.end(user, session_id, write=write)
@@ -61,10 +62,7 @@ def end_session(actor: Actor, user: User, session_id: str, reason: str) -> bool:
 
 
 def end_sessions(actor: Actor, user: User, reason: str) -> bool:
-    """End every session of `user`; False where there was none.
-
-    Costs and raises as `end_session`.
-    """
+    """End every session of `user`. False if there was none. Costs and raises as `end_session`."""
     _check(actor, user)
     write = Transaction()
     sessions.end_all(user, write=write)
@@ -72,26 +70,25 @@ def end_sessions(actor: Actor, user: User, reason: str) -> bool:
 
 
 def break_seen_lock(actor: Actor, seen: LockView, reason: str) -> bool:
-    """Take the lock from the holder that was seen, and no later one; False where nobody had it.
+    """Take the lock from the holder in `seen`, but from no later one. False if it was free.
 
-    Costs 2 requests, 1 read unit and 6 write units; the same again where it was renewed just then.
+    Costs 2 requests, 1 read unit and 6 write units; the same again if it was renewed just then.
 
     Raises:
         NotStaff: `actor` is no longer staff, active and signed in.
-        LockChanged: another holds it by now.
-        UnknownLock: it is gone.
+        LockChanged: the lock has another holder.
+        UnknownLock: the lock does not exist any more.
     """
     for _attempt in range(BREAK_ATTEMPTS):
         write = Transaction()
         break_lock(seen.name, as_seen=seen, write=write)
-        # The holder may have renewed just now: look again whose lock it is.
+        # The holder may have renewed just now: look again who holds it.
         with suppress(LockChanged):
             return audit_log.commit(write, actor, "breakLock", reason=reason, what=seen.name)
     raise LockChanged(seen.name)
 
 
 def _check(actor: Actor, user: User) -> None:
-    """Refuse to act on the own account, and on other staff without the right to."""
     if actor.user.pk == user.pk:
         raise OwnAccount(user.pk)
     if not may_act_on(actor.user, user):

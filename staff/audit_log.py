@@ -1,11 +1,11 @@
-"""The audit log: each action of staff and its entries are one transaction; lists are Queries.
+"""The audit log: an action of staff and its entries are one transaction.
 
 So there is no action without its entries, and no entry of an action that did not happen. The
 transaction also requires that the actor is staff, active and signed in at that instant, whatever
 the page read before, and a superuser if the account acted on is staff: if two superusers deactivate
 each other at once, the later transaction is rejected.
 
-Reading is not recorded: it changes nothing, and its entries would hide those of the changes. The
+Reading is not logged: it changes nothing, and its entries would hide those of the changes. The
 server's log has who requested which page.
 """
 
@@ -51,10 +51,10 @@ def commit(
     on: User | None = None,
     what: str = "",
 ) -> bool:
-    """Commit the action that is in `write` together with its entries; whether it was done.
+    """Commit the action in `write` together with its entries. False if there was nothing to do.
 
-    False if there was nothing to do, or no longer: then nothing is recorded. The entries are 2
-    items at most; with the check of the actor they cost 2 write units each.
+    Then nothing is logged. The entries are at most 2 items; with the check of the actor they cost
+    2 write units each.
 
     Raises:
         NotStaff: the actor no longer has the rights; nothing was written.
@@ -62,7 +62,7 @@ def commit(
     """
     if not write:
         return False
-    _record(write, actor, action, reason=reason, on=on, what=what)
+    _add_entries(write, actor, action, reason=reason, on=on, what=what)
     _require_rights(write, actor, superuser=on is not None and needs_superuser(on))
     try:
         write.commit()
@@ -75,7 +75,7 @@ def commit(
     return True
 
 
-def _record(
+def _add_entries(
     write: Transaction, actor: Actor, action: str, *, reason: str, on: User | None, what: str
 ) -> None:
     now = datetime.now(UTC)
@@ -92,10 +92,10 @@ def _record(
     }
     for journal in [month_of(now), *([on_account(on.pk)] if on else [])]:
         item = StaffAction(journal, entry_id, **shown)
-        write.put(item, StaffAction.journal.does_not_exist(), otherwise=_recorded_before)
+        write.put(item, StaffAction.journal.does_not_exist(), otherwise=_stored_before)
 
 
-def _recorded_before(_refusal: Refusal) -> None:
+def _stored_before(_refusal: Refusal) -> None:
     """The id is random, so a stored entry that has it is this one: its reply was lost."""
 
 

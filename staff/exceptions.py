@@ -1,4 +1,4 @@
-"""What can go wrong with staff's actions and reports.
+"""Errors of staff's actions and reports. If one is raised, nothing was written.
 
 StaffError
 ├── NotStaff          the actor is no longer staff, active and signed in
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class StaffError(Exception):
-    """Base of the errors of this app. Nothing was written. `subject` is what the error is about."""
+    """`subject` is the account or the report that the error is about."""
 
     message = "{}"
 
@@ -36,4 +36,4 @@ class NotSuperuser(StaffError):
 
 
 class NewerReport(StaffError):
-    message = "{}: a newer report is stored already, so this one was not stored."
+    message = "{}: a newer report is already stored, so this one was not stored."

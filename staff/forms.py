@@ -1,5 +1,3 @@
-"""The forms of staff."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -22,8 +20,8 @@ class FindForm(forms.Form):
             attrs={"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
         ),
         help_text=_(
-            "By user name, e-mail address, primary key, the key of a guard (userName#bob) or of a "
-            "series of invoices."
+            "By username, email address, primary key, the key of a guard item (userName#bob) or of "
+            "a series of invoices."
         ),
     )
 
@@ -49,6 +47,6 @@ class ReasonForm(PasswordConfirmedForm):
 
 
 class BreakLockForm(ReasonForm):
-    """With the holder that was shown: a later holder's lock must not be broken."""
+    """`holder` is the one that the page showed: a later holder's lock must not be broken."""
 
     holder = forms.CharField(widget=forms.HiddenInput, max_length=64)

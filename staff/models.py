@@ -75,7 +75,6 @@ class StaffAction(Model):
 
     @property
     def label(self) -> Any:
-        """The action in words."""
         return ACTIONS.get(self.action, self.action)
 
     @property

@@ -19,7 +19,6 @@ from dynamo.transaction import Transaction, read_together
 from staff import summaries
 from staff.exceptions import NewerReport
 from staff.models import REPORTS, Report
-from staff.statistics import statistics
 from staff.summaries import Progress, Result
 
 #: With a report every day, an older one means that the command does not run.
@@ -29,9 +28,12 @@ OLD_AFTER = timedelta(days=2)
 CLOCKS_DIFFER_BY = timedelta(days=1)
 
 FINDINGS: dict[str, tuple[Any, Any]] = {
-    "missing": (_("Missing"), _("An account has a value without a guard.")),
-    "orphaned": (_("Orphaned"), _("A guard keeps a value that nobody has or has reserved.")),
-    "foreign": (_("Another’s"), _("An account has a value whose guard is another account’s.")),
+    "missing": (_("Missing"), _("An account has a value without a guard item.")),
+    "orphaned": (_("Orphaned"), _("A guard item keeps a value that no account has or reserves.")),
+    "foreign": (
+        _("Another account’s"),
+        _("An account has a value whose guard item names another account."),
+    ),
 }
 
 
@@ -62,7 +64,7 @@ KINDS = {
             "statistics",
             "survey",
             _("Counts accounts, sign-ups, counters, locks and uploads."),
-            statistics,
+            summaries.statistics,
             "17 3 * * *",
         ),
         Kind(
@@ -84,14 +86,15 @@ KINDS = {
 
 
 def make_report(kind: Kind, *, by: str, progress: Progress) -> Report:
-    """Do the work. Costs and raises as `kind.work`.
-
-    Args:
-        by: which user and host do it.
-    """
+    """Do the work; `by` says which user and host do it. Costs and raises as `kind.work`."""
     started_at = _now()
     result = json.dumps(kind.work(progress), ensure_ascii=False)
     return Report(kind.key, result=result, started_at=started_at, ended_at=_now(), stored_by=by)
+
+
+def _now() -> str:
+    # Of one length, as texts are compared.
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def store(report: Report) -> None:
@@ -111,7 +114,7 @@ def store(report: Report) -> None:
 
 
 @dataclass(frozen=True)
-class ReportView:
+class LastReport:
     """The last report of a kind; `result` is None if there is none."""
 
     kind: Kind
@@ -151,7 +154,7 @@ class ReportView:
         """In statistics: locks, each with the time of its renewal, and its age then in seconds."""
         shown = []
         for lock in self.result["locks"]["shown"] if self.result else []:
-            at = _moment(lock["renewed_at"])
+            at = _time(lock["renewed_at"])
             shown.append(lock | {"renewed_at": at, "age": _seconds_between(at, self.ended_at)})
         return shown
 
@@ -159,7 +162,7 @@ class ReportView:
     def oldest_unfinished(self) -> Result | None:
         """In statistics: the upload that has been unfinished for longest."""
         found = self.result["uploads"]["oldest_unfinished"] if self.result else None
-        return found and found | {"at": _moment(found["at"])}
+        return found and found | {"at": _time(found["at"])}
 
     @property
     def guard_findings(self) -> list[Result]:
@@ -172,28 +175,28 @@ class ReportView:
         ]
 
 
-def last_reports(*kinds: Kind) -> list[ReportView]:
+def last_reports(*kinds: Kind) -> list[LastReport]:
     """Costs 1 request, and 2 read units per 4 KB of each report."""
     items = read_together([Report(kind.key) for kind in kinds])
     return [
-        _view(kind, Report.from_raw_data(item) if item else Report(kind.key))
+        _last_report(kind, Report.from_raw_data(item)) if item else LastReport(kind)
         for kind, item in zip(kinds, items, strict=True)
     ]
 
 
-def _view(kind: Kind, report: Report) -> ReportView:
+def _last_report(kind: Kind, report: Report) -> LastReport:
     try:
         result = json.loads(report.result or "null")
     except ValueError:
         result = None
     if not result:
-        # Also for a run of an earlier version that did not come to its end.
-        return ReportView(kind)
-    started_at, ended_at = _moment(report.started_at), _moment(report.ended_at)
-    return ReportView(kind, result, started_at, ended_at, report.stored_by or "")
+        # Earlier versions also stored the progress of a run, without a result.
+        return LastReport(kind)
+    started_at, ended_at = _time(report.started_at), _time(report.ended_at)
+    return LastReport(kind, result, started_at, ended_at, report.stored_by or "")
 
 
-def _moment(text: str | None) -> datetime | None:
+def _time(text: str | None) -> datetime | None:
     """None also for a text that is not a time."""
     try:
         return datetime.fromisoformat(text) if text else None
@@ -204,8 +207,3 @@ def _moment(text: str | None) -> datetime | None:
 def _seconds_between(first: datetime | None, second: datetime | None) -> float:
     """At least 0, as the times may be of clocks that differ."""
     return max(0.0, (second - first).total_seconds()) if first and second else 0.0
-
-
-def _now() -> str:
-    # Of one length, as texts are compared.
-    return datetime.now(UTC).isoformat(timespec="microseconds")

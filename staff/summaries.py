@@ -1,21 +1,29 @@
-"""The checks of guards and invoices, each with its findings as JSON of bounded size.
+"""The contents of the reports: JSON of bounded size, made by reading whole tables.
 
-A report is one item, so it keeps the first `SHOWN` findings of each kind and counts the others.
-The commands `checkguards` and `checkinvoices` list all of them.
+A report is one item, so it lists the first `SHOWN` things of each kind and counts the others. The
+commands `checkguards` and `checkinvoices` list all of them.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter as Tally
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from accounts.models import User
+from dynamo import scan
 from dynamo.findings import Findings
 from dynamo.guardcheck import check_guards
-from dynamo.guardstate import KINDS
+from dynamo.guardstate import KINDS, is_user_key
+from dynamo.models import Item
 from invoices.check import check_invoices
+from locks.registry import LockView, State, all_locks
+from sequences.models import Counter, is_counter_of_series
 from sequences.seriesreport import SeriesReport
+from uploads.models import DONE, UPLOADING, UploadItem
 
 Progress = Callable[[int], object]
 """Called with how many more items were read."""
@@ -26,6 +34,9 @@ SHOWN = 50
 #: For the numbers that one series lacks.
 SHOWN_NUMBERS = 10
 TEXT_MAX_LENGTH = 200
+
+#: How many days of sign-ups are counted, including today; days in UTC.
+DAYS = 30
 
 
 def guards(progress: Progress) -> Result:
@@ -40,7 +51,7 @@ def guards(progress: Progress) -> Result:
         findings = {}
         for kind in KINDS:
             first = islice(report.findings(kind), SHOWN)
-            shown = [{"pk": cut(pk), "key": cut(key)} for pk, key, _outcome in first]
+            shown = [{"pk": _cut(pk), "key": _cut(key)} for pk, key, _outcome in first]
             findings[kind] = {"shown": shown, "more": report.count(kind) - len(shown)}
         pk, attribute = report.unusable_example or ("", "")
         return {
@@ -49,7 +60,7 @@ def guards(progress: Progress) -> Result:
             "wrong": report.still_wrong,
             "findings": findings,
             "unusable": report.unusable,
-            "unusable_example": {"pk": cut(pk), "attribute": attribute} if pk else None,
+            "unusable_example": {"pk": _cut(pk), "attribute": attribute} if pk else None,
         }
 
 
@@ -81,19 +92,142 @@ def _damage(report: SeriesReport) -> Result:
         "beyond": report.beyond,
         "guards": report.guards,
     }
-    return {
-        "series": cut(report.series),
-        "last": report.last,
-        **{
-            kind: {
-                "shown": [cut(str(each)) for each in found.listed[:SHOWN_NUMBERS]],
-                "more": max(0, found.count - SHOWN_NUMBERS),
-            }
-            for kind, found in kinds.items()
-        },
+    return {"series": _cut(report.series), "last": report.last} | {
+        kind: {
+            "shown": [_cut(str(each)) for each in found.listed[:SHOWN_NUMBERS]],
+            "more": max(0, found.count - SHOWN_NUMBERS),
+        }
+        for kind, found in kinds.items()
     }
 
 
-def cut(text: str) -> str:
+def statistics(progress: Progress) -> Result:
+    """What four tables hold, as read (not at one instant).
+
+    Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
+    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    """
+    return {
+        "accounts": _accounts(progress),
+        "counters": _counters(progress),
+        "locks": _locks(progress),
+        "uploads": _uploads(progress),
+    }
+
+
+def _accounts(progress: Progress) -> Result:
+    until = datetime.now(UTC).date()
+    days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
+    joined = Tally[str]()
+    counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
+    for page in scan.pages(
+        User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
+    ):
+        for item in page:
+            if is_user_key(item["pk"]["S"]):
+                joined[_text(item, "joinedAt")[:10]] += 1
+                counts["all"] += 1
+                counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
+                counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
+                counts["confirmed"] += "emailConfirmedAt" in item
+                # An expired session stays in the map until the next sign-in.
+                counts["present"] += bool(item.get("sessions", {}).get("M"))
+        progress(len(page))
+    return counts | {"days": [[day, joined[day]] for day in days]}
+
+
+def _counters(progress: Progress) -> Result:
+    """The largest counters. Those of series are only summed up: each account has one per year."""
+    series = numbers = count = 0
+    largest: list[tuple[int, str]] = []
+    for page in scan.pages(Counter.table(), ("counterName", "currentValue")):
+        for item in page:
+            name, value = item["counterName"]["S"], _whole(item, "currentValue")
+            if is_counter_of_series(name):
+                series, numbers = series + 1, numbers + value
+            else:
+                count += 1
+                heapq.heappush(largest, (value, _cut(name)))
+                if len(largest) > SHOWN:
+                    heapq.heappop(largest)
+        progress(len(page))
+    return {
+        "series": series,
+        "numbers": numbers,
+        "count": count,
+        "shown": [{"name": name, "value": value} for value, name in sorted(largest, reverse=True)],
+        "more": count - len(largest),
+    }
+
+
+def _locks(progress: Progress) -> Result:
+    """The locks that are held or claimed, the longest without renewal first."""
+    states = Tally[State]()
+    taken: list[LockView] = []
+    for lock in all_locks():
+        states[lock.state] += 1
+        if lock.state is not State.RELEASED:
+            taken.append(lock)
+        if len(taken) > 2 * SHOWN:
+            taken = _longest_silent(taken)
+        progress(1)
+    shown = _longest_silent(taken)
+    return {state.value: states[state] for state in State} | {
+        "shown": [
+            {
+                # Not cut: the page that breaks the lock is requested by its name.
+                "name": lock.name,
+                "owner": _cut(lock.owner or ""),
+                "state": lock.state.value,
+                "lease": lock.lease_seconds,
+                "fence": lock.fence,
+                "renewed_at": lock.renewed_at and lock.renewed_at.isoformat(),
+            }
+            for lock in shown
+        ],
+        "more": states[State.HELD] + states[State.CLAIMED] - len(shown),
+    }
+
+
+def _longest_silent(locks: list[LockView]) -> list[LockView]:
+    """Leases before claims, which are never renewed."""
+    always = datetime.max.replace(tzinfo=UTC)
+    return sorted(
+        locks, key=lambda lock: (lock.state is State.CLAIMED, lock.renewed_at or always, lock.name)
+    )[:SHOWN]
+
+
+def _uploads(progress: Progress) -> Result:
+    counts, sizes_bytes = Tally({UPLOADING: 0, DONE: 0}), Tally[str]()
+    oldest: Result | None = None
+    for page in scan.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
+        for item in page:
+            state, at = _cut(_text(item, "state")), _text(item, "updatedAt")
+            counts[state] += 1
+            sizes_bytes[state] += _whole(item, "size")
+            if state == UPLOADING and at and (oldest is None or at < oldest["at"]):
+                url = _cut(item["key"]["S"])
+                oldest = {"url": url, "at": at, "is_worked_on": "lease" in item}
+        progress(len(page))
+    return {
+        "states": [
+            {"state": state, "count": count, "bytes": sizes_bytes[state]}
+            for state, count in list(counts.items())[:SHOWN]
+        ],
+        "oldest_unfinished": oldest,
+    }
+
+
+def _text(item: Item, name: str) -> str:
+    return str(item.get(name, {}).get("S", ""))
+
+
+def _whole(item: Item, name: str) -> int:
+    """A whole number from 0 on; any other value counts as 0."""
+    text = str(item.get(name, {}).get("N", ""))
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _cut(text: str) -> str:
     """`text`, or its beginning."""
     return text if len(text) <= TEXT_MAX_LENGTH else f"{text[: TEXT_MAX_LENGTH - 1]}…"

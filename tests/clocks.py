@@ -111,7 +111,7 @@ def hold_the_day(today: date, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(timezone, "localdate", held)
 
 
-def stand_in(clock: Any, patch: pytest.MonkeyPatch) -> None:
+def use_clock(clock: Any, patch: pytest.MonkeyPatch) -> None:
     """Let deadlines be counted on this clock."""
     for name in _MODULES:
         if name in sys.modules:

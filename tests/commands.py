@@ -18,7 +18,7 @@ from tempfile import TemporaryFile
 import pytest
 from django.core.management import execute_from_command_line
 
-from tests.zygote import zygote
+from tests.fork_server import fork_server
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,7 +51,7 @@ def run_for_real(
 ) -> tuple[str, str, int]:
     """Run `manage.py` as a process of its own, in a session without a terminal.
 
-    With an environment or a folder of its own it is a fresh interpreter, else a fork of `zygote`.
+    With an environment or a folder it is a new interpreter; else a fork of `fork_server`.
     """
     if env is None and root == ROOT and (forked := _run_forked(arguments, stdin)):
         return forked
@@ -72,14 +72,16 @@ def _run_forked(arguments: Sequence[str], stdin: bytes) -> tuple[str, str, int] 
     with TemporaryFile() as said, TemporaryFile() as out, TemporaryFile() as err:
         said.write(stdin)
         said.seek(0)
-        process = zygote.fork("manage.py", arguments, [said.fileno(), out.fileno(), err.fileno()])
+        process = fork_server.fork(
+            "manage.py", arguments, [said.fileno(), out.fileno(), err.fileno()]
+        )
         if process is None:
             return None
         try:
             code = process.wait()
         except TimeoutError:
             process.kill()
-            zygote.end()
+            fork_server.end()
             raise
         out.seek(0)
         err.seek(0)
@@ -93,7 +95,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
     """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (24, 100))
-    process = zygote.fork("manage.py", arguments, [theirs] * 3, terminal=True)
+    process = fork_server.fork("manage.py", arguments, [theirs] * 3, terminal=True)
     assert process is not None, "the environment is not the suite's"
     os.close(theirs)
     shown, seen = "", 0
@@ -114,7 +116,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
         return shown, process.wait()
     except BaseException:
         process.kill()
-        zygote.end()
+        fork_server.end()
         raise
     finally:
         os.close(ours)

@@ -20,22 +20,22 @@ from invoices.views import downloads
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
-from tests.clocks import StallProofClock, stand_in
+from tests.clocks import StallProofClock, use_clock
 from tests.emptying import empty_all
 from tests.faults.proxy import FaultProxy, through
+from tests.fork_server import fork_server
 from tests.requests import Requests
-from tests.touched import Touched, noted
-from tests.zygote import zygote
+from tests.written_tables import WrittenTables, noted
 
 #: Longer than a machine under load stands still.
 PATIENCE_SECONDS = 60.0
 # Examples are the same ones each time, so that no commit meets another's bad luck; chance draws new
-# ones where STORM is full. None is late, nor slowly drawn, because the machine stood still.
+# ones with STRESS=full. None is late, nor slowly drawn, because the machine stood still.
 hypothesis.settings.register_profile(
     "suite",
     database=None,
     deadline=None,
-    derandomize=os.environ.get("STORM") != "full",
+    derandomize=os.environ.get("STRESS") != "full",
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
@@ -125,22 +125,22 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _zygote_ends() -> Iterator[None]:
+def _fork_server_ends() -> Iterator[None]:
     yield
-    zygote.end()
+    fork_server.end()
 
 
 @pytest.fixture(scope="session")
-def _touched() -> Iterator[Touched]:
-    with noted() as touched:
-        yield touched
+def _written_tables() -> Iterator[WrittenTables]:
+    with noted() as written:
+        yield written
 
 
 @pytest.fixture
-def engine(engine_url: str, _touched: Touched) -> str:
+def engine(engine_url: str, _written_tables: WrittenTables) -> str:
     """A real engine with empty tables; its URL."""
     keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
-    empty_all(engine_url, {name: keys[name] for name in _touched.among(list(keys))})
+    empty_all(engine_url, {name: keys[name] for name in _written_tables.among(list(keys))})
     return engine_url
 
 
@@ -177,7 +177,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
     So it is repeated: one stall does not use up the time of all attempts.
     """
     client.client()  # made now, as that takes its time
-    stand_in(StallProofClock(0.2), monkeypatch)
+    use_clock(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     monkeypatch.setattr(deadline, "RECOVERY_SECONDS", 1.0)
     return deadline.OPERATION_SECONDS

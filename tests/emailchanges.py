@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 from django.core.management import call_command
 
-from accounts import links
-from accounts.emailchange import PURPOSE, request_change
+from accounts.emails import links
+from accounts.emails.change import PURPOSE, request_change
 from accounts.models import User
 from dynamo import guards
 from tests.factories import assert_guards_match_users, make_user, stored_items

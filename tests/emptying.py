@@ -1,8 +1,7 @@
 """Empties tables between tests, by requests written by hand.
 
-It is done before nearly every test, table by table (those that `tests.touched` names), and botocore
-takes five times as long. It also goes past whatever stands before the engine at that moment, unless
-told otherwise.
+This is done before nearly every test, for the tables that `tests.written_tables` names; botocore
+would take five times as long. Requests go to the engine itself, past a proxy, unless told not to.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.touched import Unnoted
+from tests.written_tables import UnrecordedConnection
 
 BATCH = 25  # actions at most in one BatchWriteItem
 
@@ -61,7 +60,7 @@ def _empty(send: Send, table: str, key: Sequence[str]) -> None:
 @contextmanager
 def _connected(url: str) -> Iterator[Send]:
     """A way to send requests to one engine, over one connection where it keeps one."""
-    connection = Unnoted(urlsplit(url).netloc, timeout=120)
+    connection = UnrecordedConnection(urlsplit(url).netloc, timeout=120)
     credentials = Credentials(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
     signer = SigV4Auth(credentials, "dynamodb", os.environ["AWS_REGION"])
 

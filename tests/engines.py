@@ -90,7 +90,7 @@ def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict
         file = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]
         return [str(dynoxide()), "serve", "--port", str(port), *file], {}
     if name in ("ministack", "moto"):
-        script = Path(__file__).with_name("stand_in.py")
+        script = Path(__file__).with_name("engine_server.py")
         return [sys.executable, "-P", str(script), name, str(port)], {}
     if name == "s3":
         return [str(BIN / "ministack")], {

@@ -1,4 +1,4 @@
-"""A program that `tests.zygote` has forked, held like a `subprocess.Popen`."""
+"""Forked processes: programs that `tests.fork_server` runs, and forks of this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
@@ -31,7 +31,7 @@ class Forked:
     def _told(self, seconds: float) -> str:
         self._channel.settimeout(seconds)
         told = self._channel.recv(64).decode()
-        assert told, "the zygote has ended"
+        assert told, "the fork server has ended"
         return told
 
     def poll(self) -> int | None:
@@ -105,3 +105,20 @@ def _rest(stream: IO[str] | None) -> str:
         return ""
     with stream:
         return stream.read()
+
+
+def in_a_child(work: Callable[[], object]) -> int:
+    """Run `work` in a fork of this process and return the exit code: 0 if it did not raise.
+
+    A child that hangs is ended after SECONDS.
+    """
+    pid = os.fork()
+    if not pid:
+        signal.alarm(SECONDS)
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

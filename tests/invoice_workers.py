@@ -1,4 +1,4 @@
-"""A process whose threads issue invoices on one series, for races and storms.
+"""A process whose threads issue invoices on one series, for races and stress tests.
 
     python -m tests.invoice_workers ACCOUNT NAME THREADS COUNT
 

@@ -1,4 +1,4 @@
-"""Starts programs of ours that go on beside the test: commands, and workers of races and storms."""
+"""Starts programs that run beside the test: commands, and workers of races and stress tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import IO
 
+from tests.fork_server import fork_server
 from tests.forked import Forked
-from tests.zygote import zygote
 
 
 def start(
@@ -17,7 +17,7 @@ def start(
     stderr: bool = True,
     env: Mapping[str, str] | None = None,
 ) -> Forked:
-    """Start `manage.py` or a module, a fork of `zygote`, in a session without a terminal.
+    """Start `manage.py` or a module, a fork of `fork_server`, in a session without a terminal.
 
     What it prints comes in a pipe, and its errors in another one unless they go where ours go; it
     reads nothing unless it has a pipe for that too.
@@ -31,7 +31,7 @@ def start(
             theirs[standard], end = (write, read) if standard else (read, write)
             ours[standard] = os.fdopen(end) if standard else os.fdopen(end, "w", buffering=1)
     words = [str(word) for word in arguments]
-    process = zygote.fork(program, words, theirs, ours=ours, env=env)
+    process = fork_server.fork(program, words, theirs, ours=ours, env=env)
     for descriptor in {nothing, *theirs} - {1, 2}:
         os.close(descriptor)
     assert process is not None, "the environment is not the suite's"

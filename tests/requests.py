@@ -27,7 +27,7 @@ class Requests:
             self.units += each["CapacityUnits"]
 
     def apart(self) -> tuple[list[str], list[str]]:
-        """The operations, first without those of limits (`accounts.limits`), then these."""
+        """The operations, first without those of limits (`accounts.limits.windows`), then these."""
         others: list[str] = []
         of_limits: list[str] = []
         counted: set[str] = set()

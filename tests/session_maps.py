@@ -7,8 +7,8 @@ from typing import Any
 
 from django.test import Client
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from tests.factories import stored_user
 

@@ -1,13 +1,13 @@
-"""Processes of their own that work on accounts: rivals for one name, and a storm's writers.
+"""Processes that work on accounts: rivals for one name, and the writers of a stress test.
 
     python -m tests.workers rivals NUMBER ROUNDS THREADS
-    python -m tests.workers storm NUMBER FOLDER
+    python -m tests.workers write NUMBER FOLDER
     python -m tests.workers finish NUMBER FOLDER
 
 Rivals go into each round together: a worker says `ready`, and begins when a line arrives on its
 standard input. It answers with one line of outcomes for each round.
 
-A storm's writer goes on until it is killed. What it means to do it writes down first, in FOLDER;
+A writer goes on until it is killed. What it means to do it writes down first, in FOLDER;
 started again it does that same thing again, under the same request id, and goes on; or, told to
 finish, does only that. What succeeded stands in its log, one line each.
 """
@@ -106,7 +106,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def storm(number: int, folder: Path) -> None:
+def write(number: int, folder: Path) -> None:
     """Register, change and delete, again and again, until killed."""
     chance = random.Random()  # another one in each life
     say("ready")
@@ -197,7 +197,7 @@ def main() -> None:
     if kind == "rivals":
         rivals(int(number), *map(int, arguments))
     else:
-        {"storm": storm, "finish": finish}[kind](int(number), Path(arguments[0]))
+        {"write": write, "finish": finish}[kind](int(number), Path(arguments[0]))
 
 
 if __name__ == "__main__":

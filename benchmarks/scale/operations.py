@@ -20,7 +20,7 @@ from django.test import Client
 from django.test.utils import override_settings
 
 from accounts import services
-from accounts.limits import DEFAULTS, Limit
+from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied

@@ -6,8 +6,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views import View
 
-from accounts.views.pages import signed_in
-from accounts.views.reauthentication import FreshSignInMixin
+from accounts.pages import signed_in
+from accounts.sessions.views import FreshSignInMixin
 from invoices.accountexport import as_json
 from invoices.views.downloads import stream
 

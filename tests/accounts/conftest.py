@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accounts.limits import DEFAULTS
+from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo import tables
 from tests import engines

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 
-from accounts import confirming, sessions
-from accounts.emailchange import Confirmed, cancel_change, confirm_change, request_change
+from accounts.emails import confirmation
+from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
 from accounts.models import User
 from accounts.services import (
     account_key,
@@ -21,6 +21,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from tests.emailchanges import NEW, token_of
 from tests.factories import (
     PASSWORD,
@@ -180,14 +181,14 @@ OPERATIONS = [
     Operation(
         "mark_confirmed",
         UPDATE,
-        confirming.mark_confirmed,
+        confirmation.mark_confirmed,
         lambda user: user.is_confirmed,
         is_recognized=False,
     ),
     Operation(
         "confirm",
         UPDATE,
-        lambda user: confirming.confirm(confirming.link_token(user)),
+        lambda user: confirmation.confirm(confirmation.link_token(user)),
         lambda user: user.is_confirmed,
     ),
     Operation("deactivate", UPDATE, deactivate, lambda user: not user.is_active),

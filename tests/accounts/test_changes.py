@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts import sessions
-from accounts.emailchange import cancel_change, request_change
+from accounts.emails.change import cancel_change, request_change
 from accounts.exceptions import AccountError, EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
@@ -21,6 +20,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from tests.emailchanges import again, assert_changes_nothing
 from tests.factories import (

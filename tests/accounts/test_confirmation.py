@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from accounts import confirming, links
+from accounts.emails import confirmation, links
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo.client import send
@@ -176,7 +176,7 @@ def test_a_link_of_another_purpose_confirms_nothing(ann: User, purpose: str) -> 
 
 @pytest.mark.parametrize("parts", [(), ("",), ("a", "b", "c")])
 def test_a_link_of_other_parts_confirms_nothing(engine: str, parts: tuple[str, ...]) -> None:
-    token = links.make(confirming.PURPOSE, *parts)
+    token = links.make(confirmation.PURPOSE, *parts)
 
     assert_refused(Client(), f"/accounts/confirm/{token}/")
 
@@ -184,7 +184,7 @@ def test_a_link_of_other_parts_confirms_nothing(engine: str, parts: tuple[str, .
 @pytest.mark.parametrize("what", ["", "pk", "id"])
 def test_a_link_without_a_name_in_it_confirms_nothing(ann: User, what: str) -> None:
     parts = (ann.pk if what == "pk" else "x", str(ann.confirmation_id) if what == "id" else "")
-    token = links.make(confirming.PURPOSE, *parts)
+    token = links.make(confirmation.PURPOSE, *parts)
 
     assert_refused(Client(), f"/accounts/confirm/{token}/")
 
@@ -192,7 +192,9 @@ def test_a_link_without_a_name_in_it_confirms_nothing(ann: User, what: str) -> N
 def test_a_link_without_id_does_not_confirm_an_account_without_one(ann: User) -> None:
     forget_confirmation_id(ann)
 
-    assert_refused(Client(), f"/accounts/confirm/{links.make(confirming.PURPOSE, ann.pk, 'None')}/")
+    assert_refused(
+        Client(), f"/accounts/confirm/{links.make(confirmation.PURPOSE, ann.pk, 'None')}/"
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,30 +257,30 @@ def test_a_confirmation_whose_reply_is_lost_happens_once(
     proxy: FaultProxy, operation: str, lost: Any
 ) -> None:
     user = make_user()
-    token = links.make(confirming.PURPOSE, user.pk, str(user.confirmation_id))
+    token = links.make(confirmation.PURPOSE, user.pk, str(user.confirmation_id))
     proxy.plan(operation, lost)
 
-    assert confirming.confirm(token).is_confirmed
+    assert confirmation.confirm(token).is_confirmed
 
     assert changes_of(user) == 1
 
 
 def test_a_link_followed_by_many_at_once_confirms_once(ann: User, at_once: Any) -> None:
-    token = links.make(confirming.PURPOSE, ann.pk, str(ann.confirmation_id))
+    token = links.make(confirmation.PURPOSE, ann.pk, str(ann.confirmation_id))
 
-    users = at_once(lambda _number: confirming.confirm(token))
+    users = at_once(lambda _number: confirmation.confirm(token))
 
     assert {user.email_confirmed_at for user in users} == {User.get(ann.pk).email_confirmed_at}
     assert changes_of(ann) == 1
 
 
 def test_a_confirmation_goes_on_past_other_changes(engine: str, ann: User) -> None:
-    token = links.make(confirming.PURPOSE, ann.pk, str(ann.confirmation_id))
+    token = links.make(confirmation.PURPOSE, ann.pk, str(ann.confirmation_id))
 
     with meanwhile(
         engine, "UpdateItem", lambda: edit_profile(User.get(ann.pk), full_name="Ann Example")
     ):
-        confirming.confirm(token)
+        confirmation.confirm(token)
 
     assert (is_confirmed(ann), User.get(ann.pk).full_name) == (True, "Ann Example")
 
@@ -289,7 +291,7 @@ def test_a_confirmation_goes_on_past_other_changes(engine: str, ann: User) -> No
 def test_a_confirmation_that_meets_a_change_of_address_confirms_nothing(
     engine: str, ann: User, change: Any
 ) -> None:
-    token = links.make(confirming.PURPOSE, ann.pk, str(ann.confirmation_id))
+    token = links.make(confirmation.PURPOSE, ann.pk, str(ann.confirmation_id))
 
     with meanwhile(engine, "UpdateItem", lambda: change(User.get(ann.pk))):
         response = Client().post(f"/accounts/confirm/{token}/")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.confirming import mark_confirmed
+from accounts.emails.confirmation import mark_confirmed
 from accounts.models import User
 from accounts.services import edit_profile
 from tests.accounts.test_commands import assert_fails

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts import confirming, links
-from accounts.emailchange import (
+from accounts.emails import confirmation, links
+from accounts.emails.change import (
     PURPOSE,
     Confirmed,
     cancel_change,
@@ -172,7 +172,7 @@ def test_a_request_after_a_password_change_ended_the_waiting_one_is_stale() -> N
 
 def test_the_link_turns_the_reservation_into_the_guard_and_frees_the_old_address() -> None:
     user = waiting_user("New@Example.org", email="old@example.org")
-    old_link = links.make(confirming.PURPOSE, user.pk, str(user.confirmation_id))
+    old_link = links.make(confirmation.PURPOSE, user.pk, str(user.confirmation_id))
 
     confirmed = confirm_change(token_of(user))
 
@@ -184,7 +184,7 @@ def test_the_link_turns_the_reservation_into_the_guard_and_frees_the_old_address
     read = again(user)
     assert (read.email, read.is_confirmed, changes_of(user)) == ("New@Example.org", True, 2)
     assert find_user(NEW) == user
-    assert_changes_nothing(lambda: confirming.confirm(old_link), BadLink)
+    assert_changes_nothing(lambda: confirmation.confirm(old_link), BadLink)
     make_user(email="old@example.org")
     assert_all_is_well()
 
@@ -204,7 +204,7 @@ def test_a_link_followed_twice_succeeds_and_changes_nothing_more() -> None:
     "forged",
     [
         lambda user: link_of_days_ago(user, 3.001),
-        lambda user: links.make(confirming.PURPOSE, user.pk, str(user.pending_reservation)),
+        lambda user: links.make(confirmation.PURPOSE, user.pk, str(user.pending_reservation)),
         lambda user: links.make(
             PURPOSE, waiting_user("other@example.org").pk, str(user.pending_reservation)
         ),

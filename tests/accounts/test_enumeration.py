@@ -12,9 +12,10 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
-from accounts import heldsignups, links
+from accounts.emails import links
 from accounts.models import User
 from accounts.services import account_key, delete
+from accounts.signup import pending
 from accounts.values import comparable_email, comparable_username
 from dynamo.cacheitems import CacheItem
 from dynamo.client import send
@@ -280,12 +281,12 @@ def test_a_link_that_made_its_account_says_so_for_three_days() -> None:
 
 def test_what_is_held_is_gone_with_its_link() -> None:
     token = sign_up_link().split("/")[-2]
-    [key] = links.read(heldsignups.PURPOSE, token, 1)
+    [key] = links.read(pending.PURPOSE, token, 1)
     with later(days=3, seconds=-60):
-        assert cache.get(heldsignups._cache_key(key))
+        assert cache.get(pending._cache_key(key))
 
     with later(days=3, seconds=2):
-        assert cache.get(heldsignups._cache_key(key)) is None
+        assert cache.get(pending._cache_key(key)) is None
 
 
 @pytest.mark.parametrize("token", ["x", ":::", "%00", "a" * 3000])
@@ -297,7 +298,7 @@ def test_a_link_that_was_made_up_makes_nothing(token: str) -> None:
 
 def test_a_link_of_another_purpose_makes_nothing() -> None:
     token = sign_up_link().split("/")[-2]
-    [key] = links.read(heldsignups.PURPOSE, token, 1)
+    [key] = links.read(pending.PURPOSE, token, 1)
 
     assert_refused(Client(), f"/accounts/confirm/{token}/")
     assert_refused(Client(), f"/accounts/signup/confirm/{links.make('confirm', key)}/")
@@ -365,8 +366,8 @@ def test_a_held_sign_up_whose_values_are_no_longer_accepted_says_why(settings: A
     settings.ACCOUNTS_PHONE_REGION = "US"
     path = sign_up_link(phone_number="202-555-0124")
     [values] = held()
-    [key] = links.read(heldsignups.PURPOSE, path.split("/")[-2], 1)
-    cache.set(heldsignups._cache_key(key), values | {"phone_number": "202"}, links.VALID_SECONDS)
+    [key] = links.read(pending.PURPOSE, path.split("/")[-2], 1)
+    cache.set(pending._cache_key(key), values | {"phone_number": "202"}, links.VALID_SECONDS)
 
     assert_refused(Client(), path, 409, "Enter a valid phone number.")
 
@@ -416,11 +417,11 @@ def test_a_sign_up_whose_reply_is_lost_is_held_once(proxy: FaultProxy, lost: Any
 def test_a_link_finds_its_account_where_nothing_was_noted_after_it_was_made(engine: str) -> None:
     path = sign_up_link()
     noted = held()
-    [key] = links.read(heldsignups.PURPOSE, path.split("/")[-2], 1)
+    [key] = links.read(pending.PURPOSE, path.split("/")[-2], 1)
     Client().post(path)
     made = stored_items()
     # As if the process had been killed just before it noted that.
-    cache.set(heldsignups._cache_key(key), noted[0], links.VALID_SECONDS)
+    cache.set(pending._cache_key(key), noted[0], links.VALID_SECONDS)
 
     assert Client().post(path)["Location"] == LOGIN
 

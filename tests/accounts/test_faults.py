@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import sessions
-from accounts.emailchange import confirm_change
+from accounts.emails.change import confirm_change
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, change_password, delete, edit_profile
+from accounts.sessions import services as sessions
 from dynamo import client as dynamo_client
 from dynamo import deadline
 from dynamo.client import send

@@ -21,7 +21,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
-from accounts import rowfiles
+from accounts.imports import files
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo import deadline
@@ -934,14 +934,14 @@ def test_rows_are_read_as_they_are_needed_and_never_many(
     read = 0
     ahead: list[int] = []
 
-    class Counted(rowfiles.CsvFile):
-        def _row(self, line: int, fields: list[str]) -> rowfiles.Row:
+    class Counted(files.CsvFile):
+        def _row(self, line: int, fields: list[str]) -> files.Row:
             nonlocal read
             read += 1
             ahead.append(read - proxy.count("TransactWriteItems"))
             return super()._row(line, fields)
 
-    monkeypatch.setitem(rowfiles._BY_ENDING, ".csv", Counted)
+    monkeypatch.setitem(files._BY_ENDING, ".csv", Counted)
     with FaultProxy(engine) as proxy, through(proxy):
         import_file(file, "--workers", "2")
 

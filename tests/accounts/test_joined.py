@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from accounts import services, sessions
-from accounts.confirming import mark_confirmed
-from accounts.emailchange import request_change
+from accounts import services
+from accounts.emails.change import request_change
+from accounts.emails.confirmation import mark_confirmed
 from accounts.exceptions import StaleUser
 from accounts.models import User
+from accounts.sessions import services as sessions
 from dynamo.exceptions import AlreadyDone
 from dynamo.transaction import Transaction
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user

@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import translation
 from django.utils.formats import date_format
 
-from accounts import mails
+from accounts.emails import mails
 from accounts.models import User
+from accounts.recovery.mails import send_reminder, send_reset
 from accounts.services import change_password, edit_profile
-from accounts.views import letters
 from tests.factories import make_user, stored_user
 from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
@@ -322,10 +322,10 @@ def test_every_mail_to_an_account_asks_for_its_language() -> None:
     user = make_user(username="ann", email="ann@example.org", email_confirmed=True)
     edit_profile(user, language="ja")
 
-    letters.send_confirmation(user)
-    letters.send_email_change(user)
-    letters.send_reset(user.email)
-    letters.send_reminder(user.email)
+    mails.send_confirmation(user)
+    mails.send_email_change(user)
+    send_reset(user.email)
+    send_reminder(user.email)
     mails.send("email_changed", user.email, language="ja")
 
     assert len(mail.outbox) == 5

@@ -13,9 +13,9 @@ from django.http import HttpRequest
 from django.test import Client
 
 from accounts.exceptions import TooManyAttempts
+from accounts.limits.middleware import in_words
 from accounts.models import User
 from accounts.services import deactivate, grant_staff
-from accounts.toomany import in_words
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy

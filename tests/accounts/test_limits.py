@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from accounts.exceptions import TooManyAttempts
-from accounts.limits import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
+from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
 from dynamo.cacheitems import CacheItem
 from dynamo.exceptions import Unavailable
 from tests.emptying import empty

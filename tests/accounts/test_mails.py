@@ -12,13 +12,13 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client, override_settings
 
-from accounts import mails
+from accounts.emails import mails
 from accounts.models import User
 from dynamo import deadline
 from dynamo.client import send
 from dynamo.deadline import page_is_over
 from tests.accounts.test_sign_up_page import ANN, URL
-from tests.clocks import LeapingClock, stand_in
+from tests.clocks import LeapingClock, use_clock
 from tests.factories import make_user
 from tests.mailbox import MailServer, sent_by, the_mail, told_by, whole_link
 from tests.pages import Page, form_values, sign_in, signed_in_as
@@ -333,7 +333,7 @@ def test_a_mail_server_slower_than_a_page_may_be_keeps_nobody_from_what_is_store
     settings: Any, engine: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.EMAIL_BACKEND = f"{__name__}.SlowBackend"
-    stand_in(LeapingClock(), monkeypatch)
+    use_clock(LeapingClock(), monkeypatch)
 
     response = client.post(URL, form_values(client, URL, **ANN))
 

@@ -19,7 +19,7 @@ from dynamo import deadline
 from project import settings as project_settings
 from tests.accounts.test_limited_pages import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
 

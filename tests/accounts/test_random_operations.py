@@ -13,8 +13,8 @@ from django.core.management import call_command
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accounts import links
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails import links
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import (
     AccountError,
     BadLink,
@@ -37,10 +37,10 @@ from accounts.services import (
 from accounts.values import comparable_email, comparable_username
 from dynamo import guards
 from dynamo.exceptions import Refused
-from tests.driven import driven
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items
+from tests.stateful import stateful_settings
 
 # Few values in several spellings, so that operations often want the same one.
 NAMES = st.sampled_from(["ann", "Ann", "ＡＮＮ", "bob", "BOB", "straße", "STRASSE", "eve"])
@@ -249,10 +249,10 @@ class Accounts(RuleBasedStateMachine):
 
 @pytest.mark.usefixtures("engine")
 class TestAccounts(Accounts.TestCase):  # type: ignore[misc, name-defined]  # built by hypothesis
-    settings = driven(15)
+    settings = stateful_settings(15)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 class TestAccountsAtLength(Accounts.TestCase):  # type: ignore[misc, name-defined]  # as above
-    settings = driven(100)
+    settings = stateful_settings(100)

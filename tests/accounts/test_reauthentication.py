@@ -8,8 +8,9 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
-from accounts import sessions, visits
 from accounts.models import User
+from accounts.sessions import services as sessions
+from accounts.sessions import visitor
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.pages import Page, sign_in, signed_in_as
 from tests.requests import Requests
@@ -172,4 +173,4 @@ def test_it_costs_the_session_once_more(client: Client, ann: User, requests_sent
     assert requests_sent.operations[:2] == ["GetItem", "GetItem"]
     assert tables[-1] == tables[0]  # the session
     assert writes[-1] == "PutItem"
-    assert visits.FRESH_SECONDS == 300
+    assert visitor.FRESH_SECONDS == 300

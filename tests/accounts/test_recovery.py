@@ -12,9 +12,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.http import urlsafe_base64_encode
 
-from accounts import links
-from accounts.confirming import mark_confirmed
-from accounts.emailchange import request_change
+from accounts.emails import links
+from accounts.emails.change import request_change
+from accounts.emails.confirmation import mark_confirmed
 from accounts.models import User
 from accounts.services import (
     change_email,

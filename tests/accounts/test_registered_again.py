@@ -1,7 +1,7 @@
 """A stale copy of an account that was deleted and registered again under the same key.
 
-The copy must neither change nor delete the new account. tests/worlds/test_stale_copies.py runs most
-operations in every order of their requests.
+The copy must neither change nor delete the new account. In tests/interleavings/test_stale_copies.py
+most operations run in every order of their requests.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 
-from accounts import confirming, heldsignups, sessions
-from accounts.emailchange import cancel_change, confirm_change, request_change
-from accounts.emailchange import link_token as change_token
+from accounts.emails import confirmation
+from accounts.emails.change import cancel_change, confirm_change, request_change
+from accounts.emails.change import link_token as change_token
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -27,6 +27,8 @@ from accounts.services import (
     edit_profile,
     register,
 )
+from accounts.sessions import services as sessions
+from accounts.signup import pending
 from staff.actions import deactivate as deactivate_by_staff
 from staff.actions import end_sessions as end_sessions_by_staff
 from staff.audit_log import Actor
@@ -80,7 +82,7 @@ CHANGES: dict[str, Callable[[User], object]] = {
     "save": save_password,
     "deactivate": deactivate,
     "delete": delete,
-    "mark_confirmed": confirming.mark_confirmed,
+    "mark_confirmed": confirmation.mark_confirmed,
     "deactivate by staff": lambda user: deactivate_by_staff(grace(), user, "Spam"),
     "sessions.begin": sessions.begin,
     "sessions.note_sign_in_time": sessions.note_sign_in_time,
@@ -182,20 +184,20 @@ def test_a_stale_copy_does_not_upgrade_the_hash_of_the_new_account() -> None:
 
 def test_a_link_to_the_old_address_does_not_confirm_the_new_one() -> None:
     old = account()
-    token = confirming.link_token(old)
+    token = confirmation.link_token(old)
     new = registered_again(old)
 
-    assert_changes_nothing(lambda: confirming.confirm(token), BadLink)
+    assert_changes_nothing(lambda: confirmation.confirm(token), BadLink)
     assert not again(new).is_confirmed
 
 
 def test_a_link_does_not_confirm_an_account_registered_again_meanwhile(proxy: FaultProxy) -> None:
     old = account()
-    token = confirming.link_token(old)
+    token = confirmation.link_token(old)
     proxy.plan("UpdateItem", Meanwhile(lambda: registered_again(old)))
 
     with pytest.raises(BadLink):
-        confirming.confirm(token)
+        confirmation.confirm(token)
 
     new = again(old)
     assert (new.email, new.is_confirmed) == ("bea@example.org", False)
@@ -214,17 +216,17 @@ def test_a_link_that_changes_the_old_address_does_not_change_the_new_one() -> No
 def test_a_held_sign_up_does_not_answer_for_the_account_of_another_one() -> None:
     def held(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
-        token = heldsignups.hold(values, password=PASSWORD, request_id=FORM)
+        token = pending.hold(values, password=PASSWORD, request_id=FORM)
         assert token is not None
         return token
 
     first, second = held("ann"), held("bea")
-    made = heldsignups.release(first)
+    made = pending.release(first)
     delete(made)
-    heldsignups.release(second)
+    pending.release(second)
 
     with pytest.raises(BadLink):
-        heldsignups.release(first)
+        pending.release(first)
     assert again(made).username == "bea"
 
 

@@ -19,9 +19,9 @@ from django.http import HttpRequest
 from django.test import Client
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from accounts import sessions
 from accounts.models import User
 from accounts.services import activate, change_password, deactivate, delete, register
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.sessions import SessionStore

@@ -14,10 +14,10 @@ from django.test import AsyncClient, Client
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from accounts import sessions
-from accounts.middleware import AuthenticationMiddleware
 from accounts.models import User
 from accounts.services import activate, deactivate, delete
+from accounts.sessions import services as sessions
+from accounts.sessions.middleware import AuthenticationMiddleware
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
 from tests.faults.kinds import Answer, Meanwhile

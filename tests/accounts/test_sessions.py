@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from accounts import sessions
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -21,6 +20,7 @@ from accounts.services import (
     delete,
     edit_profile,
 )
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from tests.factories import PASSWORD, changes_of, make_user, stored_items, stored_user
 from tests.pages import meanwhile

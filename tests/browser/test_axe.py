@@ -12,11 +12,11 @@ from django.template.loader import render_to_string
 from django.urls import include, path, reverse
 from playwright.sync_api import Browser, Page
 
-from accounts import sessions
-from accounts.emailchange import request_change
-from accounts.links import make
+from accounts.emails.change import request_change
+from accounts.emails.links import make
 from accounts.models import User
 from accounts.services import edit_profile
+from accounts.sessions import services as sessions
 from dynamo.client import send
 from invoices.records import void
 from locks.lock import Lock, claim_once
@@ -176,6 +176,6 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: st
     visitor.goto("/staff/")
     visitor.get_by_label("Find an account").fill("nobody")
     visitor.get_by_role("button", name="Find", exact=True).click()
-    visitor.get_by_text("No account goes by this.").wait_for()
+    visitor.get_by_text("There is no such account.").wait_for()
     visitor.get_by_text("The numbers as a table").click()
     assert found + faults(visitor) == []

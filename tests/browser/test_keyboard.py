@@ -10,8 +10,8 @@ import pytest
 from django.core.mail import EmailMessage
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from accounts import sessions
 from accounts.models import User
+from accounts.sessions import services as sessions
 from tests.browser.test_invoice_story import let_in
 from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
 

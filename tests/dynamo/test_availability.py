@@ -18,7 +18,7 @@ from dynamo import deadline
 from dynamo.cacheitems import CacheItem
 from dynamo.deadline import operation_ends_at, page_is_over, uncounted, within
 from dynamo.sessions import SessionStore
-from tests.clocks import LeapingClock, stand_in
+from tests.clocks import LeapingClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, TimeOut
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
@@ -235,7 +235,7 @@ def test_a_fault_of_our_own_is_no_503(client: Client) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """Deadlines that a stall does not use up: half a minute for a page, a minute for the rest."""
-    stand_in(LeapingClock(), monkeypatch)
+    use_clock(LeapingClock(), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
     settings.DYNAMODB_PAGE_SECONDS = 30
 

@@ -34,7 +34,7 @@ from dynamo.client import is_unreachable, send
 from dynamo.deadline import page
 from dynamo.exceptions import Unavailable
 from locks.lock import Lock
-from tests.clocks import SleeplessClock, stand_in
+from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
@@ -62,7 +62,7 @@ ANSWERS: list[BaseException | None] = [
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SleeplessClock]:
     clock = SleeplessClock()
-    stand_in(clock, monkeypatch)
+    use_clock(clock, monkeypatch)
     # The breaker of another client has times of another clock.
     client.reset()
     yield clock

@@ -34,7 +34,7 @@ from dynamo.retries import (
 from dynamo.signals import request_sent
 from dynamo.transaction import Transaction
 from project import settings as site_settings
-from tests.clocks import SleeplessClock, stand_in
+from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Garble, TimeOut
@@ -451,7 +451,7 @@ def attempts_at(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """When each request of the test was sent, on a clock that only pauses move."""
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 5.0)
     clock = SleeplessClock()
-    stand_in(clock, monkeypatch)
+    use_clock(clock, monkeypatch)
     times: list[float] = []
 
     def note(**_request: Any) -> None:

@@ -31,7 +31,7 @@ from tests.factories import (
 )
 from tests.requests import Requests
 
-STORM_TURNS = 60 if os.environ.get("STORM") == "full" else 6
+STRESS_TURNS = 60 if os.environ.get("STRESS") == "full" else 6
 
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
 
@@ -592,7 +592,7 @@ def test_hundreds_of_findings_pass_through_small_runs() -> None:
     assert (found.repaired, stored_items()) == (300, {})
 
 
-@pytest.mark.storm
+@pytest.mark.stress
 @pytest.mark.usefixtures("engine")
 def test_what_changes_during_the_scan_is_never_a_finding() -> None:
     for _ in range(10):
@@ -605,7 +605,7 @@ def test_what_changes_during_the_scan_is_never_a_finding() -> None:
             number = 0
             while not ended.is_set():
                 number += 1
-                name = f"storm{seed}x{number}"
+                name = f"name{seed}x{number}"
                 user = make_user(username=name, email=f"{name}@example.com")
                 change_email(user, f"shared{number % 5}@{seed}.example.com")
                 change_username(user, f"{name}b")
@@ -620,14 +620,14 @@ def test_what_changes_during_the_scan_is_never_a_finding() -> None:
     for writer in writers:
         writer.start()
     try:
-        reports = [Found(repair=bool(turn % 2)) for turn in range(STORM_TURNS)]
+        reports = [Found(repair=bool(turn % 2)) for turn in range(STRESS_TURNS)]
     finally:
         ended.set()
         for writer in writers:
             writer.join()
 
     assert failures == []
-    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STORM_TURNS
+    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STRESS_TURNS
     assert_guards_match_users()
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from accounts.emailchange import cancel_change, confirm_change, request_change
+from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken
 from accounts.services import delete
 from dynamo import guards
 from dynamo.client import send
-from tests.dynamo.test_guardcheck import STORM_TURNS, Found, after_request, put, remove, set_text
+from tests.dynamo.test_guardcheck import STRESS_TURNS, Found, after_request, put, remove, set_text
 from tests.dynamo.test_reservations import Orchestra, change, insert, note
 from tests.emailchanges import NEW, NEW_KEY, again, days_later, token_of, waiting_user
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
@@ -245,7 +245,7 @@ def test_a_change_that_comes_or_goes_between_scan_and_confirmation_is_no_finding
     assert_guards_match_users()
 
 
-@pytest.mark.storm
+@pytest.mark.stress
 def test_changes_that_wait_end_and_begin_during_the_scan_are_never_a_finding() -> None:
     ended = threading.Event()
     failures: list[BaseException] = []
@@ -268,14 +268,14 @@ def test_changes_that_wait_end_and_begin_during_the_scan_are_never_a_finding() -
     for writer in writers:
         writer.start()
     try:
-        reports = [Found(repair=bool(turn % 2)) for turn in range(STORM_TURNS)]
+        reports = [Found(repair=bool(turn % 2)) for turn in range(STRESS_TURNS)]
     finally:
         ended.set()
         for writer in writers:
             writer.join()
 
     assert failures == []
-    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STORM_TURNS
+    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STRESS_TURNS
     assert_guards_match_users()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dynamo.perprocess import PerProcess
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 
 
 def numbers() -> PerProcess[int]:

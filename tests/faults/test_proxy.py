@@ -16,8 +16,8 @@ from invoices.records import list_invoices
 from tests import engines
 from tests.faults.kinds import Duplicate, Meanwhile, Torn, Truncate
 from tests.faults.proxy import FaultProxy, through
-from tests.faults.storm import StormProxy
-from tests.faults.weather import Kind, Weather
+from tests.faults.random_faults import Kind, RandomFaults
+from tests.faults.random_proxy import RandomFaultProxy
 from tests.invoice_factories import DAY, issued, new_account
 from tests.waiting import wait_until
 
@@ -104,13 +104,13 @@ def test_what_reached_the_proxy_before_the_engine_was_killed_never_reaches_the_n
     durable: engines.Durable,
 ) -> None:
     is_restarted = threading.Event()
-    weather = Weather(0, (Kind("late", 1000, lambda *_: Meanwhile(is_restarted.wait)),))
-    weather._rates = (0, {"late": 1000})
-    with StormProxy(durable.url, weather) as proxy, through(proxy):
+    faults = RandomFaults(0, (Kind("late", 1000, lambda *_: Meanwhile(is_restarted.wait)),))
+    faults._rates = (0, {"late": 1000})
+    with RandomFaultProxy(durable.url, faults) as proxy, through(proxy):
         with ThreadPoolExecutor(1) as pool:
             late = pool.submit(send, "PutItem", PUT, repeatable=False)
-            wait_until(lambda: weather.requests == 1)
-            weather.clear()
+            wait_until(lambda: faults.requests == 1)
+            faults.clear()
             proxy.drop_what_arrived()
             durable.restart()
             is_restarted.set()

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import exports, sessions
+from accounts import exports
 from accounts.models import User
 from accounts.services import edit_profile
+from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
 from invoices.records import void
 from tests.commands import run

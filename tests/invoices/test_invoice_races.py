@@ -25,9 +25,9 @@ from tests.invoice_factories import (
 
 PROCESSES = 4
 THREADS = 16
-INVOICES = 2_000 if os.environ.get("STORM") == "full" else 400
+INVOICES = 2_000 if os.environ.get("STRESS") == "full" else 400
 
-pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.storm]
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.stress]
 
 
 @pytest.fixture(autouse=True)

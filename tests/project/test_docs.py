@@ -79,7 +79,7 @@ def test_every_command_that_is_named_exists_with_its_options(page: Path) -> None
 @every_page
 def test_every_variable_of_the_environment_that_is_named_is_read(page: Path) -> None:
     settings = (ROOT / "project" / "settings.py").read_text(encoding="utf-8")
-    settings += (ROOT / "accounts" / "limits.py").read_text(encoding="utf-8").upper()
+    settings += (ROOT / "accounts" / "limits" / "windows.py").read_text(encoding="utf-8").upper()
     for word in code(page):
         if re.fullmatch(r"(ACCOUNTS|DJANGO|DYNAMODB)_[A-Z_]+", word):
             read = word.removeprefix("ACCOUNTS_LIMIT_")

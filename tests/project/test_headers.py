@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, reverse
 
-from accounts import links
+from accounts.emails import links
 from accounts.models import User
 from project import headers
 from tests.commands import ROOT

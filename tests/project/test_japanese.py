@@ -13,9 +13,9 @@ from django.test import Client
 from django.utils import translation
 from pypdf import PdfReader
 
-from accounts import sessions
 from accounts.models import User
 from accounts.services import edit_profile
+from accounts.sessions import services as sessions
 from invoices.documents import Party
 from invoices.pdf import render
 from invoices.records import void

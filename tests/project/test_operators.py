@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from accounts.limits import DEFAULTS
+from accounts.limits.windows import DEFAULTS
 from tests.commands import ROOT
 from tests.served import documented_options
 

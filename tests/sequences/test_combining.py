@@ -20,7 +20,7 @@ from dynamo import deadline
 from dynamo.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from sequences.combining import OVERDUE_SECONDS, Caller, Combiner
-from tests.clocks import LeapingClock, stand_in
+from tests.clocks import LeapingClock, use_clock
 
 SECONDS = 120  # until a test that hangs fails
 
@@ -424,7 +424,7 @@ def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
 def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     """The clock of deadlines, which are so far away that a stall does not use them up."""
     leaping = LeapingClock()
-    stand_in(leaping, monkeypatch)
+    use_clock(leaping, monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 1000.0)
     return leaping
 

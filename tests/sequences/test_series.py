@@ -29,7 +29,7 @@ from sequences.exceptions import (
 )
 from sequences.groups import Ask
 from sequences.series import issue
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 from tests.numbered import (
     Entry,
     Reading,

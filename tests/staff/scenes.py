@@ -11,7 +11,7 @@ from dynamo.client import send
 from dynamo.models import Item
 from staff.audit_log import Actor
 from staff.models import StaffAction
-from staff.reports import KINDS, ReportView, last_reports, make_report, store
+from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
 
 ADDRESS = "192.0.2.9"
@@ -58,7 +58,7 @@ def recorded_actions() -> list[str]:
     ]
 
 
-def stored_report(name: str) -> ReportView:
+def stored_report(name: str) -> LastReport:
     """Store a report as its command does; what pages show of it.
 
     (Django refuses commands in a thread in which Playwright runs.)

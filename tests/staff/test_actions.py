@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from accounts import sessions
 from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
+from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
 from locks.lock import Lock, claim_once

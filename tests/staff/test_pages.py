@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.emailchange import request_change
+from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import delete
 from dynamo.client import send
@@ -92,7 +92,7 @@ def test_a_guard_that_leads_nowhere_is_shown(client: Any) -> None:
 
     page = Page(client.post("/staff/", {"who": "Lost"}))
 
-    assert "No account goes by this." in page.errors["who"]
+    assert "There is no such account." in page.errors["who"]
     assert "userName#lost" in page.text
     assert "gone" in page.text
 
@@ -178,7 +178,7 @@ def test_an_account_that_is_gone_has_its_record_still(client: Any, bob: User) ->
 
     page = Page(client.get(page_of(bob)))
 
-    assert "gone" in page.text
+    assert "was deleted" in page.text
     assert "Deactivated the account" in page.text
     assert "heidi" in page.text
 
@@ -254,7 +254,7 @@ def test_one_session_is_ended_and_then_all(client: Any, bob: User) -> None:
     assert client.get(page_of(bob, "sessions", first, "end")).url == page_of(bob)
     client.post(page_of(bob, "sessions", first, "end"), WHY)
     page = Page(client.get(page_of(bob)))
-    assert page.messages[-1] == "The session had ended already."
+    assert page.messages[-1] == "The session had already ended."
     assert recorded_actions() == ["endSession", "endSessions"]
 
 
@@ -356,7 +356,7 @@ def test_a_lock_is_shown_and_broken(client: Any, name: str) -> None:
 def test_a_claim_is_deleted(client: Any) -> None:
     claim_once("import")
     page = Page(client.get("/staff/lock/?name=import"))
-    assert "Claimed for good" in page.text
+    assert "Claimed permanently" in page.text
 
     response = client.post("/staff/lock/?name=import", WHY | {"holder": page.value("holder")})
 
@@ -373,7 +373,7 @@ def test_a_later_holder_is_shown_and_keeps_the_lock(client: Any) -> None:
     page = Page(client.post("/staff/lock/?name=a", WHY | {"holder": holder}))
 
     assert "second" in page.text
-    assert "Nothing was broken." in page.text
+    assert "It was not broken." in page.text
     later.renew()
     again_sent = WHY | {"holder": page.value("holder")}
     assert client.post("/staff/lock/?name=a", again_sent).status_code == 302
@@ -422,7 +422,7 @@ def test_the_first_page_shows_accounts_counters_locks_and_uploads(
         "import",
         "Stored 1 1.0 KB",
         "s3://b/late",
-        "Sign-ups a day, the last 30 days (UTC): 2 in all",
+        "Sign-ups per day, the last 30 days (UTC): 2 in total",
     ):
         assert part in text.replace("\xa0", " "), part
     assert view.result is not None

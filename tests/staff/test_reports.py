@@ -17,12 +17,12 @@ from dynamo.client import send
 from dynamo.guardcheck import Sizes
 from staff.exceptions import NewerReport
 from staff.models import Report
-from staff.reports import KINDS, ReportView, last_reports, make_report, store
+from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.commands import run
 from tests.factories import make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
-from tests.forks import in_a_child
+from tests.forked import in_a_child
 from tests.invoice_factories import issued
 from tests.pages import Page
 from tests.requests import Requests
@@ -35,7 +35,7 @@ def made(by: str = "test") -> Report:
     return make_report(GUARDS, by=by, progress=lambda _count: None)
 
 
-def last() -> ReportView:
+def last() -> LastReport:
     [view] = last_reports(GUARDS)
     return view
 
@@ -71,7 +71,7 @@ def test_a_report_is_stored_and_its_page_says_when_and_by_whom(name: str, path: 
     text = Page(client.get(f"/staff/runs/{path}/")).text
     assert "Stored 0\xa0minutes ago by" in text
     assert f"@{socket.gethostname()}" in text
-    assert "Is its command still scheduled?" not in text
+    assert "Check that its command is still scheduled." not in text
     assert stored_record() == []
 
 
@@ -147,7 +147,7 @@ def test_an_older_report_does_not_replace_a_newer_one(monkeypatch: pytest.Monkey
     monkeypatch.setattr("staff.management.commands.storereport.make_report", lambda *_, **__: older)
     out, err, code = run("storereport", "guards")
     assert (out, code) == ("", 1)
-    assert "Guard check: a newer report is stored already, so this one was not stored." in err
+    assert "Guard check: a newer report is already stored, so this one was not stored." in err
     assert last().stored_by == "newer"
 
 
@@ -241,7 +241,7 @@ def test_the_result_of_an_earlier_version_is_shown_while_a_run_is_under_way() ->
 
     assert "ago by fay" in text
     assert "It took 10\xa0s." in text
-    assert "Is its command still scheduled?" in text
+    assert "Check that its command is still scheduled." in text
 
 
 # What they find ---------------------------------------------------------------------------------

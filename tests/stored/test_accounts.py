@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from accounts import confirming, heldsignups, links, sessions
-from accounts.emailchange import cancel_change, confirm_change, link_token, request_change
+from accounts.emails import confirmation, links
+from accounts.emails.change import cancel_change, confirm_change, link_token, request_change
 from accounts.exceptions import AccountError, BadLink, RequestIdUsed, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -22,6 +22,8 @@ from accounts.services import (
     find_user,
     register,
 )
+from accounts.sessions import services as sessions
+from accounts.signup import pending
 from staff import actions
 from staff.audit_log import list_actions, month_of, on_account
 from staff.models import StaffAction
@@ -47,7 +49,7 @@ def begin_and_end(user: User) -> None:
 
 
 def confirm(user: User) -> None:
-    confirming.confirm(confirming.link_token(user))
+    confirmation.confirm(confirmation.link_token(user))
 
 
 OPERATIONS: dict[str, Callable[[User], object]] = {
@@ -155,9 +157,9 @@ def test_a_change_of_address_that_a_new_password_ended_is_not_made(stored: Store
 
 
 def test_a_held_sign_up_makes_its_account_or_has_ended(stored: Stored) -> None:
-    token = links.make(heldsignups.PURPOSE, stored.about["heldSignUp"])
+    token = links.make(pending.PURPOSE, stored.about["heldSignUp"])
     try:
-        made = heldsignups.release(token)
+        made = pending.release(token)
     except BadLink:
         assert "userName#ivy" not in stored_items()
     else:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from accounts.attempts import begin_sign_in, forget
 from accounts.exceptions import TooManyAttempts
-from accounts.limits import limit
+from accounts.limits.attempts import begin_sign_in, forget
+from accounts.limits.windows import limit
 from accounts.models import User
 from tests.stored.releases import Stored, each_release
 

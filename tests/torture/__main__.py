@@ -1,4 +1,4 @@
-"""Torture: hundreds of thousands of calls under faults and kills, and a judge who trusts nobody.
+"""Torture: hundreds of thousands of calls under faults and kills, and a checker of all histories.
 
     make torture SECONDS=1800 [SEED=7]
     python -m tests.torture --seconds 60 --seed 7 [--keep FOLDER] [--slowness 2]
@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import django
+
 NICENESS = 10
 
 #: Nobody here tries passwords, and all visitors come from one address.
@@ -24,7 +26,7 @@ _LIMITS = ("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_UP_CLIENT", "MAIL", "MAIL_CLIENT")
 
 
 def main() -> int:
-    """Run, judge, say; the exit code."""
+    """Run, check and report; return the exit code."""
     parser = argparse.ArgumentParser(prog="torture", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", default="", help="of the faults and of the calls; else drawn")
@@ -43,11 +45,12 @@ def _prepare_environment() -> None:
     # Before the settings are read, and not when this file is imported: each forked process does.
     importlib.import_module("tests.environment")
     os.environ.update({f"ACCOUNTS_LIMIT_{name}": "off" for name in _LIMITS})
+    django.setup()
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
-    from tests.torture import report, verdict
-    from tests.torture.bench import Bench, Options
+    from tests.torture import report, result
+    from tests.torture.run import Options, Run
     from tests.torture.worker import Place
 
     seed = options.seed or secrets.token_hex(4)
@@ -61,15 +64,15 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         slowness=options.slowness,
         engine_kills=not options.no_engine_kills,
     )
-    with Bench(told) as bench:
-        bench.run(report.Progress(options.seconds))
-        report.say("all at rest; judging", sys.stderr)
-        judged = verdict.of(bench)
-    report.say(report.summary(bench, judged, time.monotonic() - began))
-    if judged.findings:
-        report.say(f"\n{report.findings(judged)}")
-    report.say(f"\nseed {seed}: {len(judged.findings)} findings")
-    return 1 if judged.findings else 0
+    with Run(told) as run:
+        run.run(report.Progress(options.seconds))
+        report.say("all at rest; checking", sys.stderr)
+        checked = result.of(run)
+    report.say(report.summary(run, checked, time.monotonic() - began))
+    if checked.findings:
+        report.say(f"\n{report.findings(checked)}")
+    report.say(f"\nseed {seed}: {len(checked.findings)} findings")
+    return 1 if checked.findings else 0
 
 
 if __name__ == "__main__":

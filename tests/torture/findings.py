@@ -1,4 +1,4 @@
-"""What a judge found: which rule is broken, where, and the few lines of history that show it."""
+"""What a checker found: which rule is broken, where, and the few lines of history that show it."""
 
 from __future__ import annotations
 

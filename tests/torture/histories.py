@@ -1,4 +1,4 @@
-"""Calls for the tests of the judges, written down in a line each."""
+"""Calls for the tests of the checkers, written down in a line each."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from typing import Any, Literal
 Outcome = Literal["ok", "refused", "unknown"]
 
 #: For how long what a call asked for may still happen when the client has given it up: longer than
-#: a request takes through the proxy (`tests.faults.storm.LATEST_SECONDS`).
+#: a request takes through the proxy (`tests.faults.random_proxy.LATEST_SECONDS`).
 LINGERS_SECONDS = 12.0
 
 
@@ -97,7 +97,7 @@ class Journal:
     def call(self, do: str, *, lingers: float | None = None, **asked: Any) -> Iterator[Running]:
         """A call: is written down before the body, and with its answer after it.
 
-        An exception that the body lets through is a mistake of the bench or of the site: it is
+        An exception that the body lets through is a mistake of the run or of the site: it is
         written down as such, and the checker reports it.
         """
         number = next(self._numbers)

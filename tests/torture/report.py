@@ -8,10 +8,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from tests.faults.storm import LATEST_SECONDS
-from tests.torture.bench import Bench
+from tests.faults.random_proxy import LATEST_SECONDS
 from tests.torture.findings import Finding
-from tests.torture.verdict import Verdict
+from tests.torture.result import Result
+from tests.torture.run import Run
 
 EVERY_SECONDS = 10.0
 #: Of each rule; one broken rule is mostly broken often.
@@ -26,52 +26,52 @@ class Progress:
         self._began = time.monotonic()
         self._next = 0.0
 
-    def __call__(self, bench: Bench) -> None:
+    def __call__(self, run: Run) -> None:
         """A line, if it is time for one."""
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + EVERY_SECONDS
-        happened = bench.happened.counts
+        happened = run.happened.counts
         say(
             f"{now - self._began:5.0f} of {self._seconds:.0f} s: "
-            f"{bench.weather.requests + bench.s3_weather.requests:,} requests, "
-            f"{faults_of(bench).total():,} faults, "
+            f"{run.faults.requests + run.s3_faults.requests:,} requests, "
+            f"{faults_of(run).total():,} faults, "
             f"{sum(count for name, count in happened.items() if 'killed' in name):,} kills",
             sys.stderr,
         )
 
 
-def faults_of(bench: Bench) -> Counter[str]:
+def faults_of(run: Run) -> Counter[str]:
     """How often each fault was injected."""
-    s3 = {f"{name} (S3)": count for name, count in bench.s3_weather.counts.items()}
-    return bench.weather.counts + Counter(s3)
+    s3 = {f"{name} (S3)": count for name, count in run.s3_faults.counts.items()}
+    return run.faults.counts + Counter(s3)
 
 
-def summary(bench: Bench, verdict: Verdict, seconds: float) -> str:
+def summary(run: Run, result: Result, seconds: float) -> str:
     """Operations by kind and outcome, faults and kills, and what it took."""
-    outcomes = verdict.outcomes
+    outcomes = result.outcomes
     kinds = sorted({do for do, _outcome in outcomes})
     lines = [f"{'operations':<16}{'ok':>9}{'refused':>9}{'unknown':>9}"]
     for kind in kinds:
         counts = (outcomes[kind, outcome] for outcome in ("ok", "refused", "unknown"))
         lines.append(f"{kind:<16}" + "".join(f"{count:>9,}" for count in counts))
     lines.append(f"{'in all':<16}{outcomes.total():>9,}")
-    faults = faults_of(bench)
-    requests = bench.weather.requests + bench.s3_weather.requests
+    faults = faults_of(run)
+    requests = run.faults.requests + run.s3_faults.requests
     lines += ["", f"{faults.total():,} faults in {requests:,} requests", *_table(faults)]
-    lines += ["", "processes and engines", *_table(bench.happened.counts)]
-    lines += ["", *_cpu(bench, seconds)]
-    lines.append(f"slowest request {bench.latest_seconds:.1f} s")
-    if bench.latest_seconds > LATEST_SECONDS:
-        lines.append("That is too slow: what had no answer may have happened later than is judged.")
+    lines += ["", "processes and engines", *_table(run.happened.counts)]
+    lines += ["", *_cpu(run, seconds)]
+    lines.append(f"slowest request {run.latest_seconds:.1f} s")
+    if run.latest_seconds > LATEST_SECONDS:
+        lines.append("Too slow: a call without an answer may have happened later than is assumed.")
     return "\n".join(lines)
 
 
-def findings(verdict: Verdict) -> str:
+def findings(result: Result) -> str:
     """The first findings of each rule, the shortest first, with the history that shows them."""
     by_rule: dict[str, list[Finding]] = defaultdict(list)
-    for finding in verdict.findings:
+    for finding in result.findings:
         by_rule[finding.rule].append(finding)
     shown: list[str] = []
     for rule, found in by_rule.items():
@@ -85,11 +85,11 @@ def _table(counts: Mapping[str, int]) -> list[str]:
     return [f"    {name:<30}{counts[name]:>9,}" for name in sorted(counts)]
 
 
-def _cpu(bench: Bench, seconds: float) -> list[str]:
+def _cpu(run: Run, seconds: float) -> list[str]:
     used = {
-        "clients": bench.cpu_seconds("w"),
-        "servers": bench.cpu_seconds("s"),
-        "proxies and judges": _seconds_of(resource.RUSAGE_SELF),
+        "clients": run.cpu_seconds("w"),
+        "servers": run.cpu_seconds("s"),
+        "proxies and checkers": _seconds_of(resource.RUSAGE_SELF),
         # Which have ended.
         "engines": _seconds_of(resource.RUSAGE_CHILDREN),
     }

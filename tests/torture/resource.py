@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.torture.judges.locks import Served
+from tests.torture.checkers.locks import Served
 
 
 class StaleFence(Exception):

@@ -1,4 +1,4 @@
-"""A process that uploads a folder, for crashes and storms.
+"""A process that uploads a folder, for crashes and stress tests.
 
     python -m tests.uploads.worker FOLDER BUCKET LEASE_SECONDS WORKERS
 

@@ -34,7 +34,7 @@ class _Users:
         return self
 
     def get_by_natural_key(self, username: str) -> User:
-        return User.objects.get_by_natural_key(username)
+        return User.find(username)
 
     def create_superuser(self, username: str, email: str, password: str | None = None) -> None:
         # No form takes a longer one, so nobody could sign in with it.

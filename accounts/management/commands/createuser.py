@@ -11,8 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.forms import OperatorsAccountForm
-from accounts.management.base import is_text, said_plainly
-from accounts.management.output import as_json
+from accounts.management.base import as_json, is_text, said_plainly
 from accounts.models import User
 from accounts.services import register
 from accounts.values import PASSWORD_MAX_LENGTH

@@ -18,9 +18,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from accounts.importpreview import preview_users
-from accounts.imports import ImportStopped, Outcome, Result, import_users
-from accounts.rowfiles import COLUMNS, RejectedRows, Row, RowFile, UnreadableFile, open_rows
+from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, UnreadableFile, open_rows
+from accounts.imports.services import ImportStopped, Outcome, Result, import_users, preview_users
 from dynamo.management.base import DynamoCommand
 
 MAX_WORKERS = 64

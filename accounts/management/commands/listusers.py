@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.management.output import as_json, as_row
+from accounts.management.base import as_json, as_row
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from dynamo.management.arguments import positive

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.management.base import UserCommand
-from accounts.management.output import as_json, as_lines
+from accounts.management.base import UserCommand, as_json, as_lines
 from accounts.models import User
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accounts.confirming import mark_confirmed
+from accounts.emails.confirmation import mark_confirmed
 from accounts.management.base import UserCommand
 from accounts.models import User
 

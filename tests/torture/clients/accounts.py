@@ -16,7 +16,7 @@ from dynamo.models import Item
 from tests.torture.history import Journal, Running
 
 #: Everybody wants the same few values, and after so many seconds all turn to fresh ones: the
-#: history of a value stays short enough to be judged.
+#: history of a value stays short enough to be checked.
 ERA_SECONDS = 20.0
 VALUES = 6
 

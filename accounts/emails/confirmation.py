@@ -1,0 +1,65 @@
+"""Whether an address is its owner's: a link that is sent to it, and followed.
+
+The account has a `confirmation_id`, drawn anew with each address. A link names the account and that
+id: it confirms the address that it was sent to or nothing, and confirms it once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from accounts.emails import links
+from accounts.exceptions import BadLink, StaleUser
+from accounts.models import User, new_confirmation_id
+from dynamo.transaction import Transaction
+
+PURPOSE = "confirm"
+
+#: How often a confirmation is tried against others who change the account at that moment.
+ATTEMPTS = 5
+
+
+def link_token(user: User) -> str:
+    """The token of a link that confirms the address of `user`.
+
+    Costs no request; 1 and 1 write unit for an account that is older than confirmations.
+
+    Raises:
+        StaleUser: such an account changed, or was deleted, since it was read.
+    """
+    if not user.confirmation_id:
+        user.store({"confirmation_id": new_confirmation_id()})
+    return links.make(PURPOSE, user.pk, str(user.confirmation_id))
+
+
+def confirm(token: str, *, write: Transaction | None = None) -> User:
+    """The account whose address the link confirms; confirmed already is a success.
+
+    Costs 2 requests, 1 read and 1 write unit; only the read where it was confirmed before.
+
+    Raises:
+        BadLink: the link is too old, or the account has another address by now, or is deleted.
+        StaleUser: others changed the account each time.
+    """
+    pk, confirmation_id = links.read(PURPOSE, token, 2)
+    for _attempt in range(ATTEMPTS):
+        user = links.account_of(PURPOSE, pk)
+        if user.confirmation_id != confirmation_id:
+            raise BadLink(PURPOSE)
+        if user.is_confirmed:
+            return user
+        try:
+            mark_confirmed(user, write=write)
+        except StaleUser:
+            continue
+        return user
+    raise StaleUser(pk)
+
+
+def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
+    """Record that the address of `user` is confirmed. Costs 1 request and 1 write unit.
+
+    Raises:
+        StaleUser: the account changed, or was deleted, since `user` was read.
+    """
+    user.store({"email_confirmed_at": datetime.now(UTC)}, write=write)

@@ -1,0 +1,239 @@
+"""What the links in mails lead to, and the button that sends another one."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.decorators import method_decorator
+from django.utils.log import log_response
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views import View
+from django.views.decorators.cache import never_cache
+
+from accounts import services
+from accounts.emails import change, confirmation, links, mails
+from accounts.exceptions import (
+    AccountError,
+    BadLink,
+    RequestIdUsed,
+    StaleUser,
+    ValueTaken,
+)
+from accounts.forms import AccountForm, EmailChangeForm, PasswordConfirmedForm
+from accounts.languages import language_of
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
+from accounts.models import User
+from accounts.pages import PasswordConfirmedView, signed_in
+from dynamo.exceptions import Refused
+
+logger = logging.getLogger(__name__)
+
+
+@method_decorator(never_cache, name="dispatch")
+class LinkView(View, ABC):
+    """A link from a mail: GET shows a page with a button, and POST calls `follow`.
+
+    Mail scanners open links before people do, and mail can be sent to an address that somebody
+    else typed. So opening a link must not create or confirm anything.
+    """
+
+    http_method_names = ("get", "head", "post")
+
+    #: What the link was made for (`accounts.emails.links`).
+    purpose: str
+    #: What the page asks, and what its button says.
+    question: Any
+    button: Any
+    #: Where to go on from a link that is refused: the name of an URL, and what the button says.
+    way_out: tuple[str, Any] = ("home", gettext_lazy("Go to the start page"))
+
+    def get(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Show the button; a link that is too old or damaged is refused at once."""
+        try:
+            links.check(self.purpose, token)
+        except BadLink as error:
+            return self._refused(request, error)
+        context = {"question": self.question, "button": self.button}
+        return TemplateResponse(request, "accounts/link.html", context)
+
+    def post(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Follow the link, or say why that came to nothing."""
+        try:
+            return self.follow(request, token)
+        except (AccountError, Refused, ValidationError) as error:
+            return self._refused(request, error)
+
+    def _refused(
+        self, request: HttpRequest, error: AccountError | Refused | ValidationError
+    ) -> HttpResponse:
+        url_name, label = self.way_out
+        context = {"reason": _reason(error), "url_name": url_name, "label": label}
+        status = 410 if isinstance(error, BadLink) else 409
+        response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
+        # Marked as logged, or Django logs a line of its own, with the path and its token.
+        log_response(
+            "A link came to nothing (%s).",
+            type(error).__name__,
+            response=response,
+            request=request,
+            logger=logger,
+            level="info",
+        )
+        return response
+
+    @abstractmethod
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Do what the link is for, once."""
+
+
+def _reason(error: AccountError | Refused | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        # The rules of the site changed after the form was sent.
+        return " ".join(error.messages)
+    errors = error.exceptions if isinstance(error, Refused) else [error]
+    if taken := [each.attribute for each in errors if isinstance(each, ValueTaken)]:
+        fields = AccountForm.base_fields
+        names = ", ".join(str(fields[name].label) for name in fields if name in taken)
+        return _("Another account has taken this in the meantime: %(names)s.") % {"names": names}
+    if any(isinstance(each, StaleUser) for each in errors):
+        return _("The account was changed at the same moment. Please try again.")
+    if any(isinstance(each, RequestIdUsed) for each in errors):
+        return _("Another link of the same form has made an account already.")
+    return _("This link was used already, is too old, or is not whole.")
+
+
+class EmailConfirmView(LinkView):
+    """Confirms the address that the link was sent to."""
+
+    purpose = confirmation.PURPOSE
+    question = gettext_lazy("Is the address to which we sent this link yours?")
+    button = gettext_lazy("Confirm my email address")
+    way_out = ("profile", gettext_lazy("Open your profile"))
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Note it; who follows the link again is told the same."""
+        user = confirmation.confirm(token)
+        messages.success(request, _("Your e-mail address is confirmed."))
+        return redirect("profile" if request.user == user else "login")
+
+
+class ConfirmationSendView(LoginRequiredMixin, View):
+    """Sends the link that confirms one's address once more."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Send it, unless the address is confirmed."""
+        user = signed_in(request)
+        if user.is_confirmed:
+            messages.info(request, _("Your e-mail address is confirmed already."))
+        elif _is_sent(user, request):
+            messages.success(request, _("The link is on its way. Look into your mailbox."))
+        else:
+            messages.error(request, _("The mail could not be sent. Please try again later."))
+        return redirect("profile")
+
+
+def _is_sent(user: User, request: HttpRequest) -> bool:
+    attempts.begin_mail("confirm", user.email, counted_client(request))
+    try:
+        return mails.send_confirmation(user)
+    except StaleUser:
+        return False
+
+
+class EmailChangeConfirmView(LinkView):
+    """Makes the change that the link was sent for."""
+
+    purpose = change.PURPOSE
+    question = gettext_lazy("Should your account use the address to which we sent this link?")
+    button = gettext_lazy("Change my email address")
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Make it, and tell the old address; who follows the link again is told the same."""
+        confirmed = change.confirm_change(token)
+        if confirmed.former is not None:
+            language = language_of(confirmed.user)
+            mails.send("email_changed", confirmed.former, language=language)
+        messages.success(request, _("Your e-mail address is changed and confirmed."))
+        return redirect("profile" if request.user == confirmed.user else "login")
+
+
+class EmailChangeCancelView(LoginRequiredMixin, View):
+    """Drops the change that waits for its link."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Drop it, if there is one; the address stays as it is."""
+        try:
+            change.cancel_change(signed_in(request))
+        except StaleUser:
+            messages.error(
+                request, _("The account was changed at the same moment. Please try again.")
+            )
+        else:
+            messages.success(request, _("Your e-mail address stays as it is."))
+        return redirect("profile")
+
+
+class EmailChangeView(PasswordConfirmedView):
+    """Another e-mail address."""
+
+    template_name = "accounts/email_change.html"
+    form_class = EmailChangeForm
+    success_message = gettext_lazy("Your e-mail address is changed.")
+
+    def get_initial(self) -> dict[str, Any]:
+        """Today's."""
+        return {"email": signed_in(self.request).email}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Whether the change waits for a link."""
+        return super().get_context_data(needs_link=_needs_link(), **kwargs)
+
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        """Change the address, or reserve it until its link is followed."""
+        email = form.cleaned_data["email"]
+        is_another = bool(User.unique.moves(user, {"email": email}))
+        if is_another:
+            attempts.begin_mail("change", email, counted_client(self.request))
+        if is_another and _needs_link():
+            self._reserve(user, email)
+        else:
+            self._change_now(user, email)
+
+    def _change_now(self, user: User, email: str) -> None:
+        """Move the address and its guard; tell the old one, and send a link to the new one."""
+        old, confirmation_id = user.email, user.confirmation_id
+        services.change_email(user, email)
+        if user.confirmation_id != confirmation_id:
+            mails.send("email_changed", old, language=language_of(user))
+            mails.send_confirmation(user)
+
+    def _reserve(self, user: User, email: str) -> None:
+        """Reserve the new address, and send it the link; the old one stays until then."""
+        change.request_change(user, email)
+        self.success_message = gettext_lazy(
+            "Your new address is reserved. Follow the link that we send there to make the change."
+        )
+        if not mails.send_email_change(user):
+            messages.error(
+                self.request,
+                _("The mail could not be sent. Please ask for the change again later."),
+            )
+
+
+def _needs_link() -> bool:
+    return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")

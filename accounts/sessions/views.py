@@ -1,0 +1,148 @@
+"""Where an account is signed in, and the buttons that end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.contrib.auth.views import RedirectURLMixin, redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.generic import FormView, TemplateView
+
+from accounts.exceptions import StaleUser
+from accounts.forms import PasswordConfirmedForm, SignInForm
+from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.sessions import services as sessions
+from accounts.sessions import visitor
+from accounts.sessions.browsers import readable
+
+
+class SignInView(FormPageMixin, auth_views.LoginView):
+    """Django's sign-in, by user name or e-mail address."""
+
+    authentication_form = SignInForm
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Sign in, unless the account went away since its password was checked."""
+        visitor.leave_as_another(self.request, form.get_user())
+        try:
+            response = super().form_valid(form)
+        except StaleUser as error:
+            logout(self.request)
+            show_errors(form, error)
+            return self.form_invalid(form)
+        remembered = form.cleaned_data["remember_me"]
+        self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else None)
+        return response
+
+
+class FreshSignInMixin(LoginRequiredMixin):
+    """A page for who is signed in and has shown the password within the last five minutes."""
+
+    #: Where to go afterwards, by its URL name; empty: to this page, which must then be for GET.
+    return_to = ""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Show the page, or ask for the password first."""
+        if request.user.is_authenticated and not visitor.is_fresh(request):
+            return redirect_to_login(self._next(request), reverse("reauthenticate"))
+        return super().dispatch(request, *args, **kwargs)
+
+    def handle_no_permission(self) -> Any:
+        """To the sign-in page, and from there to where this one would have led."""
+        request: HttpRequest = self.request  # type: ignore[attr-defined]  # a View stands behind
+        return redirect_to_login(self._next(request))
+
+    def _next(self, request: HttpRequest) -> str:
+        return reverse(self.return_to) if self.return_to else request.get_full_path()
+
+
+@method_decorator(never_cache, name="dispatch")
+class ReauthenticateView(
+    LoginRequiredMixin, KeepSessionMixin, FormPageMixin, RedirectURLMixin, FormView
+):
+    """Asks for the password, and goes on to `next`, which never leaves the site."""
+
+    template_name = "accounts/reauthenticate.html"
+    form_class = PasswordConfirmedForm
+    next_page = "profile"
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """The account whose password is asked for."""
+        return {**super().get_form_kwargs(), "user": signed_in(self.request)}
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Where to go on, or to go back."""
+        return super().get_context_data(next=self.get_redirect_url(), **kwargs)
+
+    def form_valid(self, form: PasswordConfirmedForm) -> Any:
+        """Note in the session that the password was checked."""
+        visitor.note_password_checked(self.request)
+        return super().form_valid(form)
+
+
+@method_decorator(never_cache, name="dispatch")
+class SessionsView(FreshSignInMixin, TemplateView):
+    """The account's sessions, the one that was seen last first."""
+
+    template_name = "accounts/account_sessions.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Each with its browser in a few words."""
+        user = signed_in(self.request)
+        shown = [
+            {"session": each, "browser": readable(each.browser), "here": each.id == user.session_id}
+            for each in sessions.alive(user)
+        ]
+        return super().get_context_data(shown=shown, **kwargs)
+
+
+class _EndingView(FreshSignInMixin, View):
+    http_method_names = ("post",)
+    return_to = "account_sessions"
+
+
+class SessionEndView(_EndingView):
+    """Ends one session of the account; for one's own that is signing out."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """End it; one that has ended is a success, and another account's is not found here."""
+        user = signed_in(request)
+        ending = request.POST.get("session", "")
+        if ending == user.session_id:
+            logout(request)
+            return redirect("home")
+        try:
+            sessions.end(user, ending)
+        except StaleUser:
+            # This session was ended itself: the page asks who is there.
+            return redirect(self.return_to)
+        messages.success(request, _("The session is ended."))
+        return redirect(self.return_to)
+
+
+class SessionsEndOthersView(_EndingView):
+    """Ends every session of the account but this one."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """End them."""
+        user = signed_in(request)
+        try:
+            sessions.end_others(user)
+        except StaleUser:
+            # As above; the others are as they were.
+            return redirect(self.return_to)
+        visitor.keep(request, user)
+        messages.success(request, _("You are signed in nowhere else."))
+        return redirect(self.return_to)

@@ -1,0 +1,116 @@
+"""The page that makes an account."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.generic import FormView
+
+from accounts import services
+from accounts.emails import mails
+from accounts.emails.views import LinkView
+from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
+from accounts.forms import SignUpForm
+from accounts.limits import attempts
+from accounts.limits.client_address import counted_client
+from accounts.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
+from accounts.sessions import visitor
+from accounts.signup import pending
+from dynamo.exceptions import Busy, Refused
+
+
+@method_decorator(never_cache, name="dispatch")
+class SignUpView(KeepFormMixin, FormPageMixin, FormView):
+    """Makes an account and signs in."""
+
+    template_name = "accounts/signup.html"
+    form_class = SignUpForm
+    success_url = reverse_lazy("profile")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The empty form, for those who have no account yet."""
+        if request.user.is_authenticated:
+            return redirect(self.get_success_url())
+        return super().get(request, *args, **kwargs)
+
+    def get_initial(self) -> dict[str, Any]:
+        """A request id of this form's own."""
+        return {"request_id": SignUpForm.new_request_id()}
+
+    def form_valid(self, form: SignUpForm) -> HttpResponse:
+        """Register; or, where nobody is to learn who is known here, hold it for its link."""
+        act = self._hold if settings.ACCOUNTS_PREVENT_ENUMERATION else self._register
+        attempt = attempts.begin_sign_up(form.cleaned_data["email"], counted_client(self.request))
+        try:
+            return act(form)
+        except (AccountError, Refused) as error:
+            attempt.was_refused()
+            show_errors(form, error)
+            if isinstance(error, RequestIdUsed):
+                form.renew_request_id()
+            if isinstance(error, StaleUser):
+                logout(self.request)
+            return self.form_invalid(form)
+        except Busy:
+            attempt.was_refused()
+            raise
+
+    def _register(self, form: SignUpForm) -> HttpResponse:
+        """Sign in; the same form sent again finds its account and signs in as before."""
+        user = services.register(
+            **form.account_values(),
+            password=form.cleaned_data["password1"],
+            request_id=form.cleaned_data["request_id"],
+        )
+        if not user.is_active:
+            raise RequestIdUsed(form.cleaned_data["request_id"])
+        visitor.leave_as_another(self.request, user)
+        login(self.request, cast(Any, user))
+        messages.success(self.request, _("Welcome! Your account is ready."))
+        if not user.is_confirmed:
+            # Also of a form that is sent again: the process may have ended before the first mail.
+            mails.send_confirmation(user)
+        return redirect(self.get_success_url())
+
+    def _hold(self, form: SignUpForm) -> HttpResponse:
+        """Answer alike whether or not the address is known."""
+        token = pending.hold(
+            form.account_values(),
+            password=form.cleaned_data["password1"],
+            request_id=form.cleaned_data["request_id"],
+        )
+        is_sent = mails.send_held_sign_up(form.cleaned_data["email"], token)
+        return redirect("signup_sent") if is_sent else show_not_sent(self, form)
+
+    def form_invalid(self, form: SignUpForm) -> HttpResponse:
+        """Show the form again; with a request id that is still good."""
+        if "request_id" in form.errors:
+            form.renew_request_id()
+        return super().form_invalid(form)
+
+
+class SignUpConfirmView(LinkView):
+    """Makes the account of a sign-up that was held until now."""
+
+    purpose = pending.PURPOSE
+    question = gettext_lazy("Did you sign up with the address to which we sent this link?")
+    button = gettext_lazy("Create my account")
+    way_out = ("signup", gettext_lazy("Sign up again"))
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Make it. Nobody is signed in: the link knows the address, not the password."""
+        user = pending.release(token)
+        if request.user == user:
+            return redirect("profile")
+        messages.success(request, _("Your account is ready: sign in with your password."))
+        return redirect("login")

@@ -1,0 +1,132 @@
+"""Proxies that inject random faults before engines that may be killed meanwhile.
+
+DynamoDB remembers a transaction's token for ten minutes; a local engine that is killed forgets all
+of them. So what reached the proxy before the engine was killed never reaches the next one: late
+requests and duplicates of it are lost, as nothing at AWS would carry them out either.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.faults.handler import RawReply, Seen
+from tests.faults.kinds import CloseBefore, Delay, DropReply, Duplicate, Fault, Truncate
+from tests.faults.proxy import FaultProxy
+from tests.faults.random_faults import Chance, Kind, RandomFaults
+from tests.uploads.s3_proxy import S3Answer, S3Proxy
+
+#: A request that is held, and one that is sent again, reaches the engine at most so much later
+#: than the client sent it, the slowness of a busy machine included.
+LATEST_SECONDS = 10.0
+
+
+class _RandomFaults(FaultProxy):
+    """Keeps no list of what it saw, and its connections to the engine."""
+
+    faults: RandomFaults
+
+    def __init__(self, engine_url: str) -> None:
+        super().__init__(engine_url)
+        self._mine = threading.local()
+        self._gate = threading.Condition()
+        self._under_way = 0
+        self._era = 0
+        #: The longest that a request took from its arrival to the engine's reply.
+        self.latest_seconds = 0.0
+
+    def drop_what_arrived(self) -> None:
+        """Pass nothing on any more that is here already: its engine is about to be killed."""
+        with self._gate:
+            self._era += 1
+
+    def wait_until_none_is_under_way(self) -> None:
+        """Come back when the engine that was killed has failed all requests that it had."""
+        with self._gate:
+            self._gate.wait_for(lambda: not self._under_way, 10)
+
+    def _fault_for(self, seen: Seen) -> Fault | None:
+        return self.faults.draw(seen.operation, seen.body)
+
+    def _reply_under(
+        self, fault: Fault | None, request: dict[str, Any], forward: Callable[[], RawReply]
+    ) -> RawReply | None:
+        era, arrived_at = self._era, time.monotonic()
+
+        def forward_in_time() -> RawReply:
+            with self._gate:
+                if era != self._era or time.monotonic() - arrived_at > LATEST_SECONDS / 2:
+                    raise ConnectionAbortedError
+                self._under_way += 1
+            try:
+                return forward()
+            finally:
+                with self._gate:
+                    self._under_way -= 1
+                    took = time.monotonic() - arrived_at
+                    self.latest_seconds = max(self.latest_seconds, took)
+                    self._gate.notify_all()
+
+        return super()._reply_under(fault, request, forward_in_time)
+
+    def _forward(
+        self, path: str, headers: dict[str, str], body: bytes, method: str = "POST"
+    ) -> RawReply:
+        connection = getattr(self._mine, "connection", None)
+        if connection is None:
+            connection = http.client.HTTPConnection(self._engine, timeout=60)
+            self._mine.connection = connection
+        try:
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as reply:
+                return RawReply(reply.status, dict(reply.getheaders()), reply.read())
+        except (OSError, http.client.HTTPException):
+            self.thread_ends()
+            raise
+
+    def thread_ends(self) -> None:
+        connection = getattr(self._mine, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._mine.connection = None
+
+
+class RandomFaultProxy(_RandomFaults):
+    """Before DynamoDB."""
+
+    def __init__(self, engine_url: str, faults: RandomFaults) -> None:
+        super().__init__(engine_url)
+        self.faults = faults
+
+
+def _puts(operation: str, _body: dict[str, Any]) -> bool:
+    return operation in {"PutObject", "UploadPart"}
+
+
+def _late(chance: Chance, *_asked: object) -> Fault:
+    return Delay(chance.uniform(0.02, 1))
+
+
+#: What S3 does. Its client repeats a request four times.
+S3 = (
+    Kind("request lost", 20, lambda *_: CloseBefore()),
+    Kind("reply lost", 40, lambda *_: DropReply()),
+    Kind(
+        "reply cut", 20, lambda *_: Truncate(), lambda operation, _body: operation != "HeadObject"
+    ),
+    Kind("reply late", 30, _late),
+    Kind("request twice", 40, lambda chance, *_: Duplicate(chance.uniform(0, 0.5)), _puts),
+    Kind("503", 30, lambda *_: S3Answer(503, "SlowDown")),
+    Kind("500, yet done", 30, lambda *_: S3Answer(500, "InternalError", carried_out=True)),
+)
+
+
+class RandomFaultS3Proxy(_RandomFaults, S3Proxy):
+    """Before S3."""
+
+    def __init__(self, engine_url: str, faults: RandomFaults) -> None:
+        super().__init__(engine_url)
+        self.faults = faults

@@ -1,0 +1,82 @@
+"""Random faults come at the rates of its table, by its seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.kinds import CloseBefore, Torn
+from tests.faults.random_faults import DYNAMODB, FACTORS, Kind, RandomFaults
+
+ALWAYS = (Kind("lost", 1000, lambda *_: CloseBefore()),)
+ADDING = {"UpdateExpression": "ADD n :one"}
+
+
+def test_a_seed_gives_the_same_faults_again() -> None:
+    assert RandomFaults(7).rates(3) == RandomFaults(7).rates(3)
+    assert RandomFaults(7).rates(3) != RandomFaults(7).rates(4)
+    assert RandomFaults(7).rates(3) != RandomFaults(8).rates(3)
+
+
+def test_each_fault_comes_in_some_periods_and_keeps_away_in_others() -> None:
+    faults = RandomFaults(7)
+
+    for kind in DYNAMODB:
+        rates = {faults.rates(period)[kind.name] for period in range(100)}
+        assert rates == {kind.per_thousand * factor for factor in FACTORS}
+
+
+def test_over_many_requests_a_fault_has_its_rate() -> None:
+    faults = RandomFaults(7, (Kind("lost", 100, lambda *_: CloseBefore()),))
+    period = next(number for number in range(100) if faults.rates(number)["lost"] == 100)
+    faults._rates = (0, faults.rates(period))
+
+    met = sum(faults.draw("GetItem", {}) is not None for _ in range(5000))
+
+    assert 350 < met < 650
+    assert faults.counts == {"lost": met}
+    assert faults.requests == 5000
+
+
+def test_what_counts_up_is_not_sent_twice() -> None:
+    [twice] = [kind for kind in DYNAMODB if kind.name == "request twice"]
+
+    assert twice.fits("PutItem", {})
+    assert not twice.fits("UpdateItem", ADDING)
+
+
+def test_only_transactions_that_have_a_token_are_told_of_a_conflict_when_they_are_done() -> None:
+    done = [kind for kind in DYNAMODB if kind.name == "conflict, yet done"]
+
+    assert [kind.fits("TransactWriteItems", {}) for kind in done] == [True]
+    assert [kind.fits("UpdateItem", {}) for kind in done] == [False]
+
+
+def test_a_cut_lets_nothing_through_until_it_is_over() -> None:
+    faults = RandomFaults(7, ())
+    faults.cut(60)
+    assert isinstance(faults.draw("GetItem", {}), CloseBefore)
+
+    faults.clear()
+    assert faults.draw("GetItem", {}) is None
+
+
+def test_when_it_clears_no_fault_comes_any_more() -> None:
+    faults = RandomFaults(7, ALWAYS)
+    faults.clear()
+
+    assert {faults.draw("GetItem", {}) for _ in range(1000)} == {None}
+
+
+@pytest.mark.parametrize("kind", DYNAMODB, ids=lambda kind: kind.name)
+def test_each_fault_is_made_for_what_it_fits(kind: Kind) -> None:
+    faults = RandomFaults(7, (kind,), strength=1000)
+    asked = {
+        "TransactWriteItems": {"TransactItems": [{}, {}], "ClientRequestToken": "t"},
+        "UpdateItem": {},
+        "Query": {},
+    }
+
+    made = [faults.draw(operation, body) for operation, body in asked.items()]
+
+    assert any(fault is not None for fault in made) or faults.rates(0)[kind.name] == 0
+    assert all(isinstance(fault, Torn) == (kind.name == "torn read") for fault in made if fault)

@@ -1,0 +1,130 @@
+"""Scenarios of invoices: how one begins, and the rules of numbers and request ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dynamo.client import send
+from dynamo.exceptions import DynamoError
+from dynamo.models import Item
+from invoices.documents import Invoice, from_item
+from invoices.models import InvoiceItem
+from sequences.exceptions import SequenceError
+from sequences.groups import Head, key_of_counter
+from tests.interleavings.accounts import told
+from tests.interleavings.processes import Processes
+from tests.invoice_factories import DAY, issued, series
+
+ANN = "ann"  # the account of all invoices
+SERIES = series(ANN)
+
+
+class InvoiceScenario:
+    """A series with `before` invoices, issued by nobody who still runs."""
+
+    late: set[int]
+
+    def __init__(
+        self, processes: Processes, *, before: int = 0, warm: bool = False, of: Sequence[int] = ()
+    ) -> None:
+        """`warm` processes have seen the series; `of` names the process of each operation."""
+        clear_invoices()
+        self._stored: list[Item] | None = None
+        processes.begin()
+        processes.of = of or (0, 1, 2)
+        for number in range(before):
+            issued(ANN, request_id=f"before {number}")
+        if warm:
+            for process in set(processes.of):
+                processes.remember(process, SERIES, Head(before, ("S", DAY.isoformat())))
+        self.operations: list[Callable[[], object]] = []
+        self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
+
+    def always(self, wrote: bool) -> None:
+        """The numbers are 1..n, n is counted, dates rise, guards and invoices name each other."""
+        if wrote:
+            self._stored = None
+            self._assert_whole(self.stored)
+
+    @property
+    def stored(self) -> list[Item]:
+        """Every item of the table after the last step, invoices in the order of their numbers."""
+        if self._stored is None:
+            self._stored = stored()
+        return self._stored
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers that stand on an invoice."""
+        return [int(item["number"]["N"]) for item in self.stored if item["number"]["N"] != "0"]
+
+    def _assert_whole(self, items: list[Item]) -> None:
+        invoices = [item for item in items if item["number"]["N"] != "0"]
+        guards = [item for item in items if item["number"]["N"] == "0"]
+        assert self.numbers == list(range(1, counted() + 1))
+        assert [item["issuedAt"]["S"] for item in invoices] == sorted(
+            item["issuedAt"]["S"] for item in invoices
+        )
+        by_request = {item["requestId"]["S"]: int(item["number"]["N"]) for item in invoices}
+        assert len(by_request) == len(invoices), "two invoices of one request"
+        assert len(guards) == len(invoices), "an invoice without its guard, or the reverse"
+        for guard in guards:
+            place = InvoiceItem.place_of(guard)
+            [request_id] = [
+                each
+                for each in by_request
+                if InvoiceItem.guard_key(SERIES, each) == guard["series"]["S"]
+            ]
+            assert place == (SERIES, by_request[request_id])
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        """Whoever was told of an invoice finds it stored as it was told."""
+        there = {int(item["number"]["N"]): item for item in self.stored}
+        for outcome in outcomes:
+            if isinstance(outcome, Invoice):
+                now = from_item(there[outcome.number])
+                assert (now.request_id, now.customer) == (outcome.request_id, outcome.customer)
+                assert now.is_voided or not outcome.is_voided
+            elif isinstance(outcome, Exception) and not isinstance(
+                outcome, (SequenceError, DynamoError)
+            ):
+                raise outcome
+        self.expects(outcomes)
+
+
+def asks(name: str | None, *, customer: str = "Bob", **values: Any) -> Callable[[], Invoice]:
+    """The operation that issues an invoice with the request id `name`; with None it draws one."""
+    return lambda: issued(ANN, request_id=name, customer=customer, **values)
+
+
+def numbers_told(outcomes: list[Any]) -> list[Any]:
+    """The number that each was told, or its outcome in a word."""
+    return [
+        outcome.number if isinstance(outcome, Invoice) else word
+        for outcome, word in zip(outcomes, told(outcomes), strict=True)
+    ]
+
+
+def stored() -> list[Item]:
+    """Every item of the table, invoices in the order of their numbers."""
+    items: list[Item] = send("Scan", {"TableName": InvoiceItem.table()})["Items"]
+    return sorted(items, key=lambda item: int(item["number"]["N"]))
+
+
+def counted() -> int:
+    """How far the counter of the series is."""
+    answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
+    return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
+
+
+def clear_invoices() -> None:
+    """Delete the series and its counter."""
+    keys = [{name: item[name] for name in ("series", "number")} for item in stored()]
+    counter = key_of_counter(InvoiceItem, SERIES)
+    deletes: dict[str, Any] = {
+        counter["TableName"]: [{"DeleteRequest": {"Key": counter["Key"]}}],
+    }
+    if keys:
+        deletes[InvoiceItem.table()] = [{"DeleteRequest": {"Key": key}} for key in keys]
+    send("BatchWriteItem", {"RequestItems": deletes})

@@ -1,0 +1,108 @@
+"""Scenarios of locks: how one begins, and the rules of leases and fencing tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from dynamo.client import send
+from dynamo.exceptions import DynamoError
+from locks import heartbeats
+from locks.exceptions import LockError
+from locks.leases import Lease
+from locks.lock import Lock
+from locks.models import LockItem
+from locks.records import read
+from tests.interleavings.accounts import told
+
+NAME = "report"
+LEASE_SECONDS = 20.0
+
+
+class Leases:
+    """Every lease of a scenario, from the moment that its holder has it.
+
+    Nothing renews one by itself: what a holder does is an operation.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Lease] = []
+
+    def keep(self, lease: Lease) -> None:
+        """`heartbeats.keep`."""
+        self.all.append(lease)
+
+    def assert_exclusive(self) -> None:
+        """At most one is alive by its holder's own clock, and each has a higher fence."""
+        assert sum(lease.remaining_seconds > 0 for lease in self.all) <= 1
+        fences = [lease.fence for lease in self.all]
+        assert fences == sorted(set(fences))
+
+
+@contextmanager
+def noted() -> Iterator[Leases]:
+    """Note the leases that are taken, instead of renewing them."""
+    leases = Leases()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heartbeats, "keep", leases.keep)
+        yield leases
+
+
+class LockScenario:
+    """The lock NAME, which nobody has ever had, unless a test lets somebody."""
+
+    #: Whether a lock may be taken from a holder who lives.
+    breaks = False
+    late: set[int]
+
+    def __init__(self, leases: Leases) -> None:
+        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": NAME}}})
+        leases.all.clear()
+        self.leases = leases
+        self.operations: list[Callable[[], object]] = []
+        self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
+
+    def always(self, wrote: bool) -> None:
+        """Leases exclude each other, and the stored fencing token is none before the last one's."""
+        if not self.breaks:
+            self.leases.assert_exclusive()
+        if wrote and self.leases.all:
+            assert fence_stored() >= max(lease.fence for lease in self.leases.all)
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, (LockError, DynamoError)):
+                raise outcome
+        self.expects(outcomes)
+
+
+def lock(wait_seconds: float = LEASE_SECONDS + 1) -> Lock:
+    """The lock as one operation sees it; a waiter looks again when it may be over, not before."""
+    return Lock(NAME, lease_seconds=LEASE_SECONDS, wait_seconds=wait_seconds, poll_seconds=1000)
+
+
+def try_once() -> Lease | None:
+    """Take the lock if it is free."""
+    return lock().try_acquire()
+
+
+def outwait() -> Lease:
+    """Take the lock, or wait until its holder's lease is over."""
+    return lock().acquire()
+
+
+def fence_stored() -> int:
+    """The fencing token that is stored; 0 where there is none."""
+    stored = read(NAME)
+    return 0 if stored is None or stored.fence is None else stored.fence
+
+
+def answers(outcomes: list[Any]) -> list[str]:
+    """Each outcome in a word: held, none, done for what answers something else, or the error."""
+    return [
+        "held" if isinstance(outcome, Lease) else "none" if outcome is None else word
+        for outcome, word in zip(outcomes, told(outcomes), strict=True)
+    ]

@@ -1,0 +1,259 @@
+"""The scheduler itself: it runs every schedule, each once, and finds what is broken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from dynamo import client
+from dynamo.client import send
+from dynamo.exceptions import ConditionFailed
+from sequences.counters import next_value
+from sequences.models import Counter
+from tests.emptying import empty
+from tests.interleavings.conftest import Explore
+from tests.interleavings.interception import Clock
+from tests.interleavings.operations import DEAD, pass_by, wait_for
+from tests.interleavings.scheduler import explore as explore_without_engine
+
+TABLE = "counters"
+
+
+class Toy:
+    """Operations, without rules."""
+
+    late: set[int]
+
+    def __init__(self, *operations: Callable[[], object]) -> None:
+        self.operations = operations
+        self.outcomes: list[Any] = []
+
+    def always(self, wrote: bool) -> None:
+        pass
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        self.outcomes = outcomes
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (2, 3), (4, 4), (2, 2, 2), (1, 2, 3)])
+def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
+    seen: list[str] = []
+
+    def make() -> Toy:
+        seen.append("")
+
+        def walk(name: str, length: int) -> None:
+            for _ in range(length):
+                pass_by("a step")
+                seen[-1] += name
+
+        return Toy(*(partial(walk, name, n) for name, n in zip("abc", lengths, strict=False)))
+
+    count = explore_without_engine(make)
+
+    orders = math.factorial(sum(lengths)) // math.prod(map(math.factorial, lengths))
+    assert count == orders == len(set(seen)) == len(seen)
+
+
+def test_one_who_waits_for_another_goes_after_it() -> None:
+    seen: list[list[str]] = []
+
+    def make() -> Toy:
+        seen.append([])
+        now = seen[-1]
+
+        def first() -> None:
+            pass_by("begin")
+            now.append("first")
+
+        def second() -> None:
+            wait_for(lambda: "first" in now, "its turn")
+            now.append("second")
+
+        return Toy(first, second)
+
+    assert explore_without_engine(make) == 1
+    assert seen == [["first", "second"]]
+
+
+def test_two_who_wait_for_each_other_are_told_of() -> None:
+    def make() -> Toy:
+        return Toy(partial(wait_for, lambda: False, "the impossible"))
+
+    with pytest.raises(AssertionError, match="all wait"):
+        explore_without_engine(make)
+
+
+def test_time_passes_where_it_is_told_to() -> None:
+    seen = set()
+    clock = Clock()
+
+    class Watch(Toy):
+        def afterwards(self, outcomes: list[Any]) -> None:
+            seen.add((outcomes[1], clock.elapsed))
+
+    def look() -> float:
+        pass_by("look")
+        return clock.elapsed
+
+    explore_without_engine(lambda: Watch(partial(clock.pass_seconds, 20), look), clock=clock)
+
+    assert seen == {(0, 20), (20, 20)}
+
+
+# Faults -------------------------------------------------------------------------------------------
+
+
+class Counted:
+    """A counter that is counted up once by each operation."""
+
+    late: set[int]
+
+    def __init__(self, operations: int = 1) -> None:
+        empty(TABLE, ("counterName",))
+        self.operations = [count_up] * operations
+
+    def always(self, wrote: bool) -> None:
+        pass
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        answer = send("GetItem", {"TableName": TABLE, "Key": {"counterName": {"S": "toy"}}})
+        stored = int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
+        seen.append((*(str(each)[:36] for each in outcomes), stored))
+
+
+def count_up() -> int:
+    """The next number; an ADD, which is not repeated where its answer is lost."""
+    request = {
+        "TableName": TABLE,
+        "Key": {"counterName": {"S": "toy"}},
+        "UpdateExpression": "ADD currentValue :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+        "ReturnValues": "UPDATED_NEW",
+    }
+    return int(send("UpdateItem", request)["Attributes"]["currentValue"]["N"])
+
+
+seen: list[tuple[Any, ...]] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen() -> None:
+    seen.clear()
+
+
+LOST = "DynamoDB gave no answer to UpdateIte"
+
+
+def test_a_lost_answer_is_one_of_a_request_that_arrived_or_never_does(explore: Explore) -> None:
+    assert explore(Counted, losses=1) == 3
+
+    assert sorted(seen) == [("1", 1), (LOST, 0), (LOST, 1)]
+
+
+def test_an_operation_dies_before_or_after_what_it_sends(explore: Explore) -> None:
+    def two() -> Counted:
+        scenario = Counted()
+
+        def twice() -> int:
+            count_up()
+            return count_up()
+
+        scenario.operations = [twice]
+        return scenario
+
+    assert explore(two, deaths=1) == 3
+
+    assert sorted(seen) == [("2", 2), (DEAD, 0), (DEAD, 1)]
+
+
+@pytest.mark.parametrize("lean", [True, False])
+def test_both_ways_to_dynamodb_are_stepped(explore: Explore, settings: Any, lean: bool) -> None:
+    settings.DYNAMODB_LEAN = lean
+    client.reset()
+    try:
+        assert explore(lambda: Counted(2), losses=1, deaths=1) == 26
+    finally:
+        client.reset()
+
+    assert sorted(each for each in seen if LOST not in each and DEAD not in each) == [
+        ("1", "2", 2),
+        ("2", "1", 2),
+    ]
+
+
+def test_one_who_waits_for_its_turn_in_a_combiner_waits_for_steps(explore: Explore) -> None:
+    def make() -> Counted:
+        scenario = Counted()
+        scenario.operations = [lambda: next_value("toy")] * 3
+        return scenario
+
+    # The first sends at once, and the two others share the next request.
+    assert explore(make) == 1
+    assert seen == [("1", "2", "3", 3)]
+
+
+# What is broken is found --------------------------------------------------------------------------
+
+
+def look_then_put(owner: str) -> bool:
+    """A registration as it must not be: it looks whether the name is free, and then takes it."""
+    key = {"counterName": {"S": "name#ann"}}
+    if send("GetItem", {"TableName": Counter.table(), "Key": key}).get("Item"):
+        return False
+    send("PutItem", {"TableName": Counter.table(), "Item": key | {"owner": {"S": owner}}})
+    return True
+
+
+def put_if_absent(owner: str) -> bool:
+    """One as it should be, but that does not know its own work again."""
+    item = {"counterName": {"S": "name#ann"}, "owner": {"S": owner}}
+    free = "attribute_not_exists(counterName)"
+    request = {"TableName": Counter.table(), "Item": item, "ConditionExpression": free}
+    try:
+        send("PutItem", request)
+    except ConditionFailed:
+        return False
+    return True
+
+
+class Names:
+    """Two who want one name; the rule is that one has it, and both know who."""
+
+    late: set[int]
+
+    def __init__(self, register: Callable[[str], bool]) -> None:
+        empty(TABLE, ("counterName",))
+        self.operations = [partial(register, "first"), partial(register, "second")]
+
+    def always(self, wrote: bool) -> None:
+        pass
+
+    def afterwards(self, outcomes: list[Any]) -> None:
+        assert sorted(outcomes) == [False, True]
+
+
+def test_a_registration_that_looks_before_it_puts_is_caught(explore: Explore) -> None:
+    with pytest.raises(AssertionError) as caught:
+        explore(lambda: Names(look_then_put))
+
+    assert caught.value.__notes__ == [
+        "The schedule:\n"
+        "  0: GetItem counters\n"
+        "  1: GetItem counters\n"
+        "  0: PutItem counters\n"
+        "  1: PutItem counters"
+    ]
+
+
+def test_one_that_does_not_know_its_own_work_is_caught_by_a_lost_answer(explore: Explore) -> None:
+    assert explore(lambda: Names(put_if_absent)) == 2
+
+    with pytest.raises(AssertionError) as caught:
+        explore(lambda: Names(put_if_absent), losses=1)
+
+    assert "the lost PutItem counters arrives" in caught.value.__notes__[0]

@@ -1,0 +1,345 @@
+"""Accounts and their unique values, as the calls say and as they are stored in the end.
+
+Two rules, each for one object at a time:
+
+uniqueness  a value has one owner or none. Registering, changing to it take it from nobody; changing
+            from it and deleting free it; "taken" is said while another has it, and "unknown" while
+            nobody has; whom a search finds, owns it.
+account     an account is there from its registration to its deletion, with the values that were
+            written last. Its version starts at random: no account that had the same key before had
+            it. Each change makes the version one higher, and was made to the version that its
+            caller had read, of this account and not of an earlier one with the same key.
+
+What is stored in the end is one more search, after all calls: so a success is still true then,
+unless another call changed it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from tests.torture.findings import Finding, of_object
+from tests.torture.history import Call
+from tests.torture.linear import Operation, Step
+
+WRITES = {"register", "change", "edit", "delete"}
+ATTRIBUTES = ("username", "email")
+
+
+#: More changes than an account sees in a run, and far fewer than lie between two random versions.
+MOST_CHANGES = 2**20
+
+
+class Account(NamedTuple):
+    """What an account says, and when the call began that registered it.
+
+    `version` is None as long as no answer has told it.
+    """
+
+    username: str
+    email: str
+    version: int | None
+    full_name: str
+    since: float = 0.0
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What a search says of it."""
+        return {name: getattr(self, name) for name in SHOWN}
+
+
+SHOWN = ("username", "email", "version", "full_name")
+
+Seen = Mapping[int, float]
+"""The versions of one key, and when each was known to somebody."""
+
+
+def check(
+    calls: Sequence[Call],
+    stored: Mapping[str, Account],
+    *,
+    engine_kills: Sequence[float] = (),
+) -> list[Finding]:
+    """What is wrong; `stored` are the accounts in the end, by their keys."""
+    calls = [call for call in calls if call.do in WRITES | {"find"}]
+    over = max((call.latest for call in calls), default=0.0) + 1
+    last = list(_last_searches(calls, stored, over))
+    values: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+    accounts: dict[str, list[Operation]] = defaultdict(list)
+    seen = _versions_seen([*calls, *last])
+    for call in [*calls, *last]:
+        for each in _with_ghost(call, engine_kills):
+            for value, step in _steps_of_values(each.call):
+                values[value].append(each.operation(step))
+            pk = _key_of(each.call)
+            if (step := _step_of_account(each.call, seen[pk])) is not None:
+                accounts[pk].append(each.operation(step))
+    findings = [
+        finding
+        for (attribute, value), operations in values.items()
+        for finding in of_object("uniqueness", f"{attribute} {value}", operations, None)
+    ]
+    findings += [
+        finding
+        for pk, operations in accounts.items()
+        for finding in of_object("account", pk, operations, None)
+    ]
+    return findings
+
+
+@dataclass(frozen=True)
+class _Happening:
+    """A call as it may have happened."""
+
+    call: Call
+    is_certain: bool
+
+    def operation(self, step: Step) -> Operation:
+        return Operation(self.call.began, self.call.latest, step, self.is_certain, self.call)
+
+
+def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[_Happening]:
+    """The call, and what may have been made of it besides what it was told.
+
+    A local engine that is killed forgets the tokens of transactions. So a request that is repeated
+    may be carried out once more, where somebody else has undone the first one meanwhile; AWS
+    remembers. And who changes an account and is told that it is gone, may have changed it before:
+    its reply was lost, and nothing tells.
+    """
+    yield _Happening(call, call.outcome != "unknown")
+    was_forgotten = any(call.began <= at <= call.latest for at in engine_kills)
+    if call.do in WRITES and (was_forgotten or call.answer.get("gone")):
+        yield _Happening(replace(call, outcome="unknown", answer={}, lingers=0.0), False)
+
+
+def _last_searches(
+    calls: Iterable[Call], stored: Mapping[str, Account], over: float
+) -> Iterator[Call]:
+    """What everybody would find after all calls: each account and each value they spoke of."""
+    keys = {_key_of(call) for call in calls} | stored.keys()
+    values = {value for call in calls for value, _step in _steps_of_values(call)}
+    for pk in keys - {""}:
+        account = stored.get(pk)
+        found = Call("find", "in the end", over, over + 1, "refused", {"who": pk})
+        if account is not None:
+            found = replace(found, outcome="ok", answer={"pk": pk, **account.shown})
+        yield found
+    owned = {
+        (attribute, getattr(account, attribute).casefold())
+        for account in stored.values()
+        for attribute in ATTRIBUTES
+    }
+    for _attribute, value in values - owned:
+        yield Call("find", "in the end", over, over + 1, "refused", {"who": value})
+
+
+def _versions_seen(calls: Iterable[Call]) -> dict[str, dict[int, float]]:
+    """For each key its versions, and when each was first known to somebody."""
+    seen: dict[str, dict[int, float]] = defaultdict(dict)
+    for call in calls:
+        of_key = seen[_key_of(call)]
+        for version, at in (
+            (call.asked.get("version"), call.began),
+            (call.answer.get("version"), call.ended),
+        ):
+            if version is not None:
+                of_key[version] = min(at, of_key.get(version, math.inf))
+    return seen
+
+
+def _key_of(call: Call) -> str:
+    key: str = call.asked.get("pk") or call.answer.get("pk") or ""
+    if not key and call.do == "find" and _is_key(call.asked["who"]):
+        key = call.asked["who"]
+    return key
+
+
+def _is_key(who: str) -> bool:
+    return len(who) == 36 and who.count("-") == 4
+
+
+# A value: whose it is, or None.
+
+
+def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
+    """What the call did to each value that it names."""
+    asked, pk = call.asked, _key_of(call)
+    if call.do == "register":
+        for attribute in ATTRIBUTES:
+            value = attribute, asked[attribute].casefold()
+            if call.outcome != "refused":
+                yield value, partial(_claim, pk)
+            elif call.answer["taken"]:
+                is_taken = attribute in call.answer["taken"]
+                yield value, partial(_is_anothers if is_taken else _is_nobodys, pk)
+    elif call.do == "change":
+        attribute = asked["attribute"]
+        old, new = asked["old"].casefold(), asked["new"].casefold()
+        if call.outcome != "refused" and old != new:
+            yield (attribute, old), partial(_free, pk)
+            yield (attribute, new), partial(_claim, pk)
+        elif attribute in call.answer.get("taken", ()):
+            yield (attribute, new), partial(_is_anothers, pk)
+    elif call.do == "delete" and call.outcome != "refused":
+        for attribute in ATTRIBUTES:
+            yield (attribute, asked[attribute].casefold()), partial(_free, pk)
+    elif call.do == "find" and call.outcome == "ok":
+        for attribute in ATTRIBUTES:
+            yield (attribute, call.answer[attribute].casefold()), partial(_is_owned_by, pk)
+    elif call.do == "find" and call.outcome == "refused" and not _is_key(asked["who"]):
+        attribute = "email" if "@" in asked["who"] else "username"
+        yield (attribute, asked["who"].casefold()), partial(_is_nobodys, pk)
+
+
+def _claim(pk: str, owner: str | None) -> Iterator[str | None]:
+    if owner in {None, pk}:
+        yield pk
+
+
+def _free(pk: str, owner: str | None) -> Iterator[str | None]:
+    # Another call may have done it before: what is so already is a success.
+    yield None if owner == pk else owner
+
+
+def _is_anothers(pk: str, owner: str | None) -> Iterator[str | None]:
+    if owner not in {None, pk}:
+        yield owner
+
+
+def _is_nobodys(_pk: str, owner: str | None) -> Iterator[str | None]:
+    if owner is None:
+        yield owner
+
+
+def _is_owned_by(pk: str, owner: str | None) -> Iterator[str | None]:
+    if owner == pk:
+        yield owner
+
+
+# An account: what it says, or None where it is not there.
+
+
+def _step_of_account(call: Call, seen: Seen) -> Step | None:
+    refused = call.outcome == "refused"
+    if not _key_of(call) or (call.do == "find" and call.outcome == "unknown"):
+        return None
+    if call.do == "register":
+        return partial(_register_refused, call) if refused else partial(_register, call, seen)
+    if call.do in {"change", "edit"}:
+        return partial(_change_refused if refused else _change, call, seen)
+    if call.do == "delete":
+        return partial(_delete_refused if refused else _delete, call, seen)
+    return partial(_is_found, call, seen)
+
+
+def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
+    """The account where it has this `version` (any, if None); None where it cannot have it."""
+    if version is None or version == account.version:
+        return account
+    # A version that somebody knew before this account was registered is of an earlier one.
+    if account.version is None and seen.get(version, math.inf) >= account.since:
+        return account._replace(version=version)
+    return None
+
+
+def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
+    """Whether the account can have had this `version`, or can get it by further changes."""
+    if version is None:
+        return True
+    if account.version is None:
+        return seen.get(version, math.inf) >= account.since
+    return abs(version - account.version) <= MOST_CHANGES
+
+
+def _register(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    asked, told = call.asked, call.answer.get("version")
+    if account is None:
+        new = Account(
+            asked["username"], asked["email"], None, asked.get("full_name", ""), call.began
+        )
+        found = _with(new, told, seen)
+    else:
+        found = _with(account, told, seen) if _has_values(account, asked) else None
+    if found is not None:
+        yield found
+
+
+def _has_values(account: Account, asked: Mapping[str, Any]) -> bool:
+    return all(
+        getattr(account, attribute).casefold() == asked[attribute].casefold()
+        for attribute in ATTRIBUTES
+    )
+
+
+def _register_refused(call: Call, account: Account | None) -> Iterator[Account | None]:
+    if call.answer["taken"]:
+        possible = account is None
+    else:
+        possible = account is not None and not _has_values(account, call.asked)
+    if possible:
+        yield account
+
+
+def _written(call: Call) -> tuple[str, str]:
+    """The attribute that the call changes, and its new value."""
+    if call.do == "edit":
+        return "full_name", call.asked["full_name"]
+    return call.asked["attribute"], call.asked["new"]
+
+
+def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    if account is None:
+        return
+    attribute, new = _written(call)
+    read, told = call.asked.get("version"), call.answer.get("version")
+    # The version that it was told. Where its reply was lost and others went on from what it had
+    # written, that is what it found when it looked.
+    before = _with(account, read, seen)
+    if before is not None:
+        after = None if before.version is None else before.version + 1
+        changed = before._replace(**{attribute: new}, version=after)
+        if told is None or after is None or told >= after:
+            yield changed
+    # Another call, or this one before its reply was lost, made it so: of the account that was read,
+    # and not later than it was told.
+    is_its_own = _can_come_to(account, read, seen) and _can_come_to(account, told, seen)
+    is_in_time = told is None or account.version is None or told >= account.version
+    if getattr(account, attribute) == new and is_its_own and is_in_time:
+        yield account
+
+
+def _change_refused(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    read = call.asked.get("version")
+    says_stale = "StaleUser" in call.answer["error"]
+    if read is None:
+        yield account
+    elif says_stale:
+        if account is None or account.version != read:
+            yield account
+    elif account is not None and (found := _with(account, read, seen)) is not None:
+        yield found
+
+
+def _delete(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    if account is None or _with(account, call.asked.get("version"), seen) is not None:
+        yield None
+
+
+def _delete_refused(call: Call, _seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    if account is not None and call.asked.get("version") != account.version:
+        yield account
+
+
+def _is_found(call: Call, seen: Seen, account: Account | None) -> Iterator[Account | None]:
+    if call.outcome == "refused":
+        if account is None:
+            yield None
+    elif account is not None:
+        found = _with(account, call.answer["version"], seen)
+        if found is not None and found.shown == {name: call.answer[name] for name in SHOWN}:
+            yield found

@@ -1,0 +1,100 @@
+"""Locks, as their holders say and as the resource that they protect has seen them.
+
+A holder notes the fence that it was told, and each time that it looked and still held the lock:
+the time before the look. Between the first and the last of these it held the lock. (Not from when
+it was told: it may have been frozen since, for longer than its lease.)
+
+holders   no two of one lock at one time.
+fences    no two holders have one; a later holder's is higher.
+resource  served no lower fence after a higher one; and each number that was written under a fence
+          was one more than the one before, so no holder wrote over another's work. What a holder
+          was told to be written, is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import pairwise
+from typing import NamedTuple
+
+from tests.torture.findings import Finding, of_calls
+from tests.torture.history import Call
+
+
+class Served(NamedTuple):
+    """One write that the resource accepted."""
+
+    fence: int
+    number: int
+
+
+class Hold(NamedTuple):
+    """For how long a call certainly held its lock, and under which fence."""
+
+    since: float
+    until: float
+    fence: int
+    call: Call
+
+
+def check(calls: Sequence[Call], served: Mapping[str, Sequence[Served]]) -> list[Finding]:
+    """What is wrong; `served` is what the resource of each lock accepted, in its order."""
+    by_lock: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.do == "hold":
+            by_lock[call.asked["lock"]].append(call)
+    return [
+        finding
+        for lock in sorted(by_lock.keys() | served.keys())
+        for finding in _check_lock(lock, by_lock[lock], served.get(lock, ()))
+    ]
+
+
+def _check_lock(lock: str, calls: Sequence[Call], served: Sequence[Served]) -> Iterator[Finding]:
+    fences: dict[int, Call] = {}
+    for call in calls:
+        for fence in _fences_of(call):
+            if fence in fences:
+                twins = [fences[fence], call]
+                yield of_calls("fences", f"{lock}: two have {fence}", twins)
+            fences[fence] = call
+    last: Hold | None = None
+    for hold in sorted(hold for call in calls if (hold := _hold_of(call)) is not None):
+        if last is not None and hold.since < last.until:
+            yield of_calls("holders", f"{lock} had two at once", [last.call, hold.call])
+        elif last is not None and hold.fence <= last.fence:
+            shown = [last.call, hold.call]
+            yield of_calls("fences", f"{lock}: {hold.fence} after {last.fence}", shown)
+        if last is None or hold.until > last.until:
+            last = hold
+    yield from _check_resource(lock, calls, fences.keys(), served)
+
+
+def _fences_of(call: Call) -> list[int]:
+    return [note["fence"] for _at, note in call.notes if "fence" in note]
+
+
+def _hold_of(call: Call) -> Hold | None:
+    """None where it never looked and held it."""
+    looks = [at for at, note in call.notes if "looked" in note]
+    if not looks:
+        return None
+    return Hold(min(looks), max(looks), *_fences_of(call), call)
+
+
+def _check_resource(
+    lock: str, calls: Sequence[Call], fences: Set[int], served: Sequence[Served]
+) -> Iterator[Finding]:
+    for before, after in pairwise([Served(0, 0), *served]):
+        if after.fence < before.fence:
+            yield Finding("resource", f"{lock}: served {after} after {before}")
+        if after.number != before.number + 1:
+            yield Finding("resource", f"{lock}: {after} was written over {before}")
+        if after.fence not in fences:
+            yield Finding("resource", f"{lock}: nobody held {after.fence}")
+    kept = set(served)
+    for call in calls:
+        for _at, note in call.notes:
+            if "wrote" in note and Served(*note["wrote"]) not in kept:
+                yield of_calls("resource", f"{lock}: lost {note['wrote']}", [call])
