@@ -66,10 +66,16 @@ class Account:
     awaited: str = ""
     lapses_at: int = 0
     token: str = ""
+    #: With the sessions. The reservation stays until it lapses.
+    has_ended: bool = False
 
     def end_waiting(self) -> None:
         """Forget the change that waits."""
-        self.awaited, self.lapses_at, self.token = "", 0, ""
+        self.awaited, self.lapses_at, self.token, self.has_ended = "", 0, "", False
+
+    def waits_for(self, now: int) -> str:
+        """The address that the account gets by its link; empty if it waits for none."""
+        return self.awaited if self.lapses_at > now and not self.has_ended else ""
 
 
 class Accounts(RuleBasedStateMachine):
@@ -178,7 +184,7 @@ class Accounts(RuleBasedStateMachine):
         account = self.chosen(choice)
         if account is None or not account.token:
             return
-        if account.lapses_at > self.now:
+        if account.waits_for(self.now):
             assert confirm_change(account.token).former == account.email
             account.email = account.awaited
             account.end_waiting()
@@ -219,7 +225,7 @@ class Accounts(RuleBasedStateMachine):
             else:
                 deactivate(User.get(account.pk))
                 activate(User.get(account.pk))
-            account.lapses_at = min(account.lapses_at, self.now)
+            account.has_ended = bool(account.awaited)
 
     @rule(choice=CHOICES)
     def delete(self, choice: int) -> None:
@@ -236,7 +242,7 @@ class Accounts(RuleBasedStateMachine):
         assert_guards_match_users()
         users = [User.from_raw_data(item) for pk, item in stored_items().items() if "#" not in pk]
         promised = sorted(
-            (each.pk, each.username, each.email, each.awaited if each.lapses_at > self.now else "")
+            (each.pk, each.username, each.email, each.waits_for(self.now))
             for each in self.accounts.values()
         )
         stored = [(user.pk, user.username, user.email, user.awaited_email or "") for user in users]
