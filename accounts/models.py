@@ -9,10 +9,10 @@
                                pendingUntil (epoch seconds)
     userName#<comparable>      a guard: owner = the pk of the user with this name
     email#<comparable>         a guard: owner = the pk of the user with this address; while only
-                               reserved for its change: reservation, expires (`dynamo.guards`)
+                               reserved for its change: reservation, expires
 
 Every change raises `version` under the condition that it is still the one that was read. It starts
-at random (`dynamo.versions`), so no other account that gets the same `pk` later matches a stale
+at random (`dynamo.models`), so no other account that gets the same `pk` later matches a stale
 copy. Only `lastLoginAt`, `sessions` and a hash upgrade leave it alone, because no form depends on
 them; these writes are made under the condition that the account is the same one (`joinedAt`).
 
@@ -42,14 +42,12 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
-from dynamo import guards
-from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import ConditionFailed
-from dynamo.guards import Pending
-from dynamo.models import Item, Model
-from dynamo.transaction import Otherwise, Refusal, Transaction, joined
-from dynamo.unique import UniqueAttributes
-from dynamo.versions import follows, next_version
+from dynamo.models import IntegerAttribute, Item, Model, follows, next_version
+from dynamo.transactions import Otherwise, Refusal, Transaction, joined
+from dynamo.unique import guards
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.guards import Pending
 
 #: When the account was registered, as stored. Set once; tells two accounts with one key apart.
 _JOINED_AT = "joinedAt"

@@ -18,9 +18,9 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher
 from django.core.exceptions import ValidationError
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.deadline import page_seconds_left
+from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
-from dynamo.perprocess import PerProcess
+from dynamo.processes import PerProcess
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2

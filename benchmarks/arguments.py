@@ -1,4 +1,4 @@
-"""What a benchmark is told on its command line: some whole numbers, in an order."""
+"""The command line of a benchmark: whole numbers in a fixed order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def asked(about: str | None, **defaults: int) -> list[int]:
-    """The numbers above zero that were given, in the order of `defaults`, which fill the rest.
+    """The given numbers, in the order of `defaults`, which provide the others.
 
     `about` is the benchmark's docstring, shown by `--help`. Anything else ends with its usage and
     exit 2, before a server is started.
@@ -24,7 +24,7 @@ def asked(about: str | None, **defaults: int) -> list[int]:
 
 
 def count(text: str) -> int:
-    """A whole number above zero; argparse calls it by this name when it refuses one."""
+    """Parse a whole number above zero. argparse shows this function's name in its error."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"not above zero: {text}")

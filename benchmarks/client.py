@@ -1,4 +1,4 @@
-"""What does the client itself take for one request? `python -m benchmarks.client [rounds]`
+"""How much CPU does the client take for one request? `python -m benchmarks.client [rounds]`
 
 One UpdateItem after the other, in one thread: the engine's part is everyone's, the rest is how the
 client makes, signs, sends and reads.
@@ -17,19 +17,18 @@ LOADS = [Load(1, 1)]
 
 
 def operations(_load: Load) -> int:
-    """So many that each run takes about a second or two."""
+    """Enough that each run takes a second or two."""
     return 1000
 
 
 def main() -> None:
-    """Compare and print."""
     [rounds] = asked(__doc__, rounds=5)
     module = ["-m", "benchmarks.client_worker"]
     ours, theirs = [sys.executable, *module], [peers.peer_python(), *module]
     with peers.site() as site:
         by_botocore = site | {"DYNAMODB_LEAN": "off"}
         contenders = [
-            Contender("dynamo.client.send", worker(ours, "ours"), site),
+            Contender("dynamo.client.sending", worker(ours, "ours"), site),
             Contender("the same, DYNAMODB_LEAN=off", worker(ours, "ours"), by_botocore),
             Contender("bare boto3", worker(ours, "bare_boto3"), site),
             Contender("PynamoDB, Model.update", worker(ours, "pynamodb"), site),

@@ -1,4 +1,4 @@
-"""A worker that sends one UpdateItem at a time: by this project's client, and by others'."""
+"""A worker that sends UpdateItems one after the other, through our client or another one."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _request(name: str) -> dict[str, Any]:
 
 
 def ours() -> Operation:
-    """`dynamo.client.send`; what the site sends goes by it."""
+    """Our client, which sends all requests of the site."""
     import django
 
     django.setup()
-    from dynamo.client import send
+    from dynamo.client.sending import send
     from dynamo.signals import request_sent
 
     request_sent.connect(COST.note)
@@ -41,7 +41,7 @@ def ours() -> Operation:
 
 
 def bare_boto3() -> Operation:
-    """A client as it comes."""
+    """A boto3 client with its defaults."""
     client = boto3.client("dynamodb", config=Config(max_pool_connections=64))
     return lambda name: COST.note(client.update_item(**_request(name)))
 
@@ -64,7 +64,7 @@ def pynamodb() -> Operation:
 
 
 def pydynox() -> Operation:
-    """Its client, which is compiled."""
+    """pydynox's client, which is compiled."""
     from pydynox import DynamoDBClient
 
     client = DynamoDBClient(
@@ -88,7 +88,6 @@ CONTENDERS: dict[str, Callable[[], Operation]] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     work(CONTENDERS[options.contender](), options, COST)
 

@@ -13,7 +13,6 @@ LOADS = [Load(1, 1), Load(1, 8), Load(1, 16)]
 
 
 def main() -> None:
-    """Compare and print."""
     [rounds] = asked(__doc__, rounds=5)
     python = peers.peer_python()
     with peers.site() as site, peers.postgres() as postgres:

@@ -1,4 +1,4 @@
-"""Runs a contender's worker processes side by side, and prints what they measured as a table.
+"""Runs worker processes of each contender and prints what they measured as a table.
 
 A worker is a program that says `ready`, waits for a line, does its operations from several
 threads and prints one line of JSON: `{"seconds", "cpu_seconds", "milliseconds": [of each
@@ -22,9 +22,9 @@ Command = Callable[[int, int], list[str]]
 
 @dataclass(frozen=True)
 class Contender:
-    """Somebody who does the same job. `env` is added to the worker's environment.
+    """One way to do the job. `env` is the worker's environment.
 
-    `share` is its part of the operations: less than 1 for one so slow that its runs took minutes.
+    `share` is its part of the operations: less than 1 for a slow one.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Result:
-    """One run: operations a second, latencies, and for each the client's CPU, requests, units.
+    """One run: operations per second, latencies, and CPU, requests and units per operation.
 
     `made` counts the operations that were not refused.
     """
@@ -119,9 +119,9 @@ def compare(
     rounds: int,
     between: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, Load], Result]:
-    """Every contender under every load, `rounds` times, in rotated order; the medians.
+    """Run every contender under every load, `rounds` times in rotated order; return the medians.
 
-    `between` runs before each round: it empties the engine, whose writes grow dearer with its file.
+    `between` runs before each round and empties the engine, which gets slower as its file grows.
     """
     runs: dict[tuple[str, Load], list[Result]] = {}
     for number in range(rounds):

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def operations(load: Load) -> int:
-    """More where more work at once, so that each run takes about a second."""
+    """More for more threads, so that each run takes about a second."""
     return 400 * min(10, load.processes * load.threads)
 
 
@@ -43,7 +43,6 @@ def _command(program: list[str]) -> Command:
 
 
 def main() -> None:
-    """Compare and print."""
     [rounds] = asked(__doc__, rounds=5)
     python = peers.peer_python()
     with peers.site() as site, peers.postgres() as postgres:

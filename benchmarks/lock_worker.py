@@ -1,4 +1,4 @@
-"""A worker that takes and releases a lock, each thread its own; see `benchmarks.harness`.
+"""A worker that acquires and releases locks, one per thread; see `benchmarks.harness`.
 
 Ours and bare boto3 run in this project's Python, python-dynamodb-lock in the peers'.
 """
@@ -40,7 +40,7 @@ def ours() -> Operation:
 
 
 def bare_boto3() -> Operation:
-    """What one would write by hand: a conditional put, and a conditional delete. No heartbeat."""
+    """Written by hand: a conditional put and a conditional delete, without renewals."""
     client = boto3.client("dynamodb", config=Config(max_pool_connections=64))
 
     def cycle(name: str) -> None:
@@ -71,7 +71,7 @@ def bare_boto3() -> Operation:
 
 
 def python_dynamodb_lock() -> Operation:
-    """The package of that name, on a table of its own shape; it reads before it writes."""
+    """The package of that name, on its own table; it reads before it writes."""
     from python_dynamodb_lock.python_dynamodb_lock import DynamoDBLockClient
 
     control = boto3.client("dynamodb")
@@ -92,7 +92,6 @@ CONTENDERS: dict[str, Callable[[], Operation]] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     cycle = CONTENDERS[options.contender]()
 
@@ -100,7 +99,7 @@ def main() -> None:
         cycle(f"{name}-{options.contender}-{threading.get_ident()}")
 
     work(own_lock, options, COST)
-    # The peer's threads would go on for a while.
+    # The peer's threads would keep running.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""How fast is a lock taken and given back? `python -m benchmarks.locks [rounds]`
+"""How fast is a lock acquired and released? `python -m benchmarks.locks [rounds]`
 
 Each thread has a lock of its own, which nobody else wants: it is the way to DynamoDB that is
 measured, twice for each operation.
@@ -29,7 +29,6 @@ def lock_worker(program: list[str], contender: str) -> Command:
 
 
 def main() -> None:
-    """Compare and print."""
     [rounds] = asked(__doc__, rounds=5)
     module = ["-m", "benchmarks.lock_worker"]
     ours, peers_own = [sys.executable, *module], [peers.peer_python(), *module]

@@ -24,7 +24,6 @@ WORKERS, PAGES = 2, 8
 
 
 def main() -> None:
-    """Ask and print."""
     [rounds] = asked(__doc__, rounds=5)
     runs: dict[str, list[Figures]] = {}
     for number in range(rounds):

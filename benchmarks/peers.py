@@ -1,4 +1,4 @@
-"""The engines and peers of the benchmarks, installed and started for one run and ended after it."""
+"""The engines and peers of the benchmarks: installs, starts and stops them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def site() -> Iterator[dict[str, str]]:
 
 
 def empty(env: dict[str, str]) -> None:
-    """Drop all tables of the engine and make the site's anew."""
+    """Delete all tables of the engine and create the site's again."""
     client = boto3.client(
         "dynamodb",
         env["AWS_REGION"],
@@ -77,7 +77,7 @@ def _create_tables(env: dict[str, str]) -> None:
 
 @contextmanager
 def postgres() -> Iterator[dict[str, str]]:
-    """A PostgreSQL cluster of its own, as it comes; the environment of a worker on it."""
+    """A new PostgreSQL cluster with its defaults; the environment of a worker on it."""
     programs = _postgres_programs()
     folder = Path(tempfile.mkdtemp())
     as_user: list[str] = []
@@ -108,11 +108,11 @@ def _postgres_programs() -> Path:
         return found[-1]
     if initdb := shutil.which("initdb"):
         return Path(initdb).parent
-    raise SystemExit("There is no PostgreSQL: install Debian's package postgresql.")
+    raise SystemExit("PostgreSQL is missing: install Debian's package postgresql.")
 
 
 def peer_python() -> str:
-    """A Python with the peers in it, apart from the project's; made on first use."""
+    """The Python of a virtual environment with the peers; created on first use."""
     folder = ROOT / "var" / "peers"
     python = folder / "bin" / "python"
     installed = folder / "installed"
@@ -125,7 +125,7 @@ def peer_python() -> str:
 
 
 def node_program(name: str) -> list[str]:
-    """The command of a program beside this file, by a Node that has its packages; made once."""
+    """The command of a Node program in this folder; its packages are installed on first use."""
     folder = ROOT / "var" / "peers-node"
     installed = folder / "installed"
     if not installed.exists() or installed.read_text().split("\n") != NODE_PACKAGES:
@@ -138,7 +138,7 @@ def node_program(name: str) -> list[str]:
 
 
 def gunicorn() -> Path:
-    """A folder for PYTHONPATH with gunicorn alone in it; installed on first use."""
+    """A folder for PYTHONPATH that contains only gunicorn; installed on first use."""
     folder = ROOT / "var" / "gunicorn"
     if not (folder / "gunicorn").exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
@@ -147,7 +147,7 @@ def gunicorn() -> Path:
 
 
 def aws_cli() -> str:
-    """The command `aws`, in the same Python; installed on first use."""
+    """The command `aws`; installed on first use."""
     python = Path(peer_python())
     program = python.with_name("aws")
     if not program.exists():

@@ -32,14 +32,14 @@ settings.configure(
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, models, transaction  # noqa: E402
+from django.db import IntegrityError, connection, models, transaction  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from sequences import get_next_value  # noqa: E402
 
 
 class Account(models.Model):  # noqa: DJ008 - nobody prints one
-    """As one would declare it."""
+    """An account with two unique columns."""
 
     id = models.UUIDField(primary_key=True)
     username = models.CharField(max_length=150, unique=True)
@@ -83,16 +83,22 @@ def counter(name: str) -> None:
     get_next_value(name)
 
 
-def register(name: str) -> None:
-    """One INSERT; the database knows what is unique."""
+def register(name: str) -> bool:
+    """One INSERT into a table whose username and email address are unique columns."""
     who = next_registrant(name)
-    Account.objects.create(
-        id=who.pk,
-        username=who.username,
-        email=who.email,
-        password=HASH,
-        joined_at=timezone.now(),
-    )
+    try:
+        Account.objects.create(
+            id=who.pk,
+            username=who.username,
+            email=who.email,
+            password=HASH,
+            joined_at=timezone.now(),
+        )
+    except IntegrityError:
+        if not who.may_be_taken:
+            raise
+        return False
+    return True
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -103,7 +109,6 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of([*OPERATIONS, "setup"])
     if options.contender == "setup":
         call_command("migrate", verbosity=0)

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import django
 
 ACCOUNTS = 64
-#: More than one run of a few seconds sends.
+#: More than a run of a few seconds sends.
 FORMS = 6000
 TOKEN = "t" * 32
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of accounts that exist for minutes
@@ -47,7 +47,7 @@ def _register(names: Iterable[str]) -> None:
 
     from accounts.services import register
 
-    # One for all: a hash is slow on purpose.
+    # The same for all: a hash is slow on purpose.
     password_hash = make_password(PASSWORD)
     for name in names:
         register(username=name, email=f"{name}@example.org", password_hash=password_hash)
@@ -67,7 +67,7 @@ def _session(name: str) -> str:
 
 
 def _cookies(session: str) -> str:
-    """A browser's that was shown a form before."""
+    """The cookies of a browser that was shown a form before."""
     from django.conf import settings
 
     return "; ".join(filter(None, [f"{settings.CSRF_COOKIE_NAME}={TOKEN}", session]))

@@ -1,4 +1,4 @@
-"""Who registers next. The standard library alone, as some workers run without this project."""
+"""The next account to register. Standard library only: some workers run without this project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Registrant:
-    """A user name and an address; in a race others may have them."""
+    """A username and an email address; in a race others may have them."""
 
     pk: str
     username: str
@@ -26,7 +26,7 @@ class Registrant:
 
 
 def next_registrant(name: str) -> Registrant:
-    """Somebody new; in a run that is named `race-…` one of ten, whom 16 threads are at a time."""
+    """A new account; in a run named `race-…` one of ten, which 16 threads want at a time."""
     if name.startswith("race-"):
         who = f"{name}-{next(_numbers) // 16 % NAMES}"
         return Registrant(str(uuid.uuid4()), who, f"{who}@example.org", may_be_taken=True)

@@ -1,9 +1,10 @@
-"""How fast is a registration with a unique user name and address?
+"""How fast is a registration with a unique username and email address?
 
     python -m benchmarks.registration [rounds]
 
-The password is hashed beforehand: hashing takes longer than all the rest, and everyone's takes as
-long. The second table asks who keeps names unique: 16 threads register the same ten names at once.
+The password is hashed beforehand, because hashing takes longer than everything else and is the same
+for all. The second table shows which contenders keep usernames unique: 16 threads register the same
+ten names at the same time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAMES, ATTEMPTS = 10, 160
 
 
 def operations(load: Load) -> int:
-    """So many that each run takes about a second or two."""
+    """Enough that each run takes a second or two."""
     return 600 if load.threads == 1 else 1600
 
 
@@ -37,7 +38,6 @@ def worker(program: list[str], contender: str, name: str = "register") -> Comman
 
 
 def main() -> None:
-    """Compare and print; then race and print."""
     [rounds] = asked(__doc__, rounds=5)
     ours = [sys.executable, "-m", "benchmarks.registration_worker"]
     theirs = [peers.peer_python(), "-m", "benchmarks.registration_peers"]
@@ -61,14 +61,14 @@ def main() -> None:
         results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
         print_table("Registrations", contenders, LOADS, results)
         peers.empty(site)
+        race = f"race-{uuid.uuid4().hex[:8]}"
         _race(
-            Contender("accounts.services.register", worker(ours, "register", _race_name()), site),
-            Contender(backend.name, worker(theirs, "django_dynamodb_backend", _race_name()), site),
+            Contender("accounts.services.register", worker(ours, "register", race), site),
+            Contender("PynamoDB, TransactWrite", worker(ours, "pynamodb", f"{race}-p"), site),
+            Contender("dynamodb-onetable, Node", worker(node, "onetable", race), site),
+            Contender(backend.name, worker(theirs, "django_dynamodb_backend", race), site),
+            Contender("Django's ORM, PostgreSQL", worker(on_postgres, "register", race), postgres),
         )
-
-
-def _race_name() -> str:
-    return f"race-{uuid.uuid4().hex[:8]}"
 
 
 def _race(*contenders: Contender) -> None:

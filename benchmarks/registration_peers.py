@@ -1,4 +1,4 @@
-"""A worker that registers by a peer's own means, in the peers' Python."""
+"""A worker that registers with a peer's own code, in the peers' Python."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _put_if_absent(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def django_dynamodb_backend() -> Operation:
-    """Its `create_user`: two questions to an index, then a put."""
+    """`create_user`: two queries of an index, then a put."""
     import django
     from django.conf import settings
 
@@ -85,7 +85,7 @@ def django_dynamodb_backend() -> Operation:
     )
     from django_dynamodb_backend.contrib.auth_dynamo.apps import AuthDynamoConfig
 
-    # Its own sets a property that Django 5.2 does not let it set; the rest works without.
+    # The original sets a property that Django 5.2 does not allow; the rest works without it.
     AuthDynamoConfig.ready = lambda _self: None
     django.setup()
     from django_dynamodb_backend.contrib.auth_dynamo.managers import DynamoUserManager
@@ -114,7 +114,6 @@ CONTENDERS: dict[str, Callable[[], Operation]] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     boto3.setup_default_session(region_name=REGION)
     work(CONTENDERS[options.contender](), options, Cost())

@@ -1,4 +1,4 @@
-"""A worker that registers: ours, and what one would write by hand with what this project has.
+"""A worker that registers: our code, and code written by hand with boto3 and PynamoDB.
 
 With the name `race-…` an operation takes one of ten names, else one of its own.
 """
@@ -27,6 +27,7 @@ from pynamodb.attributes import (  # noqa: E402
     UnicodeAttribute,
 )
 from pynamodb.connection import Connection  # noqa: E402
+from pynamodb.exceptions import TransactWriteError  # noqa: E402
 from pynamodb.models import Model  # noqa: E402
 from pynamodb.transactions import TransactWrite  # noqa: E402
 
@@ -45,7 +46,7 @@ request_sent.connect(COST.note)
 
 
 def register(name: str) -> bool:
-    """Ours. Whether an account was made."""
+    """Our operation. Returns whether an account was created."""
     who = next_registrant(name)
     try:
         services.register(username=who.username, email=who.email, password_hash=HASH)
@@ -92,12 +93,12 @@ def _request(who: Registrant) -> dict[str, Any]:
 
 
 def bare_boto3(name: str) -> None:
-    """The same transaction, by a boto3 client as it comes."""
+    """The same transaction by a boto3 client with its defaults."""
     COST.note(_bare.transact_write_items(**_request(next_registrant(name))))
 
 
 def by_hand(name: str) -> None:
-    """The floor: the same bytes, signed here (AWS Signature Version 4) and sent by urllib3."""
+    """The lower bound: the same bytes, signed here (AWS Signature Version 4), sent by urllib3."""
     body = json.dumps(_request(next_registrant(name))).encode()
     response = _pool.request("POST", "/", body=body, headers=_signed(body))
     if response.status != 200:
@@ -143,7 +144,7 @@ def _signing_key(day: str) -> bytes:
 
 
 class _Item(Model):
-    """A user or a guard, as one would declare it with PynamoDB alone."""
+    """An account or a guard item, declared with PynamoDB alone."""
 
     class Meta:
         table_name = TABLE
@@ -161,7 +162,7 @@ class _Item(Model):
     version = NumberAttribute(null=True)
 
 
-def pynamodb(name: str) -> None:
+def pynamodb(name: str) -> bool:
     """PynamoDB's own transaction, written by hand."""
     who = next_registrant(name)
     user = _Item(
@@ -177,9 +178,15 @@ def pynamodb(name: str) -> None:
     guards = [
         _Item(key, owner=who.pk) for key in (f"userName#{who.username}", f"email#{who.email}")
     ]
-    with TransactWrite(connection=_connection) as write:
-        for item in (user, *guards):
-            write.save(item, condition=_Item.pk.does_not_exist())
+    try:
+        with TransactWrite(connection=_connection) as write:
+            for item in (user, *guards):
+                write.save(item, condition=_Item.pk.does_not_exist())
+    except TransactWriteError:
+        if not who.may_be_taken:
+            raise
+        return False
+    return True
 
 
 CONTENDERS: dict[str, Operation] = {
@@ -188,7 +195,6 @@ CONTENDERS: dict[str, Operation] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     work(CONTENDERS[options.contender], options, COST)
 
@@ -198,6 +204,9 @@ _endpoint = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
 _host = urlsplit(_endpoint).netloc
 _pool = urllib3.connection_from_url(_endpoint, maxsize=64)
 _connection = Connection(region=REGION, host=_endpoint)
+_connection.client.meta.events.register(
+    "after-call.dynamodb", lambda parsed, **_event: COST.note(parsed)
+)
 
 if __name__ == "__main__":
     main()

@@ -40,7 +40,6 @@ SERVERS = {
 
 
 def main() -> None:
-    """Compare and print."""
     [rounds] = asked(__doc__, rounds=5)
     runs: dict[tuple[str, str], list[Figures]] = {}
     with prepared() as (env, folder):

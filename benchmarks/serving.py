@@ -1,4 +1,4 @@
-"""Starts the site under a server, asks it for a page from 16 clients, and reads who used what CPU.
+"""Starts the site under a server, requests a page from 16 clients, and measures CPU times.
 
 The clients are wrk's (Debian's package `wrk`): in C, so that they take little from the server.
 """
@@ -27,7 +27,7 @@ from tests.served import documented_options
 CLIENTS = 16
 CLIENT_THREADS = 2
 SECONDS = 3
-#: So long a server may take for what it was asked before; passwords of 16 clients, say.
+#: How long a server may still work on earlier requests, such as the passwords of 16 clients.
 PATIENCE_SECONDS = 60
 #: Of CPU, in a quarter of a second.
 IDLE_SECONDS = 0.03
@@ -57,7 +57,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One page: what is sent (see `requests.lua`), and which status is a success."""
+    """One page: what is sent (see `requests.lua`), and the status of a success."""
 
     name: str
     path: str
@@ -69,7 +69,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one run: pages a second, latencies, and CPU in milliseconds per page."""
+    """One run: pages per second, latencies, and CPU milliseconds per page."""
 
     rate: float
     median_ms: float
@@ -80,7 +80,7 @@ class Figures:
 
 
 def granian(workers: int, pages: int) -> list[str]:
-    """Granian with the documented options, with so many workers and pages at once in each."""
+    """Granian with the documented options, and this number of workers and pages at once."""
     options = documented_options(0)
     options[options.index("--workers") + 1] = str(workers)
     program = str(Path(sys.executable).with_name("granian"))
@@ -88,7 +88,7 @@ def granian(workers: int, pages: int) -> list[str]:
 
 
 def at_once(pages: int) -> list[str]:
-    """What goes before a server's command, so that a process has so many pages at once."""
+    """The prefix of a server's command that sets its pages at once."""
     return ["env", f"DJANGO_PAGES_AT_ONCE={pages}"]
 
 
@@ -111,7 +111,7 @@ def engine() -> int:
     for pid in _children(os.getpid()):
         if Path(f"/proc/{pid}/comm").read_text().strip() == "dynoxide":
             return pid
-    raise SystemExit("The engine is not there.")
+    raise SystemExit("The engine was not found.")
 
 
 @contextmanager
@@ -154,11 +154,11 @@ def _wait_until_idle(server: int) -> None:
         time.sleep(0.25)
         if cpu_seconds(server) - before < IDLE_SECONDS:
             return
-    raise SystemExit(f"After {PATIENCE_SECONDS} s the server still answers nobody.")
+    raise SystemExit(f"The server does not answer after {PATIENCE_SECONDS} s.")
 
 
 def ask(page: Asked, port: int, server: int) -> Figures:
-    """Ask for the page for so long; stops where an answer is no success.
+    """Request the page for this time; stop if a response is not a success.
 
     Begins when the server is done with what the clients before left unread.
     """
@@ -213,7 +213,6 @@ def median(runs: Sequence[Figures]) -> Figures:
 def print_rows(
     title: str, heads: Sequence[str], rows: Sequence[tuple[Sequence[str], Figures]]
 ) -> None:
-    """Print Markdown."""
     print(f"\n### {title}\n")
     measured = ["per second", "median ms", "99 % ms", "CPU ms: server", "engine", "clients"]
     print(f"| {' | '.join([*heads, *measured])} |")
@@ -233,4 +232,4 @@ def _wrk() -> str:
             subprocess.run(apt_get, check=True, stdout=subprocess.DEVNULL)
     if found := shutil.which("wrk"):
         return found
-    raise SystemExit("There is no wrk: install Debian's package wrk.")
+    raise SystemExit("wrk is missing: install Debian's package wrk.")

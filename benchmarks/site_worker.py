@@ -1,4 +1,4 @@
-"""A worker on DynamoDB: ours, and what one would write by hand. See `benchmarks.harness`."""
+"""A worker on DynamoDB: our code, and code written by hand. See `benchmarks.harness`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _bare_client() -> Any:
 
 
 def plain_transaction(account: str) -> None:
-    """Read the counter; write counter and invoice in a transaction; again where refused."""
+    """Read the counter, then write counter and invoice in a transaction; repeat if refused."""
     invoice = draw_up(DRAFT, account, SELLER, today(), str(uuid.uuid4()))
     key = {"counterName": {"S": f"invoices#{invoice.series}"}}
     for attempt in range(1000):
@@ -132,7 +132,6 @@ CONTENDERS: dict[str, Operation] = {
 
 
 def main() -> None:
-    """Work as told."""
     options = options_of(CONTENDERS)
     work(CONTENDERS[options.contender], options, COST)
 

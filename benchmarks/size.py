@@ -1,4 +1,4 @@
-"""What does it take to have 100,000 users? `python -m benchmarks.size [small [large]]`
+"""What do 100,000 users cost? `python -m benchmarks.size [small [large]]`
 
 For each size: a file of users is imported into an empty engine, each gets an invoice, and the two
 checks run over them all. Time, disk and memory are measured from outside, as an operator sees them;
@@ -22,14 +22,14 @@ from benchmarks.arguments import asked
 from benchmarks.peers import ROOT
 
 WORKERS = 8
-#: Of the password of them all; its hash is imported, as sites that move here have hashes.
+#: The password of all users; its hash is imported, as a site that moves here would do.
 PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that are gone a minute later
 MOST_MEGABYTES = 150.0
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that ended well: how long it took, and the most memory that it had."""
+    """How long a program took, and its peak memory."""
 
     seconds: float
     megabytes: float
@@ -37,7 +37,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Sized:
-    """What a number of users took, and what pages ask: by name, requests and units."""
+    """What a number of users cost, and the requests and units of each page."""
 
     users: int
     imported: Ran
@@ -48,20 +48,20 @@ class Sized:
 
 
 def main() -> None:
-    """Measure each size and print both tables; exit 1 where a promise is broken."""
+    """Measure each size and print both tables; exit 1 if a limit is exceeded."""
     small, large = asked(__doc__, small=1_000, large=100_000)
     measured = [measure(users) for users in (small, large)]
     print_sizes(measured)
     print_pages(measured)
     if any(each.pages != measured[0].pages for each in measured):
-        raise SystemExit("A page asks more of DynamoDB where there are more users.")
+        raise SystemExit("A page sends more requests if there are more users.")
     for each in measured:
         if max(each.checked_guards.megabytes, each.checked_invoices.megabytes) > MOST_MEGABYTES:
             raise SystemExit(f"A check of {each.users:,} users took too much memory.")
 
 
 def measure(users: int) -> Sized:
-    """Have so many users on an engine of their own, and measure."""
+    """Measure with this number of users on a new engine."""
     with peers.site() as env, tempfile.TemporaryDirectory() as folder:
         _tell(f"{users:,} users: import")
         file = Path(folder) / "users.csv"
@@ -79,7 +79,7 @@ def measure(users: int) -> Sized:
 
 
 def write_users(file: Path, users: int, password_hash: str) -> None:
-    """A file as `importusers` takes it."""
+    """A file for `importusers`."""
     with file.open("w", newline="") as text:
         rows = csv.writer(text)
         rows.writerow(["username", "email", "full_name", "phone_number", "password_hash"])
@@ -97,7 +97,7 @@ def worker(env: dict[str, str], job: str) -> list[str]:
 
 
 def manage(env: dict[str, str], *arguments: str) -> Ran:
-    """Run a command of the site's, which must end with 0."""
+    """Run a command of the site, which must exit 0."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), *arguments], env=env, stdout=subprocess.DEVNULL
@@ -112,7 +112,7 @@ def manage(env: dict[str, str], *arguments: str) -> Ran:
 
 
 def print_sizes(measured: list[Sized]) -> None:
-    """Print Markdown: a row a size."""
+    """Print Markdown: one row per size."""
     print("\n### Users by number\n")
     print(
         "| users | import s | a second | MB | on disk MB | `checkguards` s | MB "
@@ -130,7 +130,7 @@ def print_sizes(measured: list[Sized]) -> None:
 
 
 def print_pages(measured: list[Sized]) -> None:
-    """Print Markdown: a row a page, a pair of columns a size."""
+    """Print Markdown: one row per page, two columns per size."""
     print("\n### What pages ask of DynamoDB\n")
     print("| page |" + "".join(f" requests of {each.users:,} | units |" for each in measured))
     print("|---|" + "---:|---:|" * len(measured))

@@ -1,8 +1,8 @@
-"""What `benchmarks.size` has done inside the site: `python -m benchmarks.size_worker JOB`
+"""The jobs of `benchmarks.size` inside the site: `python -m benchmarks.size_worker JOB`
 
 hash      prints the hash of the password that all users have
-invoices  gives each user one invoice, by batches past all rules: each as issuing would store it
-pages     opens pages as a visitor does, and prints what each asked of DynamoDB, as JSON
+invoices  stores one invoice per user in batches, each as issuing would store it
+pages     opens pages as a visitor does, and prints the requests of each as JSON
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from django.test import Client  # noqa: E402
 from accounts.models import User  # noqa: E402
 from benchmarks.size import PASSWORD  # noqa: E402
 from benchmarks.worker import Cost  # noqa: E402
-from dynamo import scan  # noqa: E402
-from dynamo.batches import write_batches  # noqa: E402
+from dynamo import bulk  # noqa: E402
+from dynamo.bulk import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 from invoices.amounts import Line  # noqa: E402
@@ -53,9 +53,9 @@ TOGETHER = 100
 
 
 def give_invoices() -> None:
-    """One invoice to each user, with its guard and its counter."""
+    """Store one invoice for each user, with its guard and its counter."""
     with ThreadPoolExecutor(4) as pool:
-        for page in scan.pages(User.table(), ["pk"]):
+        for page in bulk.pages(User.table(), ["pk"]):
             accounts = [item["pk"]["S"] for item in page if "#" not in item["pk"]["S"]]
             chunks = [accounts[at : at + TOGETHER] for at in range(0, len(accounts), TOGETHER)]
             list(pool.map(_give_invoices, chunks))
@@ -89,7 +89,7 @@ def _guard(invoice: Invoice) -> Item:
 
 
 class _Fields(HTMLParser):
-    """The hidden fields of a page, which a form sends with what is typed."""
+    """The hidden fields of a page, which a form sends as well."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class _Fields(HTMLParser):
 
 
 def open_pages() -> dict[str, list[float]]:
-    """Requests and units of each page, for a visitor who is one of all."""
+    """Requests and units of each page, for one of all users."""
     cost = Cost()
     request_sent.connect(cost.note)
     visitor = Client(SERVER_NAME="localhost")
@@ -120,18 +120,18 @@ def open_pages() -> dict[str, list[float]]:
         hidden = _Fields(visitor.get(url).content.decode()).values
         return lambda: visitor.post(url, hidden | values)
 
-    ask("home, nobody signed in", lambda: visitor.get("/"), 200)
+    ask("home, signed out", lambda: visitor.get("/"), 200)
     typed_in = {"username": "newcomer", "email": "newcomer@example.com"}
     passwords = {"password1": PASSWORD, "password2": PASSWORD}
     ask("sign up", typed("/accounts/signup/", **typed_in, **passwords), 302)
     visitor = Client(SERVER_NAME="localhost")
     known = {"username": "user000500@example.com", "password": PASSWORD}
-    ask("sign in, by address", typed("/accounts/login/", **known), 302)
+    ask("sign in, by email address", typed("/accounts/login/", **known), 302)
     ask("profile", lambda: visitor.get("/accounts/profile/"), 200)
     renamed = typed("/accounts/username/", username="renamed", password=PASSWORD)
-    ask("change the user name", renamed, 302)
+    ask("change the username", renamed, 302)
     taken = typed("/accounts/username/", username="user000501", password=PASSWORD)
-    ask("change it to another's", taken, 200)
+    ask("change it to a taken one", taken, 200)
     ask("invoices", lambda: visitor.get("/invoices/"), 200)
     ask("one invoice", lambda: visitor.get("/invoices/2026-000001/"), 200)
     return costs

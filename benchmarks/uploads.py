@@ -68,7 +68,6 @@ class Result:
 
 
 def main() -> None:
-    """Compare and print."""
     rounds, small, big = asked(__doc__, rounds=3, small=5000, big=5)
     loads = [Load(small, 10_000), Load(big, 200 * MB)]
     manage = [sys.executable, str(peers.ROOT / "manage.py")]
@@ -94,12 +93,12 @@ def main() -> None:
 
 
 def contenders_of(load: Load) -> list[str]:
-    """Who uploads it: of small files the checksums are the least part, so the third is left out."""
+    """The contenders. For small files the checksums matter least, so the third is left out."""
     return [OURS, AWS] if load.size_bytes < MB else [OURS, AWS, AWS_SHA256]
 
 
 def made(folder: Path, load: Load) -> Path:
-    """A folder with the files of a load, whose contents nobody can compress."""
+    """A folder with the files of a load, with random contents."""
     chance = random.Random(0)  # noqa: S311 - contents, no secret
     files = folder / str(load.size_bytes)
     files.mkdir()
@@ -111,7 +110,7 @@ def made(folder: Path, load: Load) -> Path:
 
 
 def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> Result:
-    """One run, on a fresh S3; every file must be there afterwards."""
+    """One run on an empty S3; every file must exist afterwards."""
     all_cpu_seconds = -cpu_seconds_of_children()
     with storage() as (env, s3):
         s3.create_bucket(Bucket="benchmark")
@@ -135,14 +134,14 @@ def measure(command: Command, files: Path, load: Load, site: dict[str, str]) -> 
 
 
 def cpu_seconds_of_children() -> float:
-    """What the processes took that we started and that have ended."""
+    """The CPU time of our processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 @contextmanager
 def storage() -> Iterator[tuple[dict[str, str], Any]]:
-    """A ministack; the environment that leads to it, and a client."""
+    """A ministack: the environment that points to it, and a client."""
     with engines.running("s3") as url:
         yield (
             {"AWS_ENDPOINT_URL_S3": url},
@@ -157,7 +156,7 @@ def storage() -> Iterator[tuple[dict[str, str], Any]]:
 
 
 def print_table(loads: list[Load], runs: dict[tuple[Load, str], list[Result]]) -> None:
-    """Print Markdown: a row a load and contender, medians of the rounds."""
+    """Print Markdown: one row per load and contender, medians of the rounds."""
     print("\n### Files to S3\n")
     columns = ["seconds", "files a second", "MB a second", "CPU s", "S3's CPU s", "peak MB"]
     print(f"| files | contender | {' | '.join(columns)} |")

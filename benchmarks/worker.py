@@ -1,4 +1,4 @@
-"""What all workers do: warm up, say `ready`, wait for the word, work, and print what they measured.
+"""What all workers do: warm up, print `ready`, wait for a line, work, and print what they measured.
 
 See `benchmarks.harness` for what a worker prints. Nothing but the standard library, as some run
 without this project.
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 Operation = Callable[[str], object]
-"""What is measured; it is given the name that all share. False says that it was refused."""
+"""What is measured. Its argument is the name that all callers share. False: it was refused."""
 
 
 class Cost:
@@ -29,7 +29,7 @@ class Cost:
         self.units = 0.0
 
     def note(self, response: dict[str, Any], **_signal: Any) -> None:
-        """Count one answer; one without capacity was an error."""
+        """Count one reply."""
         consumed = response.get("ConsumedCapacity", [])
         with self._lock:
             self.requests += 1
@@ -37,12 +37,12 @@ class Cost:
                 self.units += each["CapacityUnits"]
 
     def forget(self) -> None:
-        """Begin at nothing."""
+        """Start again at zero."""
         self.requests, self.units = 0, 0.0
 
 
 def options_of(contenders: Iterable[str]) -> argparse.Namespace:
-    """What the command line asks for: `contender`, `threads`, `operations`, `name`."""
+    """The options of the command line: `contender`, `threads`, `operations`, `name`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("contender", choices=list(contenders))
     parser.add_argument("--threads", type=int)

@@ -22,8 +22,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -31,8 +31,7 @@ from dynamo.exceptions import (
     TableMissing,
     TransactionCancelled,
 )
-from dynamo.features import RECOVERY, TTL, UNKNOWN_OPERATION, features_of
-from dynamo.tables import Table, all_tables, verify
+from dynamo.tables import RECOVERY, TTL, UNKNOWN_OPERATION, Table, all_tables, features_of, verify
 
 TAG = "dynamodb"
 

@@ -16,8 +16,8 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
-from dynamo.breaker import failing_fast
-from dynamo.deadline import page
+from dynamo.client.breaker import failing_fast
+from dynamo.client.deadline import page
 from dynamo.exceptions import Busy, TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 class AvailabilityMiddleware(MiddlewareMixin):
     """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`; a view that gets no answer gives a 503.
 
-    While DynamoDB cannot be reached, the 503 comes at once (`dynamo.breaker`).
+    While DynamoDB cannot be reached, the 503 comes at once (`dynamo.client.breaker`).
 
     It stands before every middleware that talks to DynamoDB.
     """

@@ -7,19 +7,23 @@ from then on changed by updates of single attributes, each under a condition.
 
 from __future__ import annotations
 
+import json
 import re
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
+from pynamodb.attributes import Attribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
+from pynamodb.constants import NUMBER
 from pynamodb.exceptions import AttributeDeserializationError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -31,7 +35,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class SharedConnection(Connection):
-    """PynamoDB's builder of requests; the sending is left to `dynamo.client`."""
+    """PynamoDB's builder of requests; the sending is left to `dynamo.client.sending`."""
 
     def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
         return send(operation_name, operation_kwargs)
@@ -111,12 +115,12 @@ class Model(PynamoModel):
     @classmethod
     def batch_get(cls, *args: Any, **kwargs: Any) -> Any:
         """Refused: PynamoDB's looks for the table's name without its prefix."""
-        raise TypeError("Read many items by dynamo.batches.read_batches.")
+        raise TypeError("Read many items by dynamo.bulk.read_batches.")
 
     @classmethod
     def batch_write(cls, *args: Any, **kwargs: Any) -> Any:
         """Refused: it puts whole items, unconditionally."""
-        raise TypeError("Write many items by dynamo.batches.write_batches.")
+        raise TypeError("Write many items by dynamo.bulk.write_batches.")
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
         """Refused: it would leave the item's guards behind."""
@@ -146,3 +150,67 @@ def all_models() -> Iterator[type[Model]]:
         waiting = model.__subclasses__() + waiting
         if getattr(getattr(model, "Meta", None), "table_name", None):
             yield model
+
+
+class IntegerAttribute(Attribute[int]):
+    """A whole number, stored as N. Exact: it does not go through a float."""
+
+    attr_type = NUMBER
+
+    def serialize(self, value: int) -> str:
+        """The number as on the wire."""
+        return json.dumps(value)
+
+    def deserialize(self, value: str) -> int:
+        """The number of a value as on the wire."""
+        number: int = json.loads(value)
+        return number
+
+
+#: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
+_LEAST = 1 << 61
+#: More writes than an item ever sees.
+_MOST_WRITES = 1 << 32
+
+
+def new_version() -> int:
+    """The version of an item that is created now. No two items have the same one."""
+    return _LEAST + secrets.randbelow(_LEAST)
+
+
+def next_version(version: int | None) -> int:
+    """The version that a write gives to an item that has `version`.
+
+    An item without a version, or with one that counts from 1, gets a random one.
+    """
+    return new_version() if version is None or version < _LEAST else version + 1
+
+
+def follows(later: int, version: int) -> bool:
+    """Whether an item with the version `later` had the random `version` before."""
+    return 0 < later - version < _MOST_WRITES
+
+
+ITEM_MAX_BYTES = 400 * 1024
+# Lists and maps have three bytes of their own and one for each element.
+_CONTAINER_BYTES = 3
+
+
+def item_bytes(item: Item) -> int:
+    """The size of an item as on the wire, names included; never less than DynamoDB counts."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: dict[str, Any]) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return len(content) // 2 + 3
+    if kind == "B":
+        return len(content)
+    if kind == "L":
+        return _CONTAINER_BYTES + sum(1 + _value_bytes(each) for each in content)
+    if kind == "M":
+        return _CONTAINER_BYTES + len(content) + item_bytes(content)
+    return 1

@@ -30,8 +30,7 @@ from django.contrib.sessions.backends.base import (
 )
 from django.utils.crypto import get_random_string
 
-from dynamo.cache import DynamoCache
-from dynamo.cacheitems import CacheValueTooLarge
+from dynamo.cache import CacheValueTooLarge, DynamoCache
 
 KEY_LENGTH = 32
 
@@ -42,7 +41,7 @@ _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 class SessionStore(cache.SessionStore):
     """A session in the cache `SESSION_CACHE_ALIAS`, which must be a `DynamoCache`.
 
-    Raises (every method that reads or writes): see `dynamo.client.send`. A cache out of reach is
+    Raises (every method that reads or writes): see `dynamo.client.sending`. A cache out of reach is
     not taken for a session that ended, which would sign its user out.
     """
 

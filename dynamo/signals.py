@@ -12,5 +12,5 @@ from django.dispatch import Signal
 #: seconds (float): how long the attempt took.
 #:
 #: An error of a receiver is raised to the caller, even if the request was carried out.
-#: `dynamo.capacity` reads tables and units from these, `dynamo.retries.outcome_of` the outcome.
+#: `dynamo.tally` reads tables and units from these, `dynamo.client.retries.outcome_of` the outcome.
 request_sent = Signal()

@@ -9,7 +9,7 @@ import threading
 import zipfile
 from collections.abc import Iterable, Iterator
 
-from dynamo.perprocess import PerProcess
+from dynamo.processes import PerProcess
 from invoices.documents import Invoice
 from invoices.money import plain_amount
 from invoices.pdf import render

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from dynamo.transaction import Write
+from dynamo.transactions import Write
 from invoices import days
 from invoices.documents import (
     DEFAULT_LANGUAGE,

@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any
 from unicodedata import normalize
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transaction import Refusal, Transaction, Write
+from dynamo.transactions import Refusal, Transaction, Write
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamo.models import Item
-from dynamo.transaction import READ_TOGETHER, read_together
+from dynamo.transactions import READ_TOGETHER, read_together
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
 

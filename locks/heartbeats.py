@@ -20,9 +20,9 @@ from collections.abc import Callable
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from dynamo.deadline import page
+from dynamo.client.deadline import page
+from dynamo.client.retries import pause_seconds
 from dynamo.exceptions import DynamoError
-from dynamo.retries import pause_seconds
 from dynamo.tally import counted_on
 from locks.clock import now
 from locks.exceptions import LeaseLost, LockError
@@ -42,7 +42,7 @@ LOOK_SECONDS = 1.0
 MOST_FAILURES = 64
 
 #: For so long an ending process begins requests that give its leases back. The last of them may
-#: take `dynamo.client.READ_SECONDS` more.
+#: take `dynamo.client.sending.READ_SECONDS` more.
 ENDING_SECONDS = 2.0
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from dynamo import tally
-from dynamo.deadline import within
+from dynamo.client.deadline import within
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
 from dynamo.models import Item
 from locks import heartbeats, records
@@ -25,7 +25,7 @@ from locks.models import LockItem
 from locks.signals import lease_lost
 
 if TYPE_CHECKING:
-    from dynamo.transaction import Transaction
+    from dynamo.transactions import Transaction
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from contextlib import suppress
 from functools import cache
 from types import TracebackType
 
-from dynamo.deadline import within
+from dynamo.client.deadline import within
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
 from locks import heartbeats, records

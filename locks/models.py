@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.models import Model
+from dynamo.models import IntegerAttribute, Model
 
 RELEASED = "1"
 

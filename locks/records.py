@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from time import time_ns
 from typing import Any
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
-from dynamo.transaction import Refusal, Transaction, Write, joined
+from dynamo.transactions import Refusal, Transaction, Write, joined
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from dynamo import scan
+from dynamo import bulk
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.models import Item
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks import records
 from locks.exceptions import LockChanged, UnknownLock
 from locks.models import RELEASED, LockItem
@@ -94,9 +94,9 @@ def all_locks() -> Iterator[LockView]:
     Costs 1 request per MB and 1 read unit per 4 KB of all that is stored.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
-    for page in scan.pages(LockItem.table(), _SHOWN):
+    for page in bulk.pages(LockItem.table(), _SHOWN):
         yield from map(view_of, page)
 
 

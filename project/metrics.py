@@ -13,9 +13,9 @@ from typing import Any
 from django.dispatch import Signal
 from prometheus_client import Counter, Histogram
 
-from dynamo.capacity import consumed_units, table_names
-from dynamo.retries import cancellation_codes, outcome_of
+from dynamo.client.retries import cancellation_codes, outcome_of
 from dynamo.signals import request_sent
+from dynamo.tally import consumed_units, table_names
 from locks.signals import lease_lost, lock_awaited
 from sequences.signals import numbers_given
 

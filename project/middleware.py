@@ -18,7 +18,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views.defaults import bad_request
 
-from dynamo.deadline import page_seconds_left
+from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.middleware import unavailable
 

@@ -88,7 +88,8 @@ CSRF_TRUSTED_ORIGINS = env.names("DJANGO_CSRF_TRUSTED_ORIGINS", check=is_origin)
 DYNAMODB_TABLE_PREFIX = env.text("DYNAMODB_TABLE_PREFIX", check=_is_prefix)
 # Connections that the process keeps open: at least as many as it has pages at once.
 DYNAMODB_MAX_CONNECTIONS = env.number("DYNAMODB_MAX_CONNECTIONS", default=64)
-# A shorter way for operations on items than botocore's (`dynamo.lean`); off: all by botocore.
+# A shorter way for operations on items than botocore's (`dynamo.client.lean`); off: all by
+# botocore.
 DYNAMODB_LEAN = env.flag("DYNAMODB_LEAN", default=True)
 # A page gives up this long after it began; the last attempt then has its time-out on top. The time
 # that its mails take does not count.

@@ -17,11 +17,11 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from dynamo import scan
-from dynamo.client import send
+from dynamo import bulk
+from dynamo.client.sending import send
+from dynamo.findings import RUN_LENGTH, Spool
 from dynamo.models import Item, Model
-from dynamo.spool import RUN_LENGTH, Spool
-from dynamo.transaction import READ_TOGETHER, read_together
+from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.models import REQUEST_PREFIX, Counter, NumberedItem
 from sequences.seriesreport import (
     COUNTER,
@@ -44,7 +44,7 @@ _COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
 class Sizes:
     """How much is taken at once; tests take less."""
 
-    segments: int = scan.SEGMENTS
+    segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
     guards_together: int = READ_TOGETHER
@@ -71,7 +71,7 @@ def check_series(
     item is gone is found only by the check of all.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     sizes = sizes or Sizes()
     source: _Source = (
@@ -126,7 +126,7 @@ class _Whole(_Source):
         return self._pages(self.model.table(), self.attributes)
 
     def _pages(self, table: str, attributes: tuple[str, ...]) -> Iterator[list[Item]]:
-        return scan.pages(
+        return bulk.pages(
             table, attributes, segments=self.sizes.segments, page_limit=self.sizes.page_limit
         )
 

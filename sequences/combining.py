@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from dynamo.deadline import operation_ends_at, within
+from dynamo.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from dynamo.tally import current
 

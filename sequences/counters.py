@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import get_args
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.models import PARTITION_KEY_MAX_BYTES
 from sequences.combining import Caller, Combiner
 from sequences.draws import (

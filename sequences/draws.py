@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from dynamo.client import send
-from dynamo.deadline import operation_ends_at, within
+from dynamo.client.deadline import operation_ends_at, within
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.models import Item
 from sequences.exceptions import CounterContended, NotACounter

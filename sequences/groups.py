@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transaction import Transaction, Write, read_together
+from dynamo.transactions import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
 from sequences.models import NumberedItem
@@ -113,7 +113,7 @@ class Group:
 
         Raises:
             Hindered: another transaction or throttling was in the way; nothing is committed.
-            Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
         """
         refused = SeriesError()
         self._write.add(Write(self, {"Update": self._counter_update()}, refused))

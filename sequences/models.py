@@ -25,8 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.models import Item, Model
+from dynamo.models import IntegerAttribute, Item, Model
 
 #: The partition key of every request id's guard item begins with this.
 REQUEST_PREFIX = "requestId#"
@@ -155,7 +154,7 @@ class NumberedItem(Model):
 
     @classmethod
     def at(cls, series: str, number: int) -> Self:
-        """The key of an item; see `dynamo.transaction.read_together`."""
+        """The key of an item; see `dynamo.transactions.read_together`."""
         return cls(series, number)
 
     @staticmethod

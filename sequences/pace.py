@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from dynamo.retries import pause_seconds
+from dynamo.client.retries import pause_seconds
 
 #: How long a process that was hindered takes its rivals into account.
 RIVALRY_SECONDS = 3.0

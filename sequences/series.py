@@ -28,11 +28,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from dynamo.deadline import operation_ends_at
+from dynamo.client.deadline import operation_ends_at
 from dynamo.exceptions import Hindered, Rejected, TableMissing, Unavailable
-from dynamo.models import PARTITION_KEY_MAX_BYTES
-from dynamo.sizes import ITEM_MAX_BYTES, item_bytes
-from dynamo.transaction import Write
+from dynamo.models import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
+from dynamo.transactions import Write
 from sequences.combining import Combiner
 from sequences.exceptions import DamagedSeries, ItemTooLarge
 from sequences.groups import Ask, Asking, Group, Head, choose, is_before, read_head
@@ -75,7 +74,7 @@ def issue(
         DamagedSeries: the counter and the items contradict each other; see `checkseries`.
         the `otherwise` of a refused write of `also`.
         Unavailable: no answer in time; the item may be stored. Ask again with the same request id.
-        Rejected, TableMissing: see `dynamo.client.send`.
+        Rejected, TableMissing: see `dynamo.client.sending`.
         ValueError: `series` or `request_id` cannot be part of a key, or the item has no usable
             value of `ordered_by`; nothing was sent.
     """

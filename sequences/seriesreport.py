@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dynamo.findings import Findings
 from dynamo.models import Item
-from dynamo.transaction import READ_TOGETHER, read_together
+from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.groups import counted
 from sequences.models import NumberedItem
 

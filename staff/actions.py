@@ -14,7 +14,7 @@ from accounts import services
 from accounts.models import User
 from accounts.sessions import services as sessions
 from accounts.sessions.browsers import readable
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks.exceptions import LockChanged
 from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
 from staff import audit_log

@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import AlreadyDone, Refused
-from dynamo.transaction import Refusal, Transaction
+from dynamo.transactions import Refusal, Transaction
 from staff.exceptions import NotStaff
 from staff.models import StaffAction
 

@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.guards import Guard
-from dynamo.guardstate import Snapshot, reservation_noted
 from dynamo.models import Item
-from dynamo.transaction import read_together
-from dynamo.unique import SEPARATOR
+from dynamo.transactions import read_together
+from dynamo.unique.attributes import SEPARATOR
+from dynamo.unique.guards import Guard
+from dynamo.unique.snapshots import Snapshot, reservation_noted
 from invoices import days
 from invoices.documents import series_of
 from invoices.models import InvoiceItem

@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Any
 
 from accounts.models import User
-from dynamo import scan
+from dynamo import bulk
 from dynamo.findings import Findings
-from dynamo.guardcheck import check_guards
-from dynamo.guardstate import KINDS, is_user_key
 from dynamo.models import Item
+from dynamo.unique.check import check_guards
+from dynamo.unique.snapshots import KINDS, is_user_key
 from invoices.check import check_invoices
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
@@ -40,7 +40,7 @@ DAYS = 30
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.guardcheck.check_guards`; repairs nothing."""
+    """Costs and raises as `dynamo.unique.check.check_guards`; repairs nothing."""
 
     def count_items(_what: str, count: int) -> None:
         progress(count)
@@ -105,7 +105,7 @@ def statistics(progress: Progress) -> Result:
     """What four tables hold, as read (not at one instant).
 
     Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
-    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     return {
         "accounts": _accounts(progress),
@@ -120,7 +120,7 @@ def _accounts(progress: Progress) -> Result:
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
     joined = Tally[str]()
     counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
-    for page in scan.pages(
+    for page in bulk.pages(
         User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
     ):
         for item in page:
@@ -140,7 +140,7 @@ def _counters(progress: Progress) -> Result:
     """The largest counters. Those of series are only summed up: each account has one per year."""
     series = numbers = count = 0
     largest: list[tuple[int, str]] = []
-    for page in scan.pages(Counter.table(), ("counterName", "currentValue")):
+    for page in bulk.pages(Counter.table(), ("counterName", "currentValue")):
         for item in page:
             name, value = item["counterName"]["S"], _whole(item, "currentValue")
             if is_counter_of_series(name):
@@ -200,7 +200,7 @@ def _longest_silent(locks: list[LockView]) -> list[LockView]:
 def _uploads(progress: Progress) -> Result:
     counts, sizes_bytes = Tally({UPLOADING: 0, DONE: 0}), Tally[str]()
     oldest: Result | None = None
-    for page in scan.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
+    for page in bulk.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
         for item in page:
             state, at = _cut(_text(item, "state")), _text(item, "updatedAt")
             counts[state] += 1

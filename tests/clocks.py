@@ -14,12 +14,12 @@ from typing import Any, Self
 import pytest
 from django.utils import timezone
 
-#: Who looks at deadlines of `dynamo.deadline`; all of them on one clock.
+#: Who looks at deadlines of `dynamo.client.deadline`; all of them on one clock.
 _MODULES = (
-    "dynamo.batches",
-    "dynamo.breaker",
-    "dynamo.client",
-    "dynamo.deadline",
+    "dynamo.bulk",
+    "dynamo.client.breaker",
+    "dynamo.client.sending",
+    "dynamo.client.deadline",
     "sequences.combining",
     "sequences.draws",
     "sequences.series",

@@ -14,7 +14,8 @@ from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
 from accounts import passwords
-from dynamo import client, deadline, tables
+from dynamo import tables
+from dynamo.client import deadline, sending
 from dynamo.signals import request_sent
 from invoices.views import downloads
 from locks import heartbeats
@@ -42,7 +43,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("suite")
 
 #: The client's own time-outs, for which the suite stands in longer ones.
-CONNECT_SECONDS, READ_SECONDS = client.CONNECT_SECONDS, client.READ_SECONDS
+CONNECT_SECONDS, READ_SECONDS = sending.CONNECT_SECONDS, sending.READ_SECONDS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -116,12 +117,12 @@ def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
     with engines.running(request.config.getoption("--engine")) as url:
         patch = pytest.MonkeyPatch()
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
-        client.reset()
+        sending.reset()
         for table in tables.all_tables():
             tables.create(table)
         yield url
         patch.undo()
-        client.reset()
+        sending.reset()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -176,7 +177,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 
     So it is repeated: one stall does not use up the time of all attempts.
     """
-    client.client()  # made now, as that takes its time
+    sending.client()  # made now, as that takes its time
     use_clock(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     monkeypatch.setattr(deadline, "RECOVERY_SECONDS", 1.0)
@@ -187,8 +188,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 def _patient_client() -> Iterator[None]:
     """A machine that stands still for some seconds is no lost reply."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "CONNECT_SECONDS", PATIENCE_SECONDS)
-        patch.setattr(client, "READ_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(sending, "CONNECT_SECONDS", PATIENCE_SECONDS)
+        patch.setattr(sending, "READ_SECONDS", PATIENCE_SECONDS)
         yield
 
 
@@ -218,8 +219,8 @@ def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The times of the site, which a test is about."""
     settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
-    monkeypatch.setattr(client, "CONNECT_SECONDS", CONNECT_SECONDS)
-    monkeypatch.setattr(client, "READ_SECONDS", READ_SECONDS)
+    monkeypatch.setattr(sending, "CONNECT_SECONDS", CONNECT_SECONDS)
+    monkeypatch.setattr(sending, "READ_SECONDS", READ_SECONDS)
 
 
 @pytest.fixture(autouse=True)

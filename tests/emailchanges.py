@@ -12,7 +12,7 @@ from django.core.management import call_command
 from accounts.emails import links
 from accounts.emails.change import PURPOSE, request_change
 from accounts.models import User
-from dynamo import guards
+from dynamo.unique import guards
 from tests.factories import assert_guards_match_users, make_user, stored_items
 
 NEW = "new@example.org"

@@ -7,7 +7,7 @@ from typing import Any
 
 from accounts.models import User
 from accounts.services import register
-from dynamo.client import send
+from dynamo.client.sending import send
 
 PASSWORD = "correct horse battery"  # of every account that the tests make
 

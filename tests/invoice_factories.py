@@ -7,8 +7,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from dynamo import scan
-from dynamo.client import send
+from dynamo import bulk
+from dynamo.client.sending import send
 from dynamo.models import Item
 from invoices.amounts import Line
 from invoices.documents import Draft, Invoice, Party, series_of
@@ -88,7 +88,7 @@ def remove_invoice(key: str, number: str | int) -> None:
 def sweep() -> None:
     """Empty the table `invoices`: thousands of items would keep the next test waiting."""
     table = InvoiceItem.table()
-    for page in scan.pages(table, ("series", "number"), page_limit=25):
+    for page in bulk.pages(table, ("series", "number"), page_limit=25):
         if page:
             wanted = [{"DeleteRequest": {"Key": key}} for key in page]
             send("BatchWriteItem", {"RequestItems": {table: wanted}})

@@ -25,12 +25,12 @@ def main(who: str, threads: str) -> None:
     from django.contrib.auth import authenticate
 
     from accounts.exceptions import TooManyAttempts
-    from dynamo import client
+    from dynamo.client import sending
     from tests.workers import say
 
     # A slow engine that so many ask at once is no lost reply.
-    client.READ_SECONDS = 60.0
-    client.client()
+    sending.READ_SECONDS = 60.0
+    sending.client()
     together = Barrier(int(threads))
 
     def attempt(_number: int) -> str:

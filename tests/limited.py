@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from tests.pages import Page, stored_counts
 
 

@@ -18,10 +18,10 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.models import Item
 from dynamo.signals import request_sent
-from dynamo.transaction import Write, read_together
+from dynamo.transactions import Write, read_together
 from sequences import series as issuing
 from sequences.groups import Head
 from sequences.models import Counter, NumberedItem

@@ -17,8 +17,8 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through

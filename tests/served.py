@@ -123,8 +123,8 @@ class Server:
 
 
 def documented_options(port: int) -> list[str]:
-    """The options of docs/operators.md's command, on this port."""
-    text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    """The options of docs/deployment.md's command, on this port."""
+    text = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
     found = re.search(r"^\.venv/bin/granian ((?:.*\\\n)*.*) project\.wsgi:application$", text, re.M)
     assert found is not None
     options = shlex.split(found[1].replace("\\\n", " "))
@@ -147,7 +147,7 @@ def _hold() -> None:
 
 
 if "granian" in sys.modules:
-    from dynamo.client import send
+    from dynamo.client.sending import send
     from locks.lock import Lock
     from project.wsgi import application as _site
 

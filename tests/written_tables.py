@@ -25,7 +25,7 @@ from tests import engines
 #: All that a request has in quotes: the names of its tables are among it.
 _QUOTED = re.compile(rb'"([A-Za-z0-9_.-]{3,255})"')
 _OF_TABLES = (b'"TableName"', b'"RequestItems"')
-#: `dynamo.client` says it in each read, and no write has it.
+#: `dynamo.client.sending` says it in each read, and no write has it.
 _OF_READS = b'"ConsistentRead"'
 
 

@@ -16,11 +16,10 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Literal, get_args
 
-from dynamo import scan
+from dynamo import bulk
 from dynamo.exceptions import DamagedItem
-from dynamo.findings import Findings
+from dynamo.findings import RUN_LENGTH, Findings, Spool
 from dynamo.models import Item
-from dynamo.spool import RUN_LENGTH, Spool
 from dynamo.tally import CountingPool
 from locks.exceptions import LeaseLost
 from locks.holders import HolderWatch
@@ -44,7 +43,7 @@ _OBJECT, _ROW = "object", "row"
 class Sizes:
     """How much is read at once."""
 
-    segments: int = scan.SEGMENTS
+    segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     objects_limit: int = 1000
     run_length: int = RUN_LENGTH
@@ -83,7 +82,7 @@ def check_uploads(
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
     with Spool(check.sizes.run_length) as spool:
@@ -112,7 +111,7 @@ class _Check:
             self.report.objects += len(listed)
             self.progress("Objects listed", len(listed))
         table_prefix = self.destination.url_for("")
-        for page in scan.pages(
+        for page in bulk.pages(
             UploadItem.table(),
             ("key", "state", "size", "etag"),
             segments=self.sizes.segments,
@@ -211,7 +210,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     lease = ProcessLease()
     gone: dict[Holder, bool] = {}
@@ -236,7 +235,7 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
 
     Raises:
         StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     for key in keys:
         item = claims.read(destination.url_for(key))

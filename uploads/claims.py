@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.models import Item
 from locks.exceptions import LeaseLost

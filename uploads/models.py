@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.models import Model
+from dynamo.models import IntegerAttribute, Model
 
 UPLOADING = "uploading"
 DONE = "done"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from dynamo.batches import READ_MAX_ITEMS, read_batches
+from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
 from dynamo.tally import CountingPool
@@ -46,7 +46,7 @@ def preview_files(
     predict the result of a later file with the same key.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     began = time.monotonic()
     summary = Summary()

@@ -20,9 +20,9 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 
-from dynamo import addressing, credentials
-from dynamo.credentials import ProcessCredentials
-from dynamo.perprocess import PerProcess
+from dynamo.client import addressing, credentials
+from dynamo.client.credentials import ProcessCredentials
+from dynamo.processes import PerProcess
 from uploads.exceptions import (
     BucketMissing,
     ObjectExists,

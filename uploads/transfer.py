@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
+from dynamo.client.retries import pause_seconds
 from dynamo.exceptions import DynamoError, TableMissing
-from dynamo.retries import pause_seconds
 from dynamo.terminal import printable
 from locks.exceptions import LeaseLost
 from uploads import claims, s3

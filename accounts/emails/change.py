@@ -1,7 +1,7 @@
 """A change of address that waits until a link to the new address is followed.
 
 Until then the account keeps the address that it has. It notes the new one, and the id of its
-reservation, which keeps others from the new address for three days (`dynamo.guards`). The link
+reservation, which keeps others from the new address for three days. The link
 names the account and that id. So it makes this change or none: not after another change, a newer
 request or another password, nor for an account that was made anew. The id becomes the
 `confirmation_id` of the changed account; by it the link is known again where it is followed twice.
@@ -17,8 +17,8 @@ from accounts.emails import links
 from accounts.emails.confirmation import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
-from dynamo import guards
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
+from dynamo.unique import guards
 
 PURPOSE = "email_change"
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from accounts.emails import links
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User, new_confirmation_id
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 
 PURPOSE = "confirm"
 

@@ -22,7 +22,7 @@ from accounts.emails import change, confirmation, links
 from accounts.languages import language_of
 from accounts.models import User
 from accounts.values import deliverable_email
-from dynamo.deadline import uncounted
+from dynamo.client.deadline import uncounted
 
 #: So that no programs answer, such as those of people who are away (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}

@@ -25,7 +25,7 @@ from accounts.imports.candidates import Candidate, Candidates, FirstLines
 from accounts.imports.files import Row
 from accounts.models import User
 from accounts.services import register
-from dynamo.batches import READ_MAX_ITEMS, read_batches
+from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DynamoError, Refused
 from dynamo.models import Item, Model
 from dynamo.tally import CountingPool
@@ -213,7 +213,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     have taken are remembered too.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     candidates = Candidates()
     claimed = FirstLines()

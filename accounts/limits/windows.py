@@ -81,7 +81,7 @@ class Limit:
 
         Raises:
             TooManyAttempts: all are taken.
-            Unavailable: see `dynamo.client.send`. No slot was got.
+            Unavailable: see `dynamo.client.sending`. No slot was got.
         """
         if self.times is None:
             return None

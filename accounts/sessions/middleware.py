@@ -19,7 +19,7 @@ from accounts import languages
 from accounts.models import User
 from accounts.sessions import services as sessions
 from accounts.sessions import visitor
-from dynamo.deadline import within
+from dynamo.client.deadline import within
 from dynamo.exceptions import Unavailable
 
 #: So long a page waits to note that its visitor was seen; it can do without.

@@ -35,9 +35,9 @@ from pynamodb.expressions.update import Action
 
 from accounts.exceptions import StaleUser
 from accounts.models import User, new_session_epoch
+from dynamo.client.retries import pause_seconds
 from dynamo.exceptions import ConditionFailed
-from dynamo.retries import pause_seconds
-from dynamo.transaction import Refusal, Transaction, joined
+from dynamo.transactions import Refusal, Transaction, joined
 
 #: A sign-in beyond so many ends the session that was seen longest ago.
 MOST = 20

@@ -1,4 +1,4 @@
-"""What do 1,000 sign-ups a second take? `python -m benchmarks.scale [FILE]`
+"""What do 1,000 sign-ups per second cost? `python -m benchmarks.scale [FILE]`
 
 Measures each operation on a dynoxide of its own, computes, simulates, and prints docs/scale.md (or
 writes FILE). Takes some seconds.
@@ -15,7 +15,7 @@ from tests import engines
 
 
 def main() -> None:
-    """Measure, compute, simulate, print."""
+    """Measure, compute, simulate and print the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("file", nargs="?", type=Path)
     file: Path | None = parser.parse_args().file

@@ -1,4 +1,4 @@
-"""A discrete simulation's clock: tasks are generators that wait for seconds, or for each other."""
+"""The clock of a discrete simulation. Tasks are generators that wait for seconds or a gate."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import itertools
 from collections.abc import Generator
 
 Task = Generator["float | Gate", None, None]
-"""Yields how many seconds it waits, or the gate that it waits at."""
+"""Yields the seconds to wait, or the gate to wait at."""
 
 
 class Gate:
-    """Where tasks wait until somebody opens it; each waits for the next time."""
+    """Tasks wait here until it is opened the next time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: list[Task] = []
 
     def hold(self, task: Task) -> None:
-        """Let a task wait here."""
         self._waiting.append(task)
 
     def open(self) -> None:
-        """Let all who wait go on, now."""
+        """Let all waiting tasks continue now."""
         waiting, self._waiting = self._waiting, []
         for task in waiting:
             self._clock.at(self._clock.now, task)
 
 
 class Clock:
-    """The time of the simulation, in seconds, and what is to happen when."""
+    """The simulated time in seconds, and the tasks that continue at each time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -37,11 +36,11 @@ class Clock:
         self._numbers = itertools.count()
 
     def at(self, when: float, task: Task) -> None:
-        """Let the task begin, or go on, at that time."""
+        """Start or continue the task at that time."""
         heapq.heappush(self._due, (when, next(self._numbers), task))
 
     def run(self) -> None:
-        """Until nothing is left to happen."""
+        """Run until no task is left."""
         while self._due:
             self.now, _number, task = heapq.heappop(self._due)
             try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
-from dynamo.deadline import OPERATION_SECONDS
+from dynamo.client.deadline import OPERATION_SECONDS
 from sequences.groups import MAX_ACTIONS
 from sequences.pace import Pace
 

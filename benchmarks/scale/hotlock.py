@@ -1,4 +1,4 @@
-"""Many callers who want one lock: `locks.lock`'s waiting, look by look."""
+"""Many callers that want one lock, and wait for it as `locks.lock` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEY = 0.3
 
 
 class HotLock:
-    """A lock that each caller holds for a while. Refused are those who give up waiting."""
+    """A lock that each caller holds for a while. Callers that give up waiting count as refused."""
 
     def __init__(self, sender: Sender, hold_seconds: float, outcomes: Outcomes) -> None:
         self.sender = sender
@@ -22,7 +22,7 @@ class HotLock:
         self.reads = Table(sender.clock, 4, reads=True)
 
     def call(self) -> Task:
-        """Take it, hold it, give it back; or look again until a lease and a poll are over."""
+        """Acquire, hold and release it; otherwise poll, for one lease and a poll at most."""
         clock, began = self.sender.clock, self.sender.clock.now
         gives_up_at = began + LEASE_SECONDS + POLL_SECONDS
         seen_free = True

@@ -1,4 +1,4 @@
-"""Two loads, in operations: 1,000 sign-ups a second, and a million users a day."""
+"""Two loads in numbers of operations: 1,000 sign-ups per second, and a million users a day."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DAY_SECONDS = 24 * 60 * 60
 
 @dataclass(frozen=True)
 class Load:
-    """How often each operation is done in a day; at its height `peak` times the mean."""
+    """How often each operation runs in a day. The peak rate is `peak` times the mean."""
 
     title: str
     a_day: dict[str, float]
@@ -21,11 +21,11 @@ class Load:
 
 
 SIGN_UPS = Load(
-    "1,000 sign-ups a second, all day",
+    "1,000 sign-ups per second, all day",
     {
         "page: sign up, with limits": 1000 * DAY_SECONDS,
-        "page: follow the link that confirms": 1000 * DAY_SECONDS,
-        "page: any, signed in, besides its own data": 1000 * DAY_SECONDS,
+        "page: confirm an email address": 1000 * DAY_SECONDS,
+        "page: any, signed in, without its own data": 1000 * DAY_SECONDS,
     },
     peak=1,
 )
@@ -35,7 +35,7 @@ USERS = Load(
     "a million users a day",
     {
         "page: sign in, with limits": A_MILLION,
-        "page: any, signed in, besides its own data": 20 * A_MILLION,
+        "page: any, signed in, without its own data": 20 * A_MILLION,
         "edit the profile": 0.1 * A_MILLION,
         "issue an invoice": 2 * A_MILLION,
         "list 50 invoices": 2 * A_MILLION,
@@ -48,7 +48,7 @@ USERS = Load(
 
 @dataclass(frozen=True)
 class Need:
-    """What a load takes of one table: units a second at its height, and how many partitions."""
+    """What a load needs of one table: units per second at its peak, and partitions."""
 
     table: str
     writes: float
@@ -56,7 +56,7 @@ class Need:
 
     @property
     def partitions(self) -> int:
-        """At least so many, if keys are spread evenly; storage apart."""
+        """The partitions that its units need, if keys are spread evenly."""
         return max(
             1,
             math.ceil(self.writes / PARTITION_WRITES),
@@ -65,7 +65,7 @@ class Need:
 
 
 def needs(load: Load, measured: Measured) -> list[Need]:
-    """What the load takes of each table."""
+    """What the load needs of each table."""
     tables = sorted(
         {table for name in load.a_day for each in measured[name].requests for table in each.units}
     )
@@ -87,7 +87,7 @@ def _peak(load: Load, measured: Measured, table: str, *, reads: bool) -> float:
 
 
 def dollars_a_day(load: Load, measured: Measured) -> float:
-    """What DynamoDB's requests cost; S3's PUTs, storage and traffic apart."""
+    """The dollars of its requests to DynamoDB, without S3, storage and traffic."""
     return sum(
         times * dollars(measured[name].writes, measured[name].reads)
         for name, times in load.a_day.items()
@@ -95,6 +95,6 @@ def dollars_a_day(load: Load, measured: Measured) -> float:
 
 
 def requests_a_second(load: Load, measured: Measured) -> float:
-    """How many requests leave at the load's height."""
+    """Its requests per second at the peak."""
     a_day = sum(times * len(measured[name].requests) for name, times in load.a_day.items())
     return load.peak * a_day / DAY_SECONDS

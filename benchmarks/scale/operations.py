@@ -1,4 +1,4 @@
-"""Every operation of the site, done once on a real engine by the site's own code, and tallied.
+"""Runs every operation of the site once on a real engine and counts its requests.
 
 Items are as large as they are for ordinary people: names of ten letters, invoices of one line. All
 are below 1 KB, for which AWS counts one unit; who stores more pays a unit more per KB.
@@ -24,11 +24,11 @@ from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
+from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
-from dynamo.sizes import item_bytes
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from invoices.amounts import Line
 from invoices.days import today
 from invoices.documents import Draft, Party, draw_up, series_of, to_item
@@ -56,7 +56,7 @@ DRAFT = Draft(
 )
 SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
 
-#: How many invoices the measured groups have.
+#: The sizes of the measured groups of invoices.
 GROUPS = (2, 10, 49)
 
 Measured = dict[str, Tally]
@@ -64,7 +64,7 @@ _numbers = itertools.count(1)
 
 
 def measured() -> Measured:
-    """Every operation by its name, with what it sent. Needs empty tables, and leaves items."""
+    """Run every operation; return what each sent. Needs empty tables, and leaves items."""
     found: Measured = {}
     for part in (_accounts, _pages, _sessions, _counters, _invoices, _locks, _uploads):
         part(lambda name, act: found.__setitem__(name, _tally_of(act)))
@@ -88,12 +88,15 @@ def _user() -> User:
 def _accounts(measure: Measure) -> None:
     measure("register", _user)
     user = _user()
-    measure("change the user name", lambda: services.change_username(user, "another_name"))
-    measure("change the e-mail address", lambda: services.change_email(user, "new@example.com"))
-    measure("change a spelling alone", lambda: services.change_email(user, "New@example.com"))
+    measure("change the username", lambda: services.change_username(user, "another_name"))
+    measure("change the email address", lambda: services.change_email(user, "new@example.com"))
+    measure(
+        "change only the spelling of a value",
+        lambda: services.change_email(user, "New@example.com"),
+    )
     measure("edit the profile", lambda: services.edit_profile(user, full_name="Ann Example"))
     measure("change the password", lambda: services.change_password(user, PASSWORD + "!"))
-    measure("find by name or address", lambda: services.find_user("new@example.com"))
+    measure("find by username or email address", lambda: services.find_user("new@example.com"))
     measure("find by key", lambda: services.find_user(user.pk))
     measure("delete the account", lambda: services.delete(user))
 
@@ -103,9 +106,9 @@ def _pages(measure: Measure) -> None:
         client = Client()
         measure("page: sign up", lambda: _sign_up(client))
         link = _link()
-        measure("page: follow the link that confirms", lambda: client.post(link))
+        measure("page: confirm an email address", lambda: client.post(link))
         client.get("/accounts/profile/")
-        measure("page: any, signed in, besides its own data", lambda: client.get("/"))
+        measure("page: any, signed in, without its own data", lambda: client.get("/"))
         user = _user()
         fresh = Client()
         measure("page: sign in", lambda: _sign_in(fresh, user))
@@ -122,7 +125,7 @@ def _site(limits: dict[str, Any]) -> Iterator[None]:
         ACCOUNTS_LIMITS=limits,
         ALLOWED_HOSTS=["*"],
         EMAIL_BACKEND="django.core.mail.backends.locmem.EmailBackend",
-        # Argon2 takes its time on purpose, and no unit.
+        # Argon2 is slow on purpose and takes no units.
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
         mail.outbox = []
@@ -158,17 +161,17 @@ def _link() -> str:
 def _sessions(measure: Measure) -> None:
     session = SessionStore()
     session["theme"] = "dark"
-    measure("session: begin", session.save)
+    measure("session: create", session.save)
     again: SessionBase = SessionStore(session.session_key)
     measure("session: read", lambda: again.get("theme"))
     again["theme"] = "light"
-    measure("session: change", again.save)
+    measure("session: save", again.save)
     measure("session: end", again.delete)
     limit = Limit("scale", 5, 900)
-    measure("limit: the first in its window", lambda: limit.take("ann"))
+    measure("rate limit: first attempt of a window", lambda: limit.take("ann"))
     slot = limit.take("ann")
-    measure("limit: each further one", lambda: limit.take("ann"))
-    measure("limit: give one back", lambda: limit.give_back(slot))
+    measure("rate limit: each further attempt", lambda: limit.take("ann"))
+    measure("rate limit: give one back", lambda: limit.give_back(slot))
 
 
 def _counters(measure: Measure) -> None:
@@ -191,7 +194,7 @@ def _invoices(measure: Measure) -> None:
 
 
 def _issue_group(size: int) -> None:
-    """What waits for one series while another request is under way, sent as the combiner does."""
+    """Issue a group of invoices, as the combiner sends those that wait together."""
     name = series_of("scale", today().year)
     callers: list[Any] = []
     for _ in range(size):
@@ -209,8 +212,8 @@ def _locks(measure: Measure) -> None:
     measure("lock: acquire", lambda: taken.append(Lock("scale", wait_seconds=0).acquire()))
     [lease] = taken
     measure("lock: renew", lease.renew)
-    measure("lock: a waiter's look", lambda: records.read("scale"))
-    measure("lock: prove it in a transaction that puts an item", lambda: _hold(lease))
+    measure("lock: a waiter's read", lambda: records.read("scale"))
+    measure("lock: `hold_in` a transaction that puts an item", lambda: _hold(lease))
     measure("lock: release", lease.release)
     measure("claim once", lambda: claim_once("scale#once"))
 
@@ -234,13 +237,13 @@ def _uploads(measure: Measure) -> None:
             claims.finish(claim, 10_000, "x" * 44, "x" * 32)
 
         measure("upload a file up to 8 MB", store)
-        measure("upload one that is there", lambda: claims.take(url, 10_000, lease))
+        measure("upload a file that was uploaded before", lambda: claims.take(url, 10_000, lease))
     finally:
         lease.release(remove=True)
 
 
 def stored_bytes() -> dict[str, float]:
-    """What an item of each kind takes on disk, on average, after `measured`."""
+    """The mean size on disk of an item of each kind, after `measured`."""
     sizes: dict[str, list[int]] = {}
     for table, key, kind_of in (
         (User.table(), "pk", lambda key: "guard of an account" if "#" in key else "account"),

@@ -1,4 +1,4 @@
-"""What a scenario comes to: how many were served, refused or late, and how long it took them."""
+"""The result of a scenario: how many callers were served, refused or late, and their times."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ LATE_SECONDS = 1.0
 
 @dataclass
 class Outcomes:
-    """The callers of a scenario: the seconds of each who was served, and who was not."""
+    """The seconds of each served caller, and the number of refused ones."""
 
     served: list[float] = field(default_factory=list)
     refused: int = 0
 
     def note(self, seconds: float, *, served: bool) -> None:
-        """One caller more."""
         if served:
             self.served.append(seconds)
         else:
@@ -23,21 +22,21 @@ class Outcomes:
 
     @property
     def all(self) -> int:
-        """How many asked."""
+        """The number of callers."""
         return len(self.served) + self.refused
 
     @property
     def refused_percent(self) -> float:
-        """Who got no answer before the deadline."""
+        """Callers without an answer before the deadline."""
         return 100 * self.refused / max(1, self.all)
 
     @property
     def late_percent(self) -> float:
-        """Who was served, but after a second."""
+        """Callers that were served after more than a second."""
         return 100 * sum(each > LATE_SECONDS for each in self.served) / max(1, self.all)
 
     def milliseconds(self, percentile: int) -> float:
-        """Of those who were served, so many percent waited no longer."""
+        """The time within which this percentage of the served callers had an answer."""
         if not self.served:
             return 0.0
         ordered = sorted(self.served)

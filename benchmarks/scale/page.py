@@ -27,12 +27,12 @@ from benchmarks.scale.scenarios import Row
 from benchmarks.scale.tally import Tally
 
 A_MILLION = 1_000_000
-#: The words of the page, which name the figures.
+#: The text of the page, with the names of the figures.
 TEMPLATE = Path(__file__).with_name("page.md")
 
 
 def costs(measured: Measured) -> str:
-    """A row for each operation: requests, units, dollars for a million of them."""
+    """One row per operation: requests, units, dollars per million."""
     lines = [
         "| operation | requests | write units | read units | dollars per million |",
         "|---|---:|---:|---:|---:|",
@@ -53,9 +53,9 @@ def _units(units: float) -> str:
 
 
 def needs(load: Load, measured: Measured) -> str:
-    """A row for each table: units a second at the load's height, partitions."""
+    """One row per table: units per second at the load's peak, partitions."""
     lines = [
-        "| table | write units a second | read units a second | partitions |",
+        "| table | write units per second | read units per second | partitions |",
         "|---|---:|---:|---:|",
     ]
     for need in loads.needs(load, measured):
@@ -66,9 +66,9 @@ def needs(load: Load, measured: Measured) -> str:
 
 
 def storage(stored: dict[str, float]) -> str:
-    """A row for each kind of item: its size, and what a million take."""
+    """One row per kind of item: its size, and the price of a million."""
     lines = [
-        "| a million of | GB | dollars a month | with recovery to a second |",
+        "| a million of | GB | dollars a month | with point-in-time recovery |",
         "|---|---:|---:|---:|",
     ]
     for kind, size_bytes in stored.items():
@@ -81,7 +81,7 @@ def storage(stored: dict[str, float]) -> str:
 
 
 def simulated(rows: list[Row]) -> str:
-    """A row for each scenario: who was refused or late, how long the others waited."""
+    """One row per scenario: refused and late callers, and the times of the others."""
     lines = [
         "| load | refused | over 1 s | median ms | 99 % ms | attempts throttled |",
         "|---|---:|---:|---:|---:|---:|",
@@ -132,7 +132,7 @@ def text(measured: Measured, stored: dict[str, float], rows: list[Row]) -> str:
         partition_writes=f"{PARTITION_WRITES:,}",
         partition_reads=f"{PARTITION_READS:,}",
         pairs_limit=two_units,
-        # Between groups a little is lost.
+        # A little is lost between groups.
         series_limit=two_units - 10,
         single_ms=f"{LATENCY['single'] * 1000:.0f}",
         transaction_ms=f"{LATENCY['transaction'] * 1000:.0f}",

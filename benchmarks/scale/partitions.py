@@ -1,4 +1,4 @@
-"""A model of DynamoDB's partitions: what they admit, how they split, how long they take.
+"""A model of DynamoDB's partitions: what they admit, how they split, their latency.
 
 What AWS documents: a partition takes 1,000 write and 3,000 read units a second; a new on-demand
 table has room for 4,000 and 12,000; keys are spread over partitions by a hash; a partition under
@@ -22,18 +22,18 @@ from dataclasses import dataclass
 
 from benchmarks.scale.clock import Clock, Gate
 from benchmarks.scale.prices import PARTITION_READS, PARTITION_WRITES
-from dynamo.deadline import OPERATION_SECONDS
-from dynamo.retries import pause_seconds
+from dynamo.client.deadline import OPERATION_SECONDS
+from dynamo.client.retries import pause_seconds
 
 Steps = Generator["float | Gate", None, bool]
 
-#: Median seconds of a request, and how far it spreads: the sigma of a log-normal distribution.
+#: The median seconds of a request, and the sigma of its log-normal distribution.
 LATENCY = {"single": 0.005, "transaction": 0.012}
 SPREAD = 0.35
 REFUSED_SECONDS = 0.003
 
 HEAT_SECONDS = 2.0
-#: A range of keys as narrow as that is one key, and cannot be split.
+#: A range of keys this narrow is one key and cannot be split.
 NARROWEST = 1 / 2**12
 
 
@@ -44,18 +44,18 @@ class Partition:
     limit: float
     left: float
     filled_at: float = 0.0
-    #: Since when it has refused something in every second.
+    #: The time since which it has refused something in every second.
     hot_since: float | None = None
     refused_at: float = -1.0
 
     def fill(self, now: float) -> None:
-        """Give it what has come since."""
+        """Add the units that came since the last call."""
         self.left = min(self.limit, self.left + (now - self.filled_at) * self.limit)
         self.filled_at = now
 
 
 class Table:
-    """A table's partitions for writes, or for reads: each takes so much a second."""
+    """A table's partitions, for writes or for reads, with the units per second of each."""
 
     def __init__(self, clock: Clock, partitions: int, *, reads: bool = False) -> None:
         self.clock = clock
@@ -64,7 +64,7 @@ class Table:
         self.partitions = [Partition(self.limit, self.limit) for _ in self.bounds]
 
     def has(self, key: float, units: float) -> bool:
-        """Whether the key's partition has so many units left; heat is noted, and may split it."""
+        """Whether the key's partition has this many units left. Refusals may split it."""
         number = bisect_right(self.bounds, key) - 1
         partition = self.partitions[number]
         partition.fill(self.clock.now)
@@ -74,7 +74,7 @@ class Table:
         return False
 
     def take(self, key: float, units: float) -> None:
-        """Use them up."""
+        """Take units of the key's partition."""
         self.partitions[bisect_right(self.bounds, key) - 1].left -= units
 
     def _heat(self, number: int, partition: Partition) -> None:
@@ -96,19 +96,19 @@ class Table:
 
 
 Use = tuple[Table, float, float]
-"""A table, a key by its place in 0 … 1, and the units that are to be taken there."""
+"""A table, a key by its place in 0 … 1, and the units to take there."""
 
 
 @dataclass
 class Counts:
-    """What became of all attempts of a scenario."""
+    """How many attempts of a scenario were admitted and throttled."""
 
     sent: int = 0
     throttled: int = 0
 
 
 class Sender:
-    """Sends requests as `dynamo.client.send` does: its pauses, its deadline."""
+    """Sends requests with the pauses and the deadline of our client."""
 
     def __init__(self, clock: Clock, chance: random.Random) -> None:
         self.clock = clock
@@ -116,11 +116,11 @@ class Sender:
         self.counts = Counts()
 
     def latency(self, kind: str) -> float:
-        """How long a request of this kind takes, drawn."""
+        """A random latency of a request of this kind."""
         return LATENCY[kind] * self.chance.lognormvariate(0, SPREAD)
 
     def admitted(self, uses: Iterable[Use]) -> bool:
-        """Whether the partitions have the units of one attempt; then they are taken."""
+        """Take the units of one attempt, if the partitions have them. Returns whether they had."""
         uses = list(uses)
         self.counts.sent += 1
         verdicts = [table.has(key, units) for table, key, units in uses]  # each notes its heat
@@ -132,7 +132,7 @@ class Sender:
         return True
 
     def send(self, uses: list[Use], kind: str = "single", ends_at: float | None = None) -> Steps:
-        """One request, repeated while it is throttled; whether it was done before its deadline."""
+        """Send a request, with retries while it is throttled. Returns whether it was in time."""
         clock = self.clock
         own = clock.now + OPERATION_SECONDS
         ends_at = own if ends_at is None else min(own, ends_at)

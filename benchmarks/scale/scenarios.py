@@ -1,4 +1,4 @@
-"""The loads that are simulated, each with its own seed: an even one, and five hot spots.
+"""The simulated loads, each with its own seed: an even one, and five hot keys.
 
 Callers arrive by chance (a Poisson process). They are sent, combined, refused and repeated by the
 rules of the site: pauses, deadlines and sizes of groups are its own functions and constants.
@@ -16,28 +16,28 @@ from benchmarks.scale.hotlock import HotLock
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import Sender, Table, Use
 
-#: How long callers arrive.
+#: For how long callers arrive.
 SECONDS = 8.0
-#: What a page has for all its requests (`DYNAMODB_PAGE_SECONDS`).
+#: The deadline of all requests of a page (`DYNAMODB_PAGE_SECONDS`).
 PAGE_SECONDS = 5.5
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table of results."""
+    """A row of the table of results."""
 
     load: str
     outcomes: Outcomes
-    #: Of all attempts; None where the row is only a part of what was sent.
+    #: Of all attempts; None if the row is only a part of what was sent.
     throttled_percent: float | None
 
 
 class World:
-    """A clock, a chance of its own, and a sender."""
+    """A clock, a random source and a sender."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)  # noqa: S311 - a simulation's
-        # Pauses are drawn by the site's own code, which takes the common source.
+        # The site's own code draws pauses from the global random source.
         random.seed(seed)
         self.clock = Clock()
         self.sender = Sender(self.clock, self.chance)
@@ -45,13 +45,13 @@ class World:
     def arrivals(
         self, rate: float, arrive: Callable[[], Task], seconds: float = SECONDS, begin: float = 0
     ) -> None:
-        """Let callers arrive at that rate, by chance, for so long."""
+        """Let callers arrive at random, at that rate."""
         when = begin
         while (when := when + self.chance.expovariate(rate)) < begin + seconds:
             self.clock.at(when, arrive())
 
     def row(self, load: str, outcomes: Outcomes) -> Row:
-        """What it came to, once all is over."""
+        """The row of results."""
         counts = self.sender.counts
         throttled = 100 * counts.throttled / max(1, counts.sent)
         return Row(load, outcomes, throttled)
@@ -60,7 +60,7 @@ class World:
 def sign_ups(
     rate: int, users: int, cache: int, phases: dict[str, tuple[float, float]]
 ) -> list[Row]:
-    """Whole sign-ups, whose keys are all new: two slots, three items, one update, a session.
+    """Whole sign-ups with new keys: two slots, three items, one update, a session.
 
     A row for each phase, which counts those who come between its two seconds.
     """
@@ -97,7 +97,7 @@ def sign_ups(
 
 
 def counter(rate: int, processes: int, *, combined: bool) -> Row:
-    """Callers of one counter, from so many processes, each for itself or combined."""
+    """Callers of one counter from several processes, each for itself or combined."""
     world = World(seed=rate + processes)
     table = Table(world.clock, 4)
     outcomes = Outcomes()
@@ -108,22 +108,22 @@ def counter(rate: int, processes: int, *, combined: bool) -> Row:
         world.arrivals(rate, lambda: plain_counter(world.sender, table, outcomes))
     world.clock.run()
     way = f"combined in {processes} processes" if combined else "each for itself"
-    return world.row(f"one counter, {rate:,} a second, {way}", outcomes)
+    return world.row(f"one counter, {rate:,} per second, {way}", outcomes)
 
 
 def series(rate: int, processes: int) -> Row:
-    """Invoices of one series, from so many processes."""
+    """Invoices of one series from several processes."""
     world = World(seed=rate + processes)
     spot = HotSeries(world.sender, outcomes := Outcomes())
     groups = [spot.process() for _ in range(processes)]
     world.arrivals(rate, lambda: world.chance.choice(groups).call())
     world.clock.run()
     plural = "process" if processes == 1 else "processes"
-    return world.row(f"one series, {rate} invoices a second, {processes} {plural}", outcomes)
+    return world.row(f"one series, {rate} invoices per second, {processes} {plural}", outcomes)
 
 
 def lock(waiters: int, hold_seconds: float) -> Row:
-    """Callers who all want one lock at once, hold it for so long, and are done."""
+    """Callers that all want one lock at once and hold it for a while."""
     world = World(seed=waiters)
     spot = HotLock(world.sender, hold_seconds, outcomes := Outcomes())
     for _ in range(waiters):
@@ -134,7 +134,7 @@ def lock(waiters: int, hold_seconds: float) -> Row:
 
 
 def limit(rate: int) -> Row:
-    """Attempts on one account: an `add` that is refused, and a count, on one key."""
+    """Attempts on one account: a refused `add` and a count on one key."""
     world = World(seed=rate)
     table = Table(world.clock, 4)
     outcomes = Outcomes()
@@ -150,7 +150,7 @@ def limit(rate: int) -> Row:
 
     world.arrivals(rate, one)
     world.clock.run()
-    return world.row(f"one limit, {rate:,} attempts a second", outcomes)
+    return world.row(f"one rate limit, {rate:,} attempts per second", outcomes)
 
 
 def all_rows() -> list[Row]:
@@ -158,14 +158,16 @@ def all_rows() -> list[Row]:
     state = random.getstate()
     try:
         return [
-            *sign_ups(1000, 16, 8, {"1,000 sign-ups a second, tables warmed up": (0, 4)}),
+            *sign_ups(
+                1000, 16, 8, {"1,000 sign-ups per second, tables with warm throughput": (0, 4)}
+            ),
             *sign_ups(
                 1000,
                 4,
                 4,
                 {
-                    "1,000 sign-ups a second, new tables": (0, 2),
-                    "the same, once their partitions were split": (6, 8),
+                    "1,000 sign-ups per second, new tables": (0, 2),
+                    "the same, after their partitions were split": (6, 8),
                 },
             ),
             counter(500, 16, combined=False),

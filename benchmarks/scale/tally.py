@@ -1,4 +1,4 @@
-"""What an operation sends: each request, with the units that it takes of each table."""
+"""What an operation sends: each request, with its units of each table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dynamo.retries import is_read
+from dynamo.client.retries import is_read
 from dynamo.signals import request_sent
 
 
@@ -21,7 +21,6 @@ class Request:
 
     @property
     def is_read(self) -> bool:
-        """Whether its units are read units."""
         return is_read(self.operation)
 
 
@@ -32,7 +31,7 @@ class Tally:
     requests: list[Request] = field(default_factory=list)
 
     def units(self, *, reads: bool, table: str | None = None) -> float:
-        """The read or the write units in all, or those of one table."""
+        """The read or write units, of all tables or of one."""
         return sum(
             sum(each.units.values()) if table is None else each.units.get(table, 0)
             for each in self.requests
@@ -41,18 +40,16 @@ class Tally:
 
     @property
     def writes(self) -> float:
-        """The write units."""
         return self.units(reads=False)
 
     @property
     def reads(self) -> float:
-        """The read units."""
         return self.units(reads=True)
 
 
 @contextmanager
 def tallied() -> Iterator[Tally]:
-    """Every request that leaves in the block."""
+    """Count every request that is sent in the block."""
     tally = Tally()
 
     def note(operation: str, request: Any, response: Any, **_signal: Any) -> None:
@@ -75,7 +72,7 @@ def _consumed(response: dict[str, Any]) -> Counter[str]:
 
 
 def _refused(operation: str, request: dict[str, Any]) -> Counter[str]:
-    """A write whose condition is false takes the units of the item all the same; engines say none.
+    """Add the units of a write whose condition is false; engines report none.
 
     Here all items are below 1 KB. Source: "DynamoDB read and write operations",
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html

@@ -19,7 +19,7 @@ from django.template.loader import render_to_string
 from django.utils.log import log_response
 from django.views import View
 
-from dynamo.perprocess import PerProcess
+from dynamo.processes import PerProcess
 from invoices.documents import Invoice
 from invoices.exports import as_csv, as_zip
 from invoices.records import all_invoices

@@ -21,7 +21,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.emailchanges import again, assert_changes_nothing
 from tests.factories import (
     PASSWORD,

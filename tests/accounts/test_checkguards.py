@@ -12,10 +12,10 @@ from django.core.management import CommandError, call_command
 
 from accounts.management.commands import checkguards
 from accounts.models import User
-from dynamo.client import send
-from dynamo.guardcheck import Report
-from dynamo.guardstate import KINDS, Finding
-from dynamo.spool import Spool
+from dynamo.client.sending import send
+from dynamo.findings import Spool
+from dynamo.unique.check import Report
+from dynamo.unique.snapshots import KINDS, Finding
 from tests.factories import assert_guards_match_users, guard_owner, make_user, stored_items
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -11,7 +11,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import REQUEST_IDS, deactivate, grant_staff
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.factories import (
     PASSWORD,

@@ -12,7 +12,7 @@ from django.test import Client
 from accounts.emails import confirmation, links
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.factories import PASSWORD, changes_of, make_user, stored_items, stored_user
 from tests.faults.kinds import CloseBefore, DropReply, TimeOut

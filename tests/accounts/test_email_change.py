@@ -28,7 +28,7 @@ from accounts.services import (
     edit_profile,
     find_user,
 )
-from dynamo import guards
+from dynamo.unique import guards
 from tests.emailchanges import (
     NEW,
     NEW_KEY,

@@ -17,10 +17,10 @@ from accounts.models import User
 from accounts.services import account_key, delete
 from accounts.signup import pending
 from accounts.values import comparable_email, comparable_username
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from dynamo.signals import request_sent
-from dynamo.unique import UniqueAttributes
+from dynamo.unique.attributes import UniqueAttributes
 from tests.accounts.test_confirmation import assert_refused
 from tests.accounts.test_sign_up_page import ANN, URL, the_account
 from tests.factories import (

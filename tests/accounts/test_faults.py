@@ -14,9 +14,8 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, change_password, delete, edit_profile
 from accounts.sessions import services as sessions
-from dynamo import client as dynamo_client
-from dynamo import deadline
-from dynamo.client import send
+from dynamo.client import deadline, sending
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from tests import engines
 from tests.accounts.operations import OPERATIONS, TRANSACTION, Operation, ann, each_operation
@@ -147,7 +146,7 @@ def test_an_operation_writes_nothing_if_the_engine_cannot_be_reached(
     before = stored_items()
 
     with through(NOWHERE):
-        dynamo_client.client()
+        sending.client()
         monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.1)
         with pytest.raises(Unavailable, match="EndpointConnectionError") as unavailable:
             operation.act(user)

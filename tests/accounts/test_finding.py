@@ -7,8 +7,8 @@ import pytest
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
-from dynamo.batches import read_batches
-from dynamo.client import send
+from dynamo.bulk import read_batches
+from dynamo.client.sending import send
 from tests.factories import make_user
 from tests.requests import Requests
 

@@ -24,7 +24,7 @@ from django.core.management import CommandError, call_command
 from accounts.imports import files
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
-from dynamo import deadline
+from dynamo.client import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through

@@ -13,7 +13,7 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.sessions import services as sessions
 from dynamo.exceptions import AlreadyDone
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
 from tests.requests import Requests
 from tests.session_maps import begun

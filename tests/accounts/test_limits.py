@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit
-from dynamo.cacheitems import CacheItem
+from dynamo.cache import CacheItem
 from dynamo.exceptions import Unavailable
 from tests.emptying import empty
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile

@@ -14,9 +14,9 @@ from django.test import Client, override_settings
 
 from accounts.emails import mails
 from accounts.models import User
-from dynamo import deadline
-from dynamo.client import send
-from dynamo.deadline import page_is_over
+from dynamo.client import deadline
+from dynamo.client.deadline import page_is_over
+from dynamo.client.sending import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.clocks import LeapingClock, use_clock
 from tests.factories import make_user

@@ -35,8 +35,8 @@ from accounts.services import (
     register,
 )
 from accounts.values import comparable_email, comparable_username
-from dynamo import guards
 from dynamo.exceptions import Refused
+from dynamo.unique import guards
 from tests.emailchanges import DAY, token_of
 from tests.emptying import empty
 from tests.factories import PASSWORD, assert_guards_match_users, stored_items

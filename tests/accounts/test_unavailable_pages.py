@@ -11,8 +11,7 @@ import pytest
 from django.test import Client, override_settings
 
 from accounts.models import User
-from dynamo import client as dynamo_client
-from dynamo import deadline
+from dynamo.client import deadline, sending
 from tests import engines
 from tests.accounts.test_sign_up_page import ANN
 from tests.clocks import Stopwatch
@@ -66,8 +65,8 @@ def impatiently(outage: Any) -> Iterator[None]:
     """The same rules with short times; one test keeps the real ones."""
     with pytest.MonkeyPatch.context() as patch, override_settings(DYNAMODB_PAGE_SECONDS=0.1):
         patch.setattr(deadline, "OPERATION_SECONDS", 0.05)
-        patch.setattr(dynamo_client, "CONNECT_SECONDS", 0.1)
-        patch.setattr(dynamo_client, "READ_SECONDS", 0.1)
+        patch.setattr(sending, "CONNECT_SECONDS", 0.1)
+        patch.setattr(sending, "READ_SECONDS", 0.1)
         with outage:
             yield
 

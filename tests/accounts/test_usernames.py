@@ -14,7 +14,7 @@ from django.test import Client
 from accounts import usernames
 from accounts.models import User
 from accounts.services import change, change_username, cleaned, register
-from dynamo.client import send
+from dynamo.client.sending import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items

@@ -17,7 +17,7 @@ from accounts.emails.links import make
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
-from dynamo.client import send
+from dynamo.client.sending import send
 from invoices.records import void
 from locks.lock import Lock, claim_once
 from staff.actions import deactivate

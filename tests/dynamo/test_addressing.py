@@ -10,7 +10,7 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError, UnknownServiceError
 
-from dynamo import addressing
+from dynamo.client import addressing
 
 ACCOUNT = "123456789012"
 KEYS = Credentials("nobody", "nothing")

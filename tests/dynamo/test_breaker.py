@@ -19,9 +19,10 @@ from botocore.exceptions import (
 )
 from django.test import Client
 
-from dynamo import breaker as breakers
-from dynamo import client
-from dynamo.breaker import (
+from dynamo.cache import CacheItem
+from dynamo.client import breaker as breakers
+from dynamo.client import sending
+from dynamo.client.breaker import (
     LONGEST_PROBE_SECONDS,
     OPEN_SECONDS,
     OPENING_FAILURES,
@@ -29,9 +30,8 @@ from dynamo.breaker import (
     Breaker,
     failing_fast,
 )
-from dynamo.cacheitems import CacheItem
-from dynamo.client import is_unreachable, send
-from dynamo.deadline import page
+from dynamo.client.deadline import page
+from dynamo.client.sending import is_unreachable, send
 from dynamo.exceptions import Unavailable
 from locks.lock import Lock
 from tests.clocks import SleeplessClock, use_clock
@@ -64,9 +64,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SleeplessClock]:
     clock = SleeplessClock()
     use_clock(clock, monkeypatch)
     # The breaker of another client has times of another clock.
-    client.reset()
+    sending.reset()
     yield clock
-    client.reset()
+    sending.reset()
 
 
 def read() -> None:
@@ -94,8 +94,8 @@ def fail(breaker: Breaker, clock: SleeplessClock, error: BaseException = REFUSED
 
 def opened(clock: SleeplessClock) -> Breaker:
     """This process's breaker, open."""
-    client.client()
-    breaker = client._ways().breaker
+    sending.client()
+    breaker = sending._ways().breaker
     fail(breaker, clock)
     assert breaker.is_open
     return breaker

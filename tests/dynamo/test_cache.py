@@ -18,11 +18,10 @@ from django.core.cache import CacheKeyWarning, cache, caches
 from django.utils.crypto import salted_hmac
 from django.utils.safestring import mark_safe
 
-from dynamo import cacheitems
-from dynamo.cache import DynamoCache
-from dynamo.cacheitems import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo import cache as cache_module
+from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
 from dynamo.models import Item
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
@@ -53,7 +52,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(cacheitems, "now_ms", clock)
+    monkeypatch.setattr(cache_module, "now_ms", clock)
     return clock
 
 

@@ -19,7 +19,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.views.decorators.cache import cache_page, never_cache
 
-from dynamo import cacheitems
+from dynamo import cache as cache_module
 from dynamo.cache import DynamoCache
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -110,8 +110,8 @@ def test_every_way_to_store_takes_any_timeout(timeout: float | None) -> None:
 def test_touching_without_a_timeout_takes_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.set("key", "value", timeout=100)
     assert cache.touch("key") is True
-    later = cacheitems.now_ms() + 299_000
-    monkeypatch.setattr(cacheitems, "now_ms", lambda: later)
+    later = cache_module.now_ms() + 299_000
+    monkeypatch.setattr(cache_module, "now_ms", lambda: later)
 
     assert cache.get("key") == "value"
 

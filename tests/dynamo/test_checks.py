@@ -16,8 +16,8 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from dynamo import deadline
-from dynamo.client import send
+from dynamo.client import deadline
+from dynamo.client.sending import send
 from dynamo.tables import all_tables, create
 from tests import engines
 from tests.faults.proxy import through

@@ -19,11 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from dynamo import deadline
-from dynamo.client import client, reset, send
-from dynamo.deadline import page, within
-from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
-from dynamo.retries import (
+from dynamo.client import deadline
+from dynamo.client.deadline import page, within
+from dynamo.client.retries import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
     Fault,
@@ -31,8 +29,10 @@ from dynamo.retries import (
     is_repeatable,
     pause_seconds,
 )
+from dynamo.client.sending import client, reset, send
+from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.signals import request_sent
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
@@ -147,7 +147,7 @@ FORKING = """
 import os, sys
 import django
 django.setup()
-from dynamo.client import client, send
+from dynamo.client.sending import client, send
 
 def works():
     return "TableNames" in send("ListTables", {})
@@ -177,10 +177,10 @@ FORKING_UNDER_LOCK = """
 import os, sys
 import django
 django.setup()
-from dynamo import client as module
-from dynamo.client import send
+from dynamo.client import sending
+from dynamo.client.sending import send
 
-with module._ways._lock:  # as where another thread makes the client at that moment
+with sending._ways._lock:  # as where another thread makes the client at that moment
     child = os.fork()
     if not child:
         try:

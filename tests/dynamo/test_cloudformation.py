@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management import call_command
 
-from dynamo.cloudformation import template
+from dynamo.management.commands.cloudformation import template
 from dynamo.tables import KeyAttribute, Table, all_tables
 from tests.engines import BIN
 from tests.requests import Requests

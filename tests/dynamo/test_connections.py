@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from dynamo import clock
-from dynamo.connections import IDLE_SECONDS
+from dynamo.client.connections import IDLE_SECONDS
 from sequences.counters import next_value
 from tests.clocks import LeapingClock
 from tests.faults.proxy import FaultProxy, through

@@ -23,11 +23,11 @@ from django.conf import settings as django_settings
 from django.test import Client
 
 from accounts.models import User
-from dynamo import client, credentials, deadline
-from dynamo.background import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo.client import credentials, deadline, sending
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, Unavailable
+from dynamo.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from locks.lock import Lock
 from sequences.counters import next_value
 from tests.clocks import Stopwatch
@@ -74,9 +74,9 @@ def away(engine: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.replace("127.0.0.1", HOST))
-    client.reset()
+    sending.reset()
     yield
-    client.reset()
+    sending.reset()
 
 
 @pytest.fixture(params=[True, False], ids=["lean", "botocore"])
@@ -374,7 +374,7 @@ def test_credentials_that_were_forgotten_have_no_thread(
     ask_container(provider, monkeypatch)
     get()
 
-    client.reset()
+    sending.reset()
 
     wait_until(lambda: not loading_threads())
 
@@ -428,8 +428,8 @@ FORKING = f"""
 import os, socket, sys
 import django
 django.setup()
-from dynamo import credentials
-from dynamo.client import send
+from dynamo.client import credentials
+from dynamo.client.sending import send
 
 lookup = socket.getaddrinfo
 socket.getaddrinfo = lambda host, *others: lookup(
@@ -577,17 +577,17 @@ def test_without_a_private_name_of_botocore_all_goes_through_botocore(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     _hide(name, PRIVATE[name], monkeypatch)
-    client.reset()
+    sending.reset()
     try:
         with caplog.at_level(logging.WARNING, "dynamo"):
             for _request in range(3):
                 get()
-        passed = client._ways().lean
+        passed = sending._ways().lean
     finally:
-        client.reset()
+        sending.reset()
 
     assert passed is None
-    assert len([each for each in caplog.records if each.name == "dynamo.client"]) == 1
+    assert len([each for each in caplog.records if each.name == "dynamo.client.sending"]) == 1
 
 
 @pytest.mark.usefixtures("engine")
@@ -597,11 +597,11 @@ def test_every_private_name_that_is_used_is_in_the_table(
 ) -> None:
     assert django_settings.DYNAMODB_LEAN
     seen = _hide("", owner, monkeypatch)
-    client.reset()
+    sending.reset()
     try:
         get()
     finally:
-        client.reset()
+        sending.reset()
 
     assert {name for name in seen if name.startswith("_") and not name.startswith("__")} <= {
         name for name, of in PRIVATE.items() if of is owner

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dynamo.defaults import complete
+from dynamo.apps import complete
 
 
 def test_a_project_without_our_settings_gets_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,13 @@ from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import change_email, change_username, delete, edit_profile
 from accounts.values import comparable_email, comparable_username
-from dynamo import scan
-from dynamo.client import send
-from dynamo.guardcheck import Sizes, check_guards
-from dynamo.guardstate import KINDS
+from dynamo import bulk
+from dynamo.client.sending import send
 from dynamo.models import Model
 from dynamo.signals import request_sent
-from dynamo.unique import UniqueAttributes
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.check import Sizes, check_guards
+from dynamo.unique.snapshots import KINDS
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
@@ -153,7 +153,7 @@ def test_a_scan_gives_every_item_once_in_pages_of_the_size_asked_for() -> None:
     for _ in range(7):
         make_user()
 
-    read = list(scan.pages(User.table(), ["pk", "owner"], segments=3, page_limit=2))
+    read = list(bulk.pages(User.table(), ["pk", "owner"], segments=3, page_limit=2))
 
     assert max(map(len, read)) == 2
     keys = [item["pk"]["S"] for page in read for item in page]

@@ -11,8 +11,8 @@ import pytest
 from accounts.emails.change import cancel_change, confirm_change, request_change
 from accounts.exceptions import BadLink, EmailTaken
 from accounts.services import delete
-from dynamo import guards
-from dynamo.client import send
+from dynamo.client.sending import send
+from dynamo.unique import guards
 from tests.dynamo.test_guardcheck import STRESS_TURNS, Found, after_request, put, remove, set_text
 from tests.dynamo.test_reservations import Orchestra, change, insert, note
 from tests.emailchanges import NEW, NEW_KEY, again, days_later, token_of, waiting_user

@@ -11,9 +11,9 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo import client
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo.client import sending
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Unavailable
 from tests.dynamo.test_lean import Endpoint
 from tests.faults.proxy import through
@@ -83,7 +83,7 @@ def endpoint(server: Endpoint, request: pytest.FixtureRequest) -> Iterator[Endpo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settings, "DYNAMODB_LEAN", request.param == "lean")
         with through(server.url):
-            client.client()
+            sending.client()
             yield server
 
 

@@ -41,11 +41,10 @@ from django.conf import settings as django_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamo import addressing, names
-from dynamo import client as dynamo_client
-from dynamo.credentials import ProcessCredentials
-from dynamo.lean import OPERATIONS, LeanWay, may_go_lean
-from dynamo.retries import Fault, fault_of
+from dynamo.client import addressing, connections, sending
+from dynamo.client.credentials import ProcessCredentials
+from dynamo.client.lean import OPERATIONS, LeanWay, may_go_lean
+from dynamo.client.retries import Fault, fault_of
 from tests.engines import free_port
 from tests.waiting import wait_until
 
@@ -179,7 +178,7 @@ def botocores(
             **config,
         ),
     )
-    names.bound(made)
+    connections.bound(made)
     return made
 
 
@@ -660,17 +659,17 @@ def test_one_switch_sends_everything_by_botocore(
     monkeypatch: pytest.MonkeyPatch, switch: bool
 ) -> None:
     monkeypatch.setattr(django_settings, "DYNAMODB_LEAN", switch)
-    dynamo_client.reset()
+    sending.reset()
     try:
         seen: list[str] = []
-        made = dynamo_client.client()
+        made = sending.client()
         made.meta.events.register(
             "before-send.dynamodb", lambda event_name, **_: seen.append(event_name)
         )
-        dynamo_client.send("GetItem", GET)
-        dynamo_client.send("DescribeTable", {"TableName": "users"})
+        sending.send("GetItem", GET)
+        sending.send("DescribeTable", {"TableName": "users"})
     finally:
-        dynamo_client.reset()
+        sending.reset()
 
     assert [name.rpartition(".")[2] for name in seen] == (
         ["DescribeTable"] if switch else ["GetItem", "DescribeTable"]

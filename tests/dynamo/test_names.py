@@ -12,11 +12,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from dynamo import client, names
-from dynamo.background import MOST_THREADS
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo.client import connections, sending
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
+from dynamo.processes import MOST_THREADS
 from locks.lock import Lock
 from tests.clocks import Stopwatch
 from tests.conftest import PATIENCE_SECONDS
@@ -57,7 +57,7 @@ class NameServer:
 def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
     server = NameServer()
     monkeypatch.setattr(socket, "getaddrinfo", server)
-    names._lookups.reset()
+    connections._lookups.reset()
     yield server
     server.answers.set()
     wait_until(lambda: not looking_up())
@@ -68,11 +68,11 @@ def away(
     engine: str, name_server: NameServer, real_patience: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """The engine under a name; every request opens a connection and looks the name up."""
-    monkeypatch.setattr(names, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "FRESH_SECONDS", 0.0)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.replace("127.0.0.1", HOST))
-    client.reset()
+    sending.reset()
     yield
-    client.reset()
+    sending.reset()
 
 
 @pytest.fixture(params=[True, False], ids=["lean", "botocore"])
@@ -117,7 +117,7 @@ def test_a_health_check_answers_while_a_name_server_hangs(name_server: NameServe
 def test_the_last_addresses_are_used_while_a_name_server_hangs(name_server: NameServer) -> None:
     get()
     name_server.answers.clear()
-    client.reset()
+    sending.reset()
 
     get()
 
@@ -128,7 +128,7 @@ def test_the_last_addresses_are_used_while_a_name_server_hangs(name_server: Name
 def test_a_lease_is_renewed_while_a_name_server_hangs(name_server: NameServer) -> None:
     lease = Lock("a lock", lease_seconds=20).acquire()
     name_server.answers.clear()
-    client.reset()
+    sending.reset()
 
     with Stopwatch() as watch:
         lease.renew()
@@ -141,7 +141,7 @@ def test_a_lease_is_renewed_while_a_name_server_hangs(name_server: NameServer) -
 def test_the_last_addresses_are_used_while_a_name_server_fails(name_server: NameServer) -> None:
     get()
     name_server.knows = False
-    client.reset()
+    sending.reset()
 
     get()
 
@@ -154,8 +154,8 @@ def test_addresses_that_are_too_old_are_not_used(
 ) -> None:
     get()
     name_server.knows = False
-    client.reset()
-    monkeypatch.setattr(names, "STALE_SECONDS", 0.0)
+    sending.reset()
+    monkeypatch.setattr(connections, "STALE_SECONDS", 0.0)
 
     with within(0), pytest.raises(Unavailable):
         get()
@@ -189,11 +189,11 @@ def test_connections_look_up_a_name_together(
 def test_however_long_a_name_server_hangs_few_threads_wait_for_it(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(names, "STUCK_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "STUCK_SECONDS", 0.0)
     name_server.answers.clear()
     for _lookup in range(20):
         with pytest.raises(socket.gaierror):
-            names.addresses(HOST, 0.0)
+            connections.addresses(HOST, 0.0)
 
     wait_until(lambda: name_server.asked == MOST_THREADS)
     assert len(looking_up()) == MOST_THREADS
@@ -202,12 +202,12 @@ def test_however_long_a_name_server_hangs_few_threads_wait_for_it(
 @pytest.mark.usefixtures("name_server")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]"])
 def test_an_address_is_not_looked_up(host: str) -> None:
-    assert names.addresses(host, 0.0) == [host.strip("[]")]
+    assert connections.addresses(host, 0.0) == [host.strip("[]")]
 
 
 def test_an_answer_is_used_again_for_a_short_time(name_server: NameServer) -> None:
     for _lookup in range(3):
-        assert names.addresses(HOST, PATIENCE_SECONDS) == ["127.0.0.1"]
+        assert connections.addresses(HOST, PATIENCE_SECONDS) == ["127.0.0.1"]
 
     assert name_server.asked == 1
 
@@ -234,13 +234,13 @@ def test_a_host_whose_addresses_are_all_silent_is_given_up_in_time(
             each.connect_ex(full.getsockname())
             waiting.append(each)
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://{HOST}:{full.getsockname()[1]}")
-        client.reset()
+        sending.reset()
         try:
             began = time.monotonic()
             with within(0), pytest.raises(Unavailable):
                 get()
             assert time.monotonic() - began < SOON_SECONDS
         finally:
-            client.reset()
+            sending.reset()
             for each in waiting:
                 each.close()

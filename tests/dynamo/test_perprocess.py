@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.perprocess import PerProcess
+from dynamo.processes import PerProcess
 from tests.forked import in_a_child
 
 

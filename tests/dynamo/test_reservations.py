@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo import guards
-from dynamo.attributes import IntegerAttribute
-from dynamo.client import send
-from dynamo.guards import Pending
-from dynamo.models import Model
-from dynamo.transaction import Transaction
-from dynamo.unique import UniqueAttributes
+from dynamo.client.sending import send
+from dynamo.models import IntegerAttribute, Model
+from dynamo.transactions import Transaction
+from dynamo.unique import guards
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.guards import Pending
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -13,8 +13,8 @@ from django.contrib.sessions.backends.base import UpdateError
 from django.core.management import call_command
 from django.utils import timezone
 
-from dynamo.cacheitems import CacheItem
-from dynamo.client import send
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
 from dynamo.sessions import SessionStore
 from tests.requests import Requests
 

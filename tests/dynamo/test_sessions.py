@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 
-from dynamo.cacheitems import CacheItem, CacheValueTooLarge, now_ms
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty
@@ -109,7 +109,7 @@ def test_a_session_ends_when_its_age_is_over(monkeypatch: pytest.MonkeyPatch) ->
     saved_at = now_ms()
     assert stored(session)["user"] == "ann"
 
-    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: saved_at + 60_000)
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 60_000)
 
     assert stored(session) == {}
 
@@ -172,7 +172,7 @@ def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
 
     send("PutItem", late)
 
-    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: expires_at)
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: expires_at)
     assert not SessionStore().exists(key)
 
 
@@ -186,7 +186,7 @@ def test_a_session_that_lasts_longer_than_others_lasts_so_long(
     assert requests_sent.operations == ["PutItem", "PutItem"]
     saved_at = now_ms()
 
-    monkeypatch.setattr("dynamo.cacheitems.now_ms", lambda: saved_at + 89 * 86400 * 1000)
+    monkeypatch.setattr("dynamo.cache.now_ms", lambda: saved_at + 89 * 86400 * 1000)
 
     assert stored(session)["user"] == "ann"
 

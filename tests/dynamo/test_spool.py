@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from dynamo import spool
-from dynamo.spool import Spool
+from dynamo import findings
+from dynamo.findings import Spool
 
 
 @pytest.mark.parametrize("run_length", [1, 7, 100, 20_000, 50_000])
@@ -37,7 +37,7 @@ def test_twenty_thousand_entries_pass_through_runs_of_a_hundred(
             kept.add(f"{number:05}")
 
         assert [int(entry[0]) for entry in kept] == list(range(20_000))
-    assert most == {"in memory": 100, "open": spool.OPEN_RUNS}
+    assert most == {"in memory": 100, "open": findings.OPEN_RUNS}
 
 
 def test_it_can_be_read_again_and_after_a_reading_that_stopped_half_way() -> None:

@@ -11,12 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
-from dynamo.features import features_of
 from dynamo.models import Model
-from dynamo.tables import KeyAttribute, Table, all_tables, create, merged, verify
-from dynamo.unique import UniqueAttributes
+from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged, verify
+from dynamo.unique.attributes import UniqueAttributes
 from tests.faults.proxy import through
 from tests.other_engines import refusing
 
@@ -216,7 +215,7 @@ def test_what_the_engine_does_not_know_is_passed_over(
 def test_a_busy_table_is_asked_again(
     table: Table, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynamo.features._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("dynamo.tables._PAUSE_SECONDS", 0)
     busy = refusing(engine, {"UpdateTimeToLive"}, "ResourceInUseException", times=2)
 
     with busy as url, through(url):

@@ -13,11 +13,11 @@ from django.conf import settings as django_settings
 
 from accounts.models import User
 from accounts.services import change_email
-from dynamo import client
-from dynamo.client import send
-from dynamo.deadline import page, page_is_over
+from dynamo.client import sending
+from dynamo.client.deadline import page, page_is_over
+from dynamo.client.sending import send
 from dynamo.tally import MOST_CALLS, CountingPool, Tally, counting, current
-from dynamo.transaction import read_together
+from dynamo.transactions import read_together
 from locks import leases
 from locks.lock import Lock
 from locks.models import LockItem
@@ -58,13 +58,13 @@ def test_reads_and_writes_are_counted_apart() -> None:
 @pytest.mark.parametrize("lean", [True, False])
 def test_both_ways_to_dynamodb_are_counted(monkeypatch: pytest.MonkeyPatch, lean: bool) -> None:
     monkeypatch.setattr(django_settings, "DYNAMODB_LEAN", lean)
-    client.reset()
+    sending.reset()
     try:
         with counting() as tally:
             send("GetItem", GET)
             send("DescribeTable", {"TableName": "users"})
     finally:
-        client.reset()
+        sending.reset()
 
     assert tally.requests == 2
     assert tally.write_units == 0
@@ -200,10 +200,10 @@ def test_no_more_than_so_many_calls_are_kept() -> None:
 
 
 def test_all_commands_threads_count_on_the_command(requests_sent: Requests) -> None:
-    from dynamo import scan
+    from dynamo import bulk
 
     with counting() as tally:
-        for _page in scan.pages("users", ["pk"]):
+        for _page in bulk.pages("users", ["pk"]):
             pass
 
-    assert tally.requests == len(requests_sent.operations) == scan.SEGMENTS
+    assert tally.requests == len(requests_sent.operations) == bulk.SEGMENTS

@@ -9,8 +9,7 @@ import pytest
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyDone,
     Hindered,
@@ -19,9 +18,8 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.expressions import is_updated
-from dynamo.models import Model
-from dynamo.transaction import Refusal, Transaction, joined, read_together
+from dynamo.models import IntegerAttribute, Model
+from dynamo.transactions import Refusal, Transaction, is_updated, joined, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile

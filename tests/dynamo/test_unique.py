@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import Refused
 from dynamo.models import Model
 from dynamo.tables import all_tables
-from dynamo.transaction import Transaction
-from dynamo.unique import UniqueAttributes
+from dynamo.transactions import Transaction
+from dynamo.unique.attributes import UniqueAttributes
 from tests.factories import stored_items
 from tests.requests import Requests
 

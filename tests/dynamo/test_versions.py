@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo.versions import follows, new_version, next_version
+from dynamo.models import follows, new_version, next_version
 
 
 def test_items_begin_with_versions_of_their_own() -> None:

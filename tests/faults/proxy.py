@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import HTTPConnectionPool, Timeout
 
-from dynamo import client
+from dynamo.client import sending
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import (
     Answer,
@@ -120,7 +120,7 @@ class FaultProxy:
 
     def _hurry(self) -> None:
         """Let this process soon give up each request that is to meet a TimeOut, and no other."""
-        lean = client._ways().lean
+        lean = sending._ways().lean
         assert lean is not None
         pool = lean._pool
         if pool is self._hurried:
@@ -133,7 +133,7 @@ class FaultProxy:
             target = headers["X-Amz-Target"]
             # What botocore itself sends creates tables and the like.
             if isinstance(target, str) and self._lets_time_out(target, body):
-                named["timeout"] = Timeout(connect=client.CONNECT_SECONDS, read=SHORT_SECONDS)
+                named["timeout"] = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
             return exchange(method, url, body, headers, **named)
 
         pool.urlopen = urlopen  # type: ignore[method-assign]  # of this one pool
@@ -306,5 +306,5 @@ def through(endpoint: FaultProxy | str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         # Another client inside; the one from before comes back, as clients are slow to make.
-        patch.setattr(client._ways, "_made", None)
+        patch.setattr(sending._ways, "_made", None)
         yield

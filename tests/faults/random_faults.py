@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo.retries import is_repeatable
+from dynamo.client.retries import is_repeatable
 from tests.faults.kinds import (
     Answer,
     CloseBefore,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dynamo import tables
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from invoices.records import list_invoices
 from tests import engines

@@ -1,4 +1,4 @@
-"""Scenarios of accounts: how one begins, and the rules of user names and addresses."""
+"""Scenarios of accounts, and the rules of usernames and email addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import register
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
 from tests.factories import assert_guards_match_users, stored_items
 from tests.interleavings.operations import DEAD
@@ -18,7 +18,7 @@ REFUSALS = (AccountError, DynamoError, Refused, User.DoesNotExist)
 
 
 class AccountScenario:
-    """Empty tables; a test sets up who is there, and says what it expects of the outcomes."""
+    """No accounts at first. A test adds accounts and operations, and checks the outcomes."""
 
     late: set[int]
 
@@ -41,7 +41,7 @@ class AccountScenario:
         self.expects(outcomes)
 
     def words(self, outcomes: list[Any]) -> list[str]:
-        """As `told`, and late for who was told of no success when its request succeeded."""
+        """As `told`; late if an operation was not told of a success that its lost request had."""
         return [
             "late" if number in self.late and word != "done" else word
             for number, word in enumerate(told(outcomes))
@@ -56,20 +56,20 @@ class AccountScenario:
 
     @property
     def accounts(self) -> dict[str, str]:
-        """Who is there after the last step: user names and addresses."""
+        """The usernames and email addresses that are stored after the last step."""
         users = [item for pk, item in self.items.items() if "#" not in pk]
         return {user["userName"]["S"]: user["email"]["S"] for user in users}
 
 
 def clear_users() -> None:
-    """Delete all that is stored in `users`."""
+    """Delete every item of `users`."""
     keys = [{"DeleteRequest": {"Key": {"pk": {"S": pk}}}} for pk in stored_items()]
     if keys:
         send("BatchWriteItem", {"RequestItems": {User.table(): keys}})
 
 
 def signed_up(name: str, email: str = "", request_id: str | None = None) -> User:
-    """An account as a scenario has it, without a password, which takes time to hash."""
+    """Sign up without a password, which takes time to hash."""
     return register(
         username=name,
         email=email or f"{name}@example.com",

@@ -1,4 +1,4 @@
-"""The exploration of a scenario, counted; the counts are shown when all tests are over."""
+"""Explores scenarios, and shows in the end how many schedules there were."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import pytest
 
-from dynamo import client
+from dynamo.client import sending
 from tests.interleavings import scheduler
 from tests.interleavings.interception import Clock
 from tests.interleavings.scheduler import Scenario
 
-#: For scenarios that are small enough for each `make test` without faults, and not with them.
+#: For scenarios that are quick enough for `make test` only without faults.
 LOSSES = [0, pytest.param(1, marks=pytest.mark.slow)]
 FORGETFUL = [False, pytest.param(True, marks=pytest.mark.slow)]
 
@@ -28,7 +28,7 @@ class Explore(Protocol):
         *,
         losses: int = 0,
         deaths: int = 0,
-        meetings: int = 0,
+        conflicts: int = 0,
         clock: Clock | None = None,
         fine: bool = False,
         forgetful: bool = False,
@@ -37,10 +37,10 @@ class Explore(Protocol):
 
 @pytest.fixture(scope="module")
 def _patient(engine_url: str) -> Iterator[None]:
-    """Let no answer be late: on a slow machine a request would be repeated that no choice lost."""
+    """Wait for each answer: on a slow machine the client would repeat a request."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "READ_SECONDS", 60)
-        patch.setattr(client._ways, "_made", None)
+        patch.setattr(sending, "READ_SECONDS", 60)
+        patch.setattr(sending._ways, "_made", None)
         yield
 
 

@@ -1,8 +1,8 @@
-"""Where the scheduler takes hold: the pool that all requests leave by, and the time.
+"""Intercepts what the scheduler controls: requests and time.
 
-Both ways to DynamoDB, the lean one and botocore's, end in one method of urllib3's. What is wrapped
-here is that method and the functions of Python's `time`; of our own code nothing is replaced but
-how a thread sleeps until it is its turn in a combiner. Only threads of operations, and the one that
+All requests to DynamoDB, those of botocore included, pass one method of urllib3. That method and
+the functions of Python's `time` are wrapped. Of our own code only one thing is replaced: how a
+thread sleeps until it is its turn in a combiner. Only the threads of operations, and the one that
 steps them, see the scenario's clock.
 """
 
@@ -22,24 +22,24 @@ from urllib3 import HTTPResponse
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import ProtocolError
 
-from dynamo.retries import is_read
+from dynamo.client.retries import is_read
 from sequences import combining
 from tests.faults.kinds import Answer
-from tests.interleavings.operations import Lost, Met, Step, running, wait_for
+from tests.interleavings.operations import Conflicted, Lost, Step, running, wait_for
 
 
 class Clock:
-    """The one clock of a scenario: it stands still but for pauses and `pass_seconds`."""
+    """The clock of a scenario: only pauses and `pass_seconds` move it."""
 
     def __init__(self) -> None:
         self.elapsed = 0.0
 
     def reset(self) -> None:
-        """Begin a schedule."""
+        """Start a schedule."""
         self.elapsed = 0.0
 
     def pass_seconds(self, seconds: float) -> None:
-        """Let so much time pass at once, as a step of the operation that calls it."""
+        """Let time pass at once, as a step of the operation that calls it."""
         operation = running()
         if operation is not None:
             operation.stop_before(Step(f"{seconds:g} s pass"))
@@ -47,12 +47,12 @@ class Clock:
 
 
 class Interception:
-    """What the wrapped functions ask: how fine the steps are.
+    """What the wrapped functions do.
 
-    `fine`: a pause is a step, and so is the way of each answer. Else a pause only moves the clock,
-    and an answer is there at once: where nobody looks at the clock, the same schedules would be run
-    many times over. `forgetful`: the engine knows no request token of before, as after ten minutes
-    or a restart.
+    `fine`: a pause is a step, and so is the arrival of each answer. Else a pause only moves the
+    clock, and an answer arrives at once: operations that do not look at the clock would run the
+    same schedules many times. `forgetful`: the engine has forgotten all request tokens, as after
+    ten minutes or a restart.
     """
 
     def __init__(self, clock: Clock, *, fine: bool, forgetful: bool) -> None:
@@ -61,20 +61,20 @@ class Interception:
         self.forgetful = forgetful
 
     def urlopen(self, real: Callable[..., Any], pool: Any, *args: Any, **named: Any) -> Any:
-        """`HTTPConnectionPool.urlopen`, after the scheduler's word."""
+        """`HTTPConnectionPool.urlopen`, when the scheduler lets it."""
         operation = running()
         if operation is None:
             return real(pool, *args, **named)
         call = _named(args, named)
         if self.forgetful:
-            call["body"] = _with_a_fresh_token(call["body"])
+            call["body"] = _with_new_token(call["body"])
         deliver = partial(real, pool, **call)
         label = _label(call)
         try:
             operation.stop_before(Step(label, deliver, writes=not is_read(label.split()[0])))
         except Lost:
             raise ProtocolError("The answer was lost.") from None
-        except Met:
+        except Conflicted:
             return _cancelled()
         answer = deliver()
         if self.fine:
@@ -82,7 +82,7 @@ class Interception:
         return answer
 
     def sleep(self, seconds: float) -> None:
-        """`time.sleep`, on the scenario's clock. Who wakes late has let others go first."""
+        """`time.sleep`, on the scenario's clock."""
         ends_at = self.clock.elapsed + seconds
         operation = running()
         if self.fine and operation is not None:
@@ -91,8 +91,8 @@ class Interception:
 
 
 @contextmanager
-def held(interception: Interception) -> Iterator[None]:
-    """Let the requests and the time of operations, and of this thread, go through it."""
+def installed(interception: Interception) -> Iterator[None]:
+    """Intercept the requests and the time of operations and of this thread."""
     stepping = threading.get_ident()
 
     def is_ours() -> bool:
@@ -127,7 +127,7 @@ def held(interception: Interception) -> Iterator[None]:
 
 
 def _sleep(caller: Any) -> bool:
-    """`Caller.sleep`, for the thread of an operation: its deadline does not pass."""
+    """`Caller.sleep` in the thread of an operation; its deadline does not pass."""
     wait_for(lambda: not caller._sleep.locked(), "its turn")
     return bool(caller._sleep.acquire(blocking=False))
 
@@ -137,13 +137,13 @@ def _named(args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cancelled() -> HTTPResponse:
-    """What AWS answers to a transaction that meets another on its first item."""
+    """AWS's answer to a transaction that conflicts with another one on its first item."""
     answer = Answer(400, "TransactionCanceledException", reasons=["TransactionConflict"])
     return HTTPResponse(answer.body(), status=answer.status)
 
 
 def _label(call: dict[str, Any]) -> str:
-    """The operation and the tables of a request: what each replay has in common."""
+    """The operation and the tables of a request, which are the same in each replay."""
     target = call["headers"]["X-Amz-Target"]
     text = target.decode() if isinstance(target, bytes) else target
     body = json.loads(call["body"])
@@ -155,7 +155,7 @@ def _label(call: dict[str, Any]) -> str:
     return " ".join([text.rpartition(".")[2], *(actions or [body.get("TableName", "")])])
 
 
-def _with_a_fresh_token(body: Any) -> bytes:
+def _with_new_token(body: Any) -> bytes:
     request = json.loads(body)
     if "ClientRequestToken" in request:
         request["ClientRequestToken"] = str(uuid.uuid4())

@@ -1,11 +1,11 @@
-"""Scenarios of invoices: how one begins, and the rules of numbers and request ids."""
+"""Scenarios of invoices, and the rules of numbers and request ids."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item
 from invoices.documents import Invoice, from_item
@@ -21,7 +21,7 @@ SERIES = series(ANN)
 
 
 class InvoiceScenario:
-    """A series with `before` invoices, issued by nobody who still runs."""
+    """A series that has `before` invoices at first."""
 
     late: set[int]
 
@@ -56,7 +56,7 @@ class InvoiceScenario:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers that stand on an invoice."""
+        """The numbers of the stored invoices."""
         return [int(item["number"]["N"]) for item in self.stored if item["number"]["N"] != "0"]
 
     def _assert_whole(self, items: list[Item]) -> None:
@@ -79,7 +79,7 @@ class InvoiceScenario:
             assert place == (SERIES, by_request[request_id])
 
     def afterwards(self, outcomes: list[Any]) -> None:
-        """Whoever was told of an invoice finds it stored as it was told."""
+        """An invoice that a call returned is stored as it was returned."""
         there = {int(item["number"]["N"]): item for item in self.stored}
         for outcome in outcomes:
             if isinstance(outcome, Invoice):
@@ -94,12 +94,12 @@ class InvoiceScenario:
 
 
 def asks(name: str | None, *, customer: str = "Bob", **values: Any) -> Callable[[], Invoice]:
-    """The operation that issues an invoice with the request id `name`; with None it draws one."""
+    """Issue an invoice with the request id `name`; with None it draws one."""
     return lambda: issued(ANN, request_id=name, customer=customer, **values)
 
 
 def numbers_told(outcomes: list[Any]) -> list[Any]:
-    """The number that each was told, or its outcome in a word."""
+    """The number that each operation was answered, or its outcome in a word."""
     return [
         outcome.number if isinstance(outcome, Invoice) else word
         for outcome, word in zip(outcomes, told(outcomes), strict=True)
@@ -113,7 +113,7 @@ def stored() -> list[Item]:
 
 
 def counted() -> int:
-    """How far the counter of the series is."""
+    """The value of the counter of the series."""
     answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
 

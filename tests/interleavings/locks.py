@@ -1,4 +1,4 @@
-"""Scenarios of locks: how one begins, and the rules of leases and fencing tokens."""
+"""Scenarios of locks, and the rules of leases and fencing tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
 from locks import heartbeats
 from locks.exceptions import LockError
@@ -23,10 +23,7 @@ LEASE_SECONDS = 20.0
 
 
 class Leases:
-    """Every lease of a scenario, from the moment that its holder has it.
-
-    Nothing renews one by itself: what a holder does is an operation.
-    """
+    """Every lease of a scenario. None is renewed unless an operation does it."""
 
     def __init__(self) -> None:
         self.all: list[Lease] = []
@@ -36,7 +33,7 @@ class Leases:
         self.all.append(lease)
 
     def assert_exclusive(self) -> None:
-        """At most one is alive by its holder's own clock, and each has a higher fence."""
+        """At most one has not expired, and each has a higher fencing token."""
         assert sum(lease.remaining_seconds > 0 for lease in self.all) <= 1
         fences = [lease.fence for lease in self.all]
         assert fences == sorted(set(fences))
@@ -52,9 +49,9 @@ def noted() -> Iterator[Leases]:
 
 
 class LockScenario:
-    """The lock NAME, which nobody has ever had, unless a test lets somebody."""
+    """The lock NAME, which was never taken at first."""
 
-    #: Whether a lock may be taken from a holder who lives.
+    #: Whether an operation breaks the lock.
     breaks = False
     late: set[int]
 
@@ -66,7 +63,7 @@ class LockScenario:
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
 
     def always(self, wrote: bool) -> None:
-        """Leases exclude each other, and the stored fencing token is none before the last one's."""
+        """Leases exclude each other, and no lease has a higher fencing token than is stored."""
         if not self.breaks:
             self.leases.assert_exclusive()
         if wrote and self.leases.all:
@@ -80,28 +77,28 @@ class LockScenario:
 
 
 def lock(wait_seconds: float = LEASE_SECONDS + 1) -> Lock:
-    """The lock as one operation sees it; a waiter looks again when it may be over, not before."""
+    """The lock of one operation; a waiter reads it again only when the lease may have expired."""
     return Lock(NAME, lease_seconds=LEASE_SECONDS, wait_seconds=wait_seconds, poll_seconds=1000)
 
 
 def try_once() -> Lease | None:
-    """Take the lock if it is free."""
+    """Take the lock if nobody holds it."""
     return lock().try_acquire()
 
 
 def outwait() -> Lease:
-    """Take the lock, or wait until its holder's lease is over."""
+    """Take the lock, or wait until the lease of its holder expires."""
     return lock().acquire()
 
 
 def fence_stored() -> int:
-    """The fencing token that is stored; 0 where there is none."""
+    """The stored fencing token, or 0."""
     stored = read(NAME)
     return 0 if stored is None or stored.fence is None else stored.fence
 
 
 def answers(outcomes: list[Any]) -> list[str]:
-    """Each outcome in a word: held, none, done for what answers something else, or the error."""
+    """Each outcome in a word: held, none, dead, the name of the error, otherwise done."""
     return [
         "held" if isinstance(outcome, Lease) else "none" if outcome is None else word
         for outcome, word in zip(outcomes, told(outcomes), strict=True)

@@ -1,6 +1,6 @@
-"""One operation that runs in a thread of its own, and stops before each of its steps.
+"""One operation that runs in a thread of its own and stops before each of its steps.
 
-A step is what others can notice or what lets time pass: a request, its answer, a pause. The
+A step is what others can notice or what takes time: a request, its answer, a pause. The
 scheduler (`tests.interleavings.scheduler`) lets one operation at a time take its next step. Between
 two steps an operation runs undisturbed: others cannot see what it does there.
 """
@@ -14,21 +14,21 @@ from typing import Any
 
 
 class Died(BaseException):
-    """The operation's process ended here: nothing of ours catches it, no request follows."""
+    """The operation's process ends here: no code of ours catches it, and no request follows."""
 
 
 class Lost(Exception):
-    """The request has left and no answer will come.."""
+    """The request was sent, and its answer is lost."""
 
 
-class Met(Exception):
-    """The transaction has met another one: it is cancelled as AWS does."""
+class Conflicted(Exception):
+    """The transaction is cancelled, as it conflicts with another one."""
 
 
-#: How long an operation may take to its next step; so long only on a machine that is dead.
+#: How long an operation may take to its next step, even on a machine that stalls.
 LONGEST_SECONDS = 300
 
-#: What has become of an operation whose process died: nobody was told anything.
+#: The outcome of an operation whose process died.
 DEAD = "dead"
 
 
@@ -40,8 +40,8 @@ def _any_time() -> bool:
 class Step:
     """What an operation is about to do; `label` is the same in each replay of a schedule.
 
-    `deliver`, of a request, is what sends it, and `writes` whether that may change what is stored;
-    `is_ready` says whether the step can be taken.
+    `deliver` sends the request, if the step is one, and `writes` says whether it may change what is
+    stored. The step can be taken when `is_ready` says so.
     """
 
     label: str
@@ -51,11 +51,11 @@ class Step:
 
 
 class Operation:
-    """One operation. `outcome` is what it returned, the error that it raised, or DEAD."""
+    """One operation. Its `outcome` is what it returned, the error that it raised, or DEAD."""
 
     def __init__(self, number: int, act: Callable[[], object]) -> None:
         self.number = number
-        #: The step that it waits to take; None while it runs, and when it is over.
+        #: The step that it waits to take; None while it runs and when it has ended.
         self.next: Step | None = None
         self.outcome: Any = None
         self._act = act
@@ -66,30 +66,30 @@ class Operation:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self) -> None:
-        """Run to the first step; comes back when it stands there."""
+        """Run up to the first step."""
         self._thread.start()
         self._wait_until_it_stops()
 
     def go(self, order: type[BaseException] | None = None) -> None:
-        """Take the step, or meet `order` instead; comes back when it stands at its next step."""
+        """Take the step, or raise `order` in its place, and run up to the next step."""
         self._order = order
         self.next = None
         self._may_go.release()
         self._wait_until_it_stops()
 
     def end(self) -> None:
-        """Let it end without another step, whatever it was about to do."""
+        """End it without another step."""
         while self.next is not None:
             self.go(Died)
         self._thread.join(timeout=10)
 
     def stop_before(self, step: Step) -> None:
-        """Wait until it is this operation's turn to take `step`. Only in its own thread.
+        """Wait until the scheduler lets this operation take `step`. Only in its own thread.
 
         Raises:
             Died: its process ends here, or ended before.
             Lost: the answer to the request is lost.
-            Met: the request is cancelled, as another transaction was under way.
+            Conflicted: the transaction is cancelled.
         """
         if self._is_dead:
             raise Died
@@ -102,7 +102,7 @@ class Operation:
 
     def _wait_until_it_stops(self) -> None:
         if not self._stopped.acquire(timeout=LONGEST_SECONDS):
-            raise RuntimeError("It waits for something that the scheduler cannot see.")
+            raise RuntimeError("The operation waits for something that the scheduler cannot see.")
 
     def _run(self) -> None:
         _of_thread.operation = self
@@ -111,7 +111,7 @@ class Operation:
         except Died:
             self.outcome = DEAD
         except Exception as error:
-            # Checked by the scenario's rules, like everything that an operation answers.
+            # An outcome like any other: the scenario checks it.
             self.outcome = error
         finally:
             self._stopped.release()
@@ -127,20 +127,20 @@ _of_thread = threading.local()
 
 
 def running() -> Operation | None:
-    """The operation whose thread this is; None in a thread that no scheduler steps."""
+    """The operation whose thread this is; None in every other thread."""
     operation: Operation | None = getattr(_of_thread, "operation", None)
     return operation
 
 
 def pass_by(label: str) -> None:
-    """A step that does nothing, but that others may come before."""
+    """A step that does nothing: other operations may take steps before it."""
     operation = running()
     assert operation is not None
     operation.stop_before(Step(label))
 
 
 def wait_for(condition: Callable[[], bool], label: str) -> None:
-    """A step that can be taken only when `condition` holds; whoever makes it hold takes steps."""
+    """A step that can be taken when `condition` holds; other operations make it hold."""
     operation = running()
     assert operation is not None
     operation.stop_before(Step(label, is_ready=condition))

@@ -1,7 +1,8 @@
-"""What each process keeps of series: operations are in different ones, or in one.
+"""Lets operations run as if in different processes.
 
-`sequences.series` remembers how far a series is, and lets callers of a process share transactions.
-Threads of this process would share both. Here each operation finds what is its process's own.
+`sequences.series` remembers the last number of a series, and callers in one process share
+transactions. Threads of this process would share both; here each operation has those of its own
+process.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ class _Process:
         self.combiner._begin()
 
 
-# Made once: each registers for forks, for ever.
+# Made once, as each registers a callback for forks.
 _all = [_Process() for _ in range(4)]
 
 
 class Processes:
-    """Stands for the memory and the combiner of `sequences.series`; a step of theirs is real.
+    """Replaces the memory and the combiner of `sequences.series` by one of each per process.
 
-    `of` names the process of each operation, by number; by default each has its own.
+    `of` has the number of the process of each operation; by default each has its own.
     """
 
     def __init__(self) -> None:
         self.of: Sequence[int] = (0, 1, 2)
 
     def begin(self) -> None:
-        """Let all of them remember nothing."""
+        """Forget everything."""
         for process in _all:
             process.begin()
 
     def remember(self, process: int, series: str, head: Head) -> None:
-        """Let a process have seen a series of invoices at `head`."""
+        """Let a process know the last number of a series of invoices."""
         _all[process].memory.put((InvoiceItem, series), issuing._Known(head))
 
     def get(self, key: Key) -> Any:
@@ -73,7 +74,7 @@ class Processes:
 
 @contextmanager
 def apart() -> Iterator[Processes]:
-    """Let the operations of scenarios be in different processes."""
+    """Run the operations of scenarios as if in different processes."""
     processes = Processes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(issuing, "_memory", processes)

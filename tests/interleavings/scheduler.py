@@ -1,27 +1,24 @@
 """Runs concurrent operations in every order in which their steps can follow each other.
 
     class Scenario:
-        def __init__(self): …                     # empties its tables, and begins
+        def __init__(self): …                      # empties its tables and stores what it needs
         operations = [register_ann, register_bob]  # each runs in a thread, step by step
-        def always(self, wrote): …                # asked after each step
-        def afterwards(self, outcomes): …         # asked when all are over
+        def always(self, wrote): …                 # called after each step
+        def afterwards(self, outcomes): …          # called when all operations have ended
 
-    explore(Scenario)      # how many schedules there were
+    explore(Scenario)      # returns how many schedules there are
 
-A depth-first search over the choices: each schedule is run from the beginning, on an engine as it
-was then, along the choices that lead to it, and on by the first choice that is left. So every
-schedule is run once, and no state needs to be kept. That a schedule can be replayed is checked: at
-the same place the same choices must stand.
+This is a depth-first search over choices. Each schedule starts from a new scenario, repeats the
+choices that lead to it, and goes on with the first choice that was not tried yet. So every schedule
+is run once, and no state is kept. A replay must find the same choices at the same place.
 
-Faults are choices as well, each at every request of every operation, up to the number that is
-asked for in a schedule:
+Faults are choices too, at every request of every operation, up to a number for each schedule:
 
-- a loss: the request leaves, its answer never comes, and the client does what it does then. The
-  request itself is on its way: it arrives at any later moment, before the client's repetition
-  (its answer was lost), long after it, or never.
-- a meeting: a transaction meets another one that is under way, and is cancelled.
+- a loss: the answer to the request never comes. The request itself arrives at any later moment,
+  before the client repeats it (so only its answer was lost), long after that, or never.
+- a conflict: the transaction is cancelled, as it conflicts with another one.
 - a death: the operation's process ends before it sends the request. A request that was sent and
-  is carried out after the process died is the same as a death before the next one.
+  is carried out after the process died is the same as a death before the next request.
 """
 
 from __future__ import annotations
@@ -31,33 +28,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests.interleavings.interception import Clock, Interception, held
-from tests.interleavings.operations import Died, Lost, Met, Operation, Step
+from tests.interleavings.interception import Clock, Interception, installed
+from tests.interleavings.operations import Conflicted, Died, Lost, Operation, Step
 
-#: A schedule with more steps than that has an operation that never ends.
+#: A schedule with more steps has an operation that never ends.
 MOST_STEPS = 200
 
-#: Jitter is chance: the same one in each schedule.
+#: Jitter is the same in each schedule.
 SEED = 7
 
 
 class Scenario(Protocol):
-    """One beginning, and the rules for all that may follow from it."""
+    """What is stored at first, the operations, and the rules that hold whatever their order is."""
 
     operations: Sequence[Callable[[], object]]
-    #: Filled by the scheduler: the operations that a lost request of theirs did for after they were
-    #: over. No client can do anything about it; what it was told was true when it was told.
+    #: Set by the scheduler: the operations whose lost request succeeded after they had ended. No
+    #: client can prevent that; what it was told was true at that moment.
     late: set[int]
 
     def always(self, wrote: bool) -> None:
-        """Fail where a rule does not hold that holds at every instant.
+        """Fail if a rule is broken that holds at every instant.
 
-        `wrote` says whether the last step may have changed what is stored. It is not asked after
-        steps that this schedule has in common with the one before.
+        `wrote` says whether the last step may have changed what is stored. Not called after steps
+        that this schedule has in common with the previous one.
         """
 
     def afterwards(self, outcomes: list[Any]) -> None:
-        """Fail where the `outcomes` (see `Operation`) are not true, or not right."""
+        """Fail if the `outcomes` (see `Operation`) are wrong."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class Faults:
 
     losses: int = 0
     deaths: int = 0
-    meetings: int = 0
+    conflicts: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class _Choice:
 
 @dataclass
 class _Place:
-    """A place in a schedule: the choices that stand there, and the one that was taken."""
+    """A place in a schedule: its choices, and the one that was taken."""
 
     labels: list[str]
     taken: int
@@ -97,11 +94,11 @@ class _Schedule:
     path: list[_Place]
     places: list[_Place] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
-    #: Requests whose clients wait no more, and which have not arrived, and of whom they are.
+    #: Lost requests that have not arrived yet, with their operations.
     strays: list[tuple[Operation, Step]] = field(default_factory=list)
     losses: int = 0
     deaths: int = 0
-    meetings: int = 0
+    conflicts: int = 0
 
     def run(self) -> None:
         self.scenario.late = set()
@@ -113,7 +110,7 @@ class _Schedule:
                 operation.begin()
             while choices := self._choices():
                 wrote = self._take(choices)
-                # What was checked in the schedules before need not be checked again.
+                # The previous schedule has checked the steps before.
                 if len(self.places) >= len(self.path):
                     self.scenario.always(wrote)
             self.scenario.afterwards([operation.outcome for operation in self.operations])
@@ -128,10 +125,10 @@ class _Schedule:
         return [f"  {place.labels[place.taken]}" for place in self.places]
 
     def _take(self, choices: list[_Choice]) -> bool:
-        """Take the choice whose turn it is; whether it may have changed what is stored."""
+        """Take the next choice; returns whether it may have changed what is stored."""
         depth = len(self.places)
         labels = [choice.label for choice in choices]
-        assert depth < MOST_STEPS, "it does not end"
+        assert depth < MOST_STEPS, "the operations do not end"
         if depth < len(self.path):
             place = self.path[depth]
             assert labels == place.labels, f"not replayed: {labels} instead of {place.labels}"
@@ -162,8 +159,8 @@ class _Schedule:
         if step.deliver is not None and self.losses < self.faults.losses:
             choices.append(_Choice(f"{name} is lost", self._loss(operation, step)))
         is_transaction = step.label.startswith("TransactWriteItems")
-        if is_transaction and self.meetings < self.faults.meetings:
-            choices.append(_Choice(f"{name} meets another", self._meeting(operation)))
+        if is_transaction and self.conflicts < self.faults.conflicts:
+            choices.append(_Choice(f"{name} conflicts", self._conflict(operation)))
         if step.deliver is not None and self.deaths < self.faults.deaths:
             choices.append(
                 _Choice(f"{operation.number} dies before {step.label}", self._death(operation))
@@ -174,18 +171,18 @@ class _Schedule:
         def lose() -> None:
             self.losses += 1
             if step.writes:
-                # When a read arrives, or whether, nobody can tell.
+                # A read that arrives late changes nothing.
                 self.strays.append((operation, step))
             operation.go(Lost)
 
         return lose
 
-    def _meeting(self, operation: Operation) -> Callable[[], None]:
-        def meet() -> None:
-            self.meetings += 1
-            operation.go(Met)
+    def _conflict(self, operation: Operation) -> Callable[[], None]:
+        def conflict() -> None:
+            self.conflicts += 1
+            operation.go(Conflicted)
 
-        return meet
+        return conflict
 
     def _death(self, operation: Operation) -> Callable[[], None]:
         def die() -> None:
@@ -214,28 +211,28 @@ def explore(
     *,
     losses: int = 0,
     deaths: int = 0,
-    meetings: int = 0,
+    conflicts: int = 0,
     clock: Clock | None = None,
     fine: bool = False,
     forgetful: bool = False,
 ) -> int:
-    """Run every schedule of the scenario; how many there were.
+    """Run every schedule of the scenario, and return how many there are.
 
     `clock` is the one that its operations may move. `fine` and `forgetful`: see `Interception`.
 
     Raises:
-        AssertionError: a rule does not hold; a note tells the schedule.
+        AssertionError: a rule is broken; a note shows the schedule.
     """
     interception = Interception(clock or Clock(), fine=fine, forgetful=forgetful)
     state = random.getstate()
     path: list[_Place] = []
     schedules = 0
     try:
-        with held(interception):
+        with installed(interception):
             while True:
                 random.seed(SEED)
                 interception.clock.reset()
-                schedule = _Schedule(make_scenario(), Faults(losses, deaths, meetings), path)
+                schedule = _Schedule(make_scenario(), Faults(losses, deaths, conflicts), path)
                 schedule.run()
                 schedules += 1
                 path = _next_path(schedule.places)
@@ -246,7 +243,7 @@ def explore(
 
 
 def _next_path(places: list[_Place]) -> list[_Place]:
-    """The way to the next schedule: another choice at the last place that has one left."""
+    """The next schedule: another choice at the last place that has one left."""
     while places and places[-1].is_exhausted:
         places.pop()
     if not places:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -20,6 +22,8 @@ pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
 FIRST = f"{DAY.year}-000001"
 
+Faults = dict[str, Any]
+
 
 @pytest.fixture
 def processes() -> Iterator[Processes]:
@@ -27,194 +31,124 @@ def processes() -> Iterator[Processes]:
         yield each
 
 
-@pytest.mark.parametrize("warm", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_two_processes_issue_two_numbers(
-    explore: Explore, processes: Processes, warm: bool
+@dataclass(frozen=True)
+class Race:
+    """Operations that run at once, each in a process of its own unless the scenario says otherwise.
+
+    An end is what each was answered (`numbers_told`), and how many invoices are stored then.
+    `quick` are the faults of `explore` that `make test` tries, `slow` those of `make test-slow`.
+    """
+
+    operations: list[Callable[[], object]]
+    ends: set[tuple[Any, ...]]
+    scenario: dict[str, Any]
+    quick: Faults | None
+    slow: Faults | None = None
+
+
+ONE, TWO, THREE, UNNAMED = asks("one"), asks("two"), asks("three"), asks(None)
+WARM, COLD, ONE_PROCESS = {"warm": True}, {"before": 1}, {"warm": True, "of": (0, 0, 0)}
+EITHER_FIRST = {(1, 2, 2), (2, 1, 2)}
+ANY_ORDER = {(*order, 3) for order in permutations((1, 2, 3))}
+ONE_DIED = {
+    *((DEAD, 1, 2, 2), (DEAD, 2, 3, 3), (1, DEAD, 2, 2), (1, DEAD, 3, 3)),
+    (1, 2, 3, 3),
+}
+LOSS, LOSS_FORGETFUL = {"losses": 1}, {"losses": 1, "forgetful": True}
+DEATH = {"losses": 1, "deaths": 1}
+
+RACES = {
+    "two requests": Race([ONE, TWO], EITHER_FIRST, WARM, {}, LOSS_FORGETFUL),
+    "two requests of a series with invoices": Race(
+        [ONE, TWO], {(2, 3, 3), (3, 2, 3)}, WARM | COLD, LOSS
+    ),
+    "two requests of a series that was not seen before": Race(
+        [ONE, TWO], {(2, 3, 3), (3, 2, 3)}, COLD, None, LOSS
+    ),
+    "one request twice": Race([ONE, ONE], {(1, 1, 1)}, WARM, LOSS),
+    "one request twice and forgotten tokens": Race([ONE, ONE], {(1, 1, 1)}, WARM, LOSS_FORGETFUL),
+    "two calls without a request id": Race([UNNAMED, UNNAMED], EITHER_FIRST, WARM, LOSS),
+    "two calls without a request id and forgotten tokens": Race(
+        [UNNAMED, UNNAMED], EITHER_FIRST, WARM, LOSS_FORGETFUL
+    ),
+    "one request with two contents": Race(
+        [ONE, asks("one", customer="Carl")],
+        {("RequestIdReused", 1, 1), (1, "RequestIdReused", 1)},
+        WARM,
+        {},
+        LOSS,
+    ),
+    "a date and an earlier one": Race(
+        [ONE, asks("late", day=DAY + timedelta(days=1))],
+        {("DateTooEarly", 1, 1), (1, 2, 2)},
+        WARM,
+        {},
+        LOSS,
+    ),
+    "a conflict with another transaction": Race(
+        [ONE, TWO], EITHER_FIRST, WARM, {"conflicts": 1}, {"conflicts": 1, "losses": 1}
+    ),
+    "a conflict with two callers of one process and one of another": Race(
+        [ONE, TWO, THREE],
+        {(1, 2, 3, 3), (1, 3, 2, 3), (2, 3, 1, 3)},
+        {"warm": True, "of": (0, 0, 1)},
+        {"conflicts": 1},
+    ),
+    "a caller that sends for others and dies": Race(
+        [ONE, TWO, THREE], ONE_DIED, ONE_PROCESS, DEATH, DEATH | {"forgetful": True}
+    ),
+    "a caller without a request id that sends for others and dies": Race(
+        [UNNAMED] * 3, ONE_DIED, ONE_PROCESS, DEATH, DEATH | {"forgetful": True}
+    ),
+    "a process that dies": Race(
+        [ONE, TWO],
+        EITHER_FIRST
+        | {(DEAD, 1, 1), (DEAD, 1, 2), (DEAD, 2, 2), (1, DEAD, 1), (1, DEAD, 2), (2, DEAD, 2)},
+        {},
+        {"deaths": 1},
+        DEATH,
+    ),
+    "three processes": Race([ONE, TWO, THREE], ANY_ORDER, WARM, None, {}),
+    "three processes that have not seen the series": Race(
+        [ONE, TWO, THREE], ANY_ORDER, {}, None, {}
+    ),
+    "one request in two of three processes": Race(
+        [ONE, ONE, TWO], {(1, 1, 2, 2), (2, 2, 1, 2)}, WARM, None, LOSS
+    ),
+}
+RUNS = [
+    pytest.param(race, race.quick, id=name)
+    for name, race in RACES.items()
+    if race.quick is not None
+] + [
+    pytest.param(race, race.slow, id=f"{name}-slow", marks=pytest.mark.slow)
+    for name, race in RACES.items()
+    if race.slow is not None
+]
+
+
+@pytest.mark.parametrize(("race", "faults"), RUNS)
+def test_invoices_issued_at_once_have_the_numbers_that_are_allowed_and_no_other(
+    explore: Explore, processes: Processes, race: Race, faults: Faults
 ) -> None:
+    reached = set()
+
     def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, before=1, warm=warm)
-        scenario.operations = [asks("one"), asks("two")]
-        scenario.expects = lambda outcomes: ends.append(numbers_told(outcomes))
-        return scenario
-
-    ends: list[list[Any]] = []
-
-    explore(make, losses=1)
-
-    assert {tuple(end) for end in ends} == {(2, 3), (3, 2)}
-
-
-@pytest.mark.parametrize("forgetful", [False, True])
-def test_one_request_in_two_processes_issues_one_invoice(
-    explore: Explore, processes: Processes, forgetful: bool
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("one"), asks("one")]
+        scenario = InvoiceScenario(processes, **race.scenario)
+        scenario.operations = race.operations
 
         def expects(outcomes: list[Any]) -> None:
-            assert numbers_told(outcomes) == [1, 1]
-            assert len(scenario.numbers) == 1
+            end = *numbers_told(outcomes), len(scenario.numbers)
+            assert end in race.ends
+            reached.add(end)
 
         scenario.expects = expects
         return scenario
 
-    explore(make, losses=1, forgetful=forgetful)
+    explore(make, **faults)
 
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_one_request_with_two_contents_is_the_one_that_came_first(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("one"), asks("one", customer="Carl")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(map(str, numbers_told(outcomes))) == ["1", "RequestIdReused"]
-            assert len(scenario.numbers) == 1
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=losses)
-
-
-def test_a_lost_answer_is_recognised_while_another_process_issues(
-    explore: Explore, processes: Processes
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("one"), asks("two")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2]
-            assert len(scenario.numbers) == 2
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1, forgetful=True)
-
-
-@pytest.mark.parametrize("forgetful", [False, True])
-def test_a_call_without_a_request_id_issues_one_invoice(
-    explore: Explore, processes: Processes, forgetful: bool
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks(None), asks(None)]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2]
-            assert len(scenario.numbers) == 2
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1, forgetful=forgetful)
-
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_who_meets_another_transaction_begins_anew_and_issues_once(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("one"), asks("two")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2]
-            assert len(scenario.numbers) == 2
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=losses, meetings=1)
-
-
-def three_of_two_processes(processes: Processes) -> InvoiceScenario:
-    """Two callers of one process and one of another, who are all issued to."""
-    scenario = InvoiceScenario(processes, warm=True, of=(0, 0, 1))
-    scenario.operations = [asks("one"), asks("two"), asks("three")]
-
-    def expects(outcomes: list[Any]) -> None:
-        assert sorted(numbers_told(outcomes)) == [1, 2, 3]
-
-    scenario.expects = expects
-    return scenario
-
-
-def test_companions_of_one_who_meets_another_transaction_are_issued_too(
-    explore: Explore, processes: Processes
-) -> None:
-    explore(partial(three_of_two_processes, processes), meetings=1)
-
-
-def test_callers_of_one_process_share_what_is_sent_beside_another_process(
-    explore: Explore, processes: Processes
-) -> None:
-    explore(partial(three_of_two_processes, processes))
-
-
-@pytest.mark.parametrize("forgetful", [False, True])
-@pytest.mark.parametrize("names", [("one", "two", "three"), (None, None, None)])
-def test_who_sent_for_others_and_died_leaves_them_served(
-    explore: Explore, processes: Processes, names: Sequence[str | None], forgetful: bool
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True, of=(0, 0, 0))
-        scenario.operations = [asks(name) for name in names]
-
-        def expects(outcomes: list[Any]) -> None:
-            told = [number for number in numbers_told(outcomes) if number != DEAD]
-            assert len(told) >= 2
-            assert len(set(told)) == len(told)
-            assert all(isinstance(number, int) for number in told)
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1, deaths=1, forgetful=forgetful)
-
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_an_early_date_is_refused_or_comes_first(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("early"), asks("late", day=DAY + timedelta(days=1))]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert numbers_told(outcomes) in [[1, 2], ["DateTooEarly", 1]]
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=losses)
-
-
-@pytest.mark.parametrize("losses", LOSSES)
-def test_who_dies_while_it_issues_leaves_no_gap_and_nobody_waiting(
-    explore: Explore, processes: Processes, losses: int
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes)
-        scenario.operations = [asks("one"), asks("two")]
-
-        def expects(outcomes: list[Any]) -> None:
-            told = [number for number in numbers_told(outcomes) if number != DEAD]
-            assert set(told) <= {1, 2}
-            assert len(told) == len(set(told)) >= 1
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, deaths=1, losses=losses)
-
-
-# Voiding ------------------------------------------------------------------------------------------
+    # Some ends need all of the faults.
+    assert reached == race.ends or faults != (race.slow or race.quick)
 
 
 @pytest.mark.parametrize("losses", LOSSES)
@@ -223,7 +157,7 @@ def test_an_invoice_is_voided_while_another_is_issued(
 ) -> None:
     def make() -> InvoiceScenario:
         scenario = InvoiceScenario(processes, before=1)
-        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), asks("two")]
+        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), TWO]
 
         def expects(outcomes: list[Any]) -> None:
             assert numbers_told(outcomes) == [1, 2]
@@ -235,21 +169,19 @@ def test_an_invoice_is_voided_while_another_is_issued(
     explore(make, losses=losses)
 
 
-def test_an_invoice_is_voided_once_and_for_the_reason_that_all_are_told(
+def test_of_two_reasons_to_void_an_invoice_one_is_stored_and_told_to_both(
     explore: Explore, processes: Processes
 ) -> None:
     reasons = ["wrong", "doubled"]
 
     def make() -> InvoiceScenario:
         scenario = InvoiceScenario(processes, before=1)
-        scenario.operations = [
-            lambda: void(ANN, FIRST, "wrong"),
-            lambda: void(ANN, FIRST, "doubled"),
-        ]
+        scenario.operations = [partial(void, ANN, FIRST, reason) for reason in reasons]
 
         def expects(outcomes: list[Any]) -> None:
-            assert sorted(map(str, numbers_told(outcomes))) == ["1", "AlreadyVoided"]
-            winner = numbers_told(outcomes).index(1)
+            told = numbers_told(outcomes)
+            assert sorted(map(str, told)) == ["1", "AlreadyVoided"]
+            winner = told.index(1)
             assert find_invoice(ANN, FIRST).void_reason == reasons[winner]
             assert outcomes[1 - winner].reason == reasons[winner]
 
@@ -260,12 +192,12 @@ def test_an_invoice_is_voided_once_and_for_the_reason_that_all_are_told(
 
 
 @pytest.mark.parametrize("losses", LOSSES)
-def test_who_voids_what_is_just_issued_voids_it_or_finds_nothing(
+def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
     explore: Explore, processes: Processes, losses: int
 ) -> None:
     def make() -> InvoiceScenario:
         scenario = InvoiceScenario(processes)
-        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), asks("one")]
+        scenario.operations = [lambda: void(ANN, FIRST, "wrong"), ONE]
 
         def expects(outcomes: list[Any]) -> None:
             voided, number = numbers_told(outcomes)
@@ -277,43 +209,3 @@ def test_who_voids_what_is_just_issued_voids_it_or_finds_nothing(
         return scenario
 
     explore(make, losses=losses)
-
-
-# Three processes ----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("warm", [False, True])
-def test_three_processes_issue_three_numbers(
-    explore: Explore, processes: Processes, warm: bool
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=warm)
-        scenario.operations = [asks("one"), asks("two"), asks("three")]
-
-        def expects(outcomes: list[Any]) -> None:
-            assert sorted(numbers_told(outcomes)) == [1, 2, 3]
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make)
-
-
-@pytest.mark.slow
-def test_one_request_in_two_of_three_processes_issues_one_invoice(
-    explore: Explore, processes: Processes
-) -> None:
-    def make() -> InvoiceScenario:
-        scenario = InvoiceScenario(processes, warm=True)
-        scenario.operations = [asks("one"), asks("one"), asks("two")]
-
-        def expects(outcomes: list[Any]) -> None:
-            first, again, other = numbers_told(outcomes)
-            assert first == again
-            assert {first, other} == {1, 2}
-
-        scenario.expects = expects
-        return scenario
-
-    explore(make, losses=1)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dynamo import client
-from dynamo.client import send
+from dynamo.client import sending
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from sequences.counters import next_value
 from sequences.models import Counter
@@ -174,11 +174,11 @@ def test_an_operation_dies_before_or_after_what_it_sends(explore: Explore) -> No
 @pytest.mark.parametrize("lean", [True, False])
 def test_both_ways_to_dynamodb_are_stepped(explore: Explore, settings: Any, lean: bool) -> None:
     settings.DYNAMODB_LEAN = lean
-    client.reset()
+    sending.reset()
     try:
         assert explore(lambda: Counted(2), losses=1, deaths=1) == 26
     finally:
-        client.reset()
+        sending.reset()
 
     assert sorted(each for each in seen if LOST not in each and DEAD not in each) == [
         ("1", "2", 2),

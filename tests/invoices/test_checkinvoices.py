@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.services import delete
-from dynamo.client import send
+from dynamo.client.sending import send
 from invoices.check import check_invoices
 from invoices.records import void
 from sequences.check import Sizes

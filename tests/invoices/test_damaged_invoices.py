@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from invoices.documents import Invoice
 from invoices.models import InvoiceItem

@@ -14,7 +14,7 @@ from django.test import AsyncClient, Client
 from django.urls import path
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
 from invoices.views.downloads import AT_ONCE

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import edit_profile
-from dynamo.client import send
+from dynamo.client.sending import send
 from invoices import records
 from invoices.amounts import Line
 from invoices.documents import Draft, Invoice, Party

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dynamo.transaction import read_together
+from dynamo.transactions import read_together
 from invoices.check import check_invoices
 from invoices.models import InvoiceItem
 from tests import invoice_workers

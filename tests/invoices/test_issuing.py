@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.services import delete
-from dynamo.sizes import ITEM_MAX_BYTES
+from dynamo.models import ITEM_MAX_BYTES
 from invoices.exceptions import (
     AlreadyVoided,
     DateTooEarly,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.models import Item
 from dynamo.signals import request_sent
 from locks import heartbeats

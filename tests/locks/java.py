@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.models import Item
 

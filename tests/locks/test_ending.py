@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks import heartbeats
 from locks.clock import now
 from locks.exceptions import LeaseLost

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dynamo.signals import request_sent
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dynamo.exceptions import Refused, Rejected
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks import records
 from locks.clock import now
 from locks.exceptions import LeaseLost, LockError

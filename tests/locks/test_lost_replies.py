@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from locks import heartbeats
 from locks.exceptions import LeaseLost

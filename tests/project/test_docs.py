@@ -16,7 +16,7 @@ from tests.commands import ROOT
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 APPS = [path.parent.name for path in ROOT.glob("*/apps.py")]
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def prose(page: Path) -> str:

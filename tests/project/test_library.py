@@ -250,7 +250,7 @@ DATABASES = {}
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.models import Model
-from dynamo.unique import UniqueAttributes
+from dynamo.unique.attributes import UniqueAttributes
 
 
 class Member(Model):
@@ -266,7 +266,7 @@ class Member(Model):
 import accounts
 from accounts.models import Member
 from dynamo.management.base import DynamoCommand
-from dynamo.transaction import Transaction
+from dynamo.transactions import Transaction
 from locks.lock import Lock
 from sequences.counters import next_value
 
@@ -284,7 +284,7 @@ class Command(DynamoCommand):
 """,
     "accounts/management/commands/checkmembers.py": """
 from accounts.models import Member
-from dynamo.management.guards import GuardsCommand
+from dynamo.management.checkguards import GuardsCommand
 
 
 class Command(GuardsCommand):

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from accounts.exceptions import EmailTaken, StaleUser
 from accounts.services import change_username, delete, register
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
 from locks.exceptions import LeaseLost
 from locks.lock import Lock

@@ -10,7 +10,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from dynamo.deadline import page
+from dynamo.client.deadline import page
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.pages import Page

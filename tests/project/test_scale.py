@@ -24,7 +24,7 @@ def test_the_page_says_what_operations_and_loads_cost() -> None:
     for load in (loads.SIGN_UPS, loads.USERS):
         assert page.needs(load, measured) in PAGE
         assert f"${loads.dollars_a_day(load, measured):,.0f} a day" in PAGE
-        assert f"{loads.requests_a_second(load, measured):,.0f} requests a second" in PAGE
+        assert f"{loads.requests_a_second(load, measured):,.0f} requests per second" in PAGE
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import _does_token_match
 from django.template.loader import render_to_string
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.sessions import SessionStore
 from project.headers import CONTENT, with_toolbar
 from project.toolbar import DynamoPanel, RequestPanel, is_shown

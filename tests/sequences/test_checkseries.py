@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dynamo import findings
-from dynamo.client import send
+from dynamo.client.sending import send
 from sequences import seriesreport
 from sequences.check import Sizes, check_series
 from sequences.models import Counter
@@ -455,7 +455,7 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
                 for number in range(start, start + 1_000)
             ]
 
-    monkeypatch.setattr("dynamo.scan.pages", pages)
+    monkeypatch.setattr("dynamo.bulk.pages", pages)
     tracemalloc.start()
     try:
         [report] = check_series(Ticket, sizes=Sizes(run_length=500))

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamo import deadline
-from dynamo.deadline import operation_ends_at, within
+from dynamo.client import deadline
+from dynamo.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from sequences.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, use_clock

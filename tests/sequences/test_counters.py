@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
-from dynamo.deadline import within
+from dynamo.client.deadline import within
+from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMissing
 from sequences import counters
 from sequences.counters import Sequence, delete, last_value, next_value, next_values

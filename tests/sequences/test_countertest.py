@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from sequences.counters import last_value, next_value
 from sequences.management import tasks
 from sequences.management.tasks import Draw

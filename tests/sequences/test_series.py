@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from dynamo import deadline
+from dynamo.client import deadline
 from dynamo.exceptions import Rejected
-from dynamo.sizes import ITEM_MAX_BYTES
-from dynamo.transaction import Write
+from dynamo.models import ITEM_MAX_BYTES
+from dynamo.transactions import Write
 from sequences import pace
 from sequences import series as issuing
 from sequences.counters import last_value, next_value

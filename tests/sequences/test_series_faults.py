@@ -13,7 +13,7 @@ import pytest
 from dynamo import tables
 from dynamo.exceptions import Rejected, Unavailable
 from dynamo.signals import request_sent
-from dynamo.transaction import Write
+from dynamo.transactions import Write
 from sequences.exceptions import RequestIdReused
 from tests import engines
 from tests.faults.kinds import (

@@ -7,7 +7,7 @@ from typing import Any
 from django.test import Client
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.models import Item
 from staff.audit_log import Actor
 from staff.models import StaffAction

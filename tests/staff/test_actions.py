@@ -233,7 +233,7 @@ def test_it_is_recognised_where_the_engine_has_forgotten_the_token(
     def replay() -> None:
         """Send the very same writes once before, under a token of their own."""
         sent = proxy.seen[-1].body
-        from dynamo.client import send
+        from dynamo.client.sending import send
 
         send(TRANSACT, sent | {"ClientRequestToken": str(uuid.uuid4())})
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import delete
-from dynamo.client import send
+from dynamo.client.sending import send
 from locks.lock import Lock, claim_once
 from locks.registry import State, look
 from sequences.counters import next_value

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accounts.models import User
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.tables import all_tables
 from invoices.models import InvoiceItem
 from locks.lock import Lock, claim_once

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from dynamo.models import Item
 
 FOLDER = Path(__file__).parent

@@ -1,9 +1,9 @@
-"""Torture: hundreds of thousands of calls under faults and kills, and a checker of all histories.
+"""Torture: many thousands of calls under faults and kills, and checks of all their answers.
 
     make torture SECONDS=1800 [SEED=7]
     python -m tests.torture --seconds 60 --seed 7 [--keep FOLDER] [--slowness 2]
 
-Exits with 1 where a rule is broken, and shows the lines of history that show it.
+Exits with 1 if a rule is broken, and shows the calls that break it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import django
 
 NICENESS = 10
 
-#: Nobody here tries passwords, and all visitors come from one address.
+#: All clients share one address.
 _LIMITS = ("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_UP_CLIENT", "MAIL", "MAIL_CLIENT")
 
 
@@ -29,11 +29,15 @@ def main() -> int:
     """Run, check and report; return the exit code."""
     parser = argparse.ArgumentParser(prog="torture", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", default="", help="of the faults and of the calls; else drawn")
-    parser.add_argument("--keep", type=Path, help="a new folder for histories, data and logs")
-    parser.add_argument("--workers", type=int, default=3, help="processes full of clients")
-    parser.add_argument("--slowness", type=float, default=1, help="2: half as many calls")
-    parser.add_argument("--no-engine-kills", action="store_true", help="let the engine live")
+    parser.add_argument(
+        "--seed", default="", help="of the faults and of the calls; random by default"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="keep histories, data and logs in this new folder"
+    )
+    parser.add_argument("--workers", type=int, default=3, help="how many processes run clients")
+    parser.add_argument("--slowness", type=float, default=1, help="2 makes half as many calls")
+    parser.add_argument("--no-engine-kills", action="store_true", help="do not kill the engine")
     options = parser.parse_args()
     os.nice(NICENESS)
     _prepare_environment()
@@ -42,7 +46,7 @@ def main() -> int:
 
 
 def _prepare_environment() -> None:
-    # Before the settings are read, and not when this file is imported: each forked process does.
+    # Before the settings are read; not at import, as each forked process imports this file.
     importlib.import_module("tests.environment")
     os.environ.update({f"ACCOUNTS_LIMIT_{name}": "off" for name in _LIMITS})
     django.setup()
@@ -56,7 +60,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     seed = options.seed or secrets.token_hex(4)
     report.say(f"seed {seed}, history in {folder}", sys.stderr)
     began = time.monotonic()
-    told = Options(
+    chosen = Options(
         seconds=options.seconds,
         seed=seed,
         place=Place(folder),
@@ -64,10 +68,10 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         slowness=options.slowness,
         engine_kills=not options.no_engine_kills,
     )
-    with Run(told) as run:
+    with Run(chosen) as run:
         run.run(report.Progress(options.seconds))
-        report.say("all at rest; checking", sys.stderr)
-        checked = result.of(run)
+        report.say("all clients have ended; checking", sys.stderr)
+        checked = result.check(run)
     report.say(report.summary(run, checked, time.monotonic() - began))
     if checked.findings:
         report.say(f"\n{report.findings(checked)}")

@@ -10,12 +10,12 @@ from uploads.contents import MIB
 
 EVERY_SECONDS = 10.0
 FILES = 10
-#: Every so many batches one file goes up in parts.
+#: One of so many batches has a file that is uploaded in parts.
 LARGE_EVERY = 8
 
 
 def make(root: Path, chance: random.Random) -> Path:
-    """The next folder; whoever finds it finds all its files."""
+    """Make the next folder; it appears with all its files at once."""
     number = len(list(root.glob("batch-*")))
     hidden = root / f".batch-{number:04}"
     hidden.mkdir()

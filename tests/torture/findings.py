@@ -1,4 +1,4 @@
-"""What a checker found: which rule is broken, where, and the few lines of history that show it."""
+"""A finding: which rule is broken, of which object, and the few calls that show it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Finding:
 
 
 def of_calls(rule: str, about: str, calls: Iterable[Call]) -> Finding:
-    """A finding that these calls show."""
+    """A finding with the calls that show it."""
     shown = sorted(calls, key=lambda call: call.began)
     zero = shown[0].began if shown else 0.0
     return Finding(rule, about, [call.line(zero) for call in shown])
@@ -31,11 +31,11 @@ def of_calls(rule: str, about: str, calls: Iterable[Call]) -> Finding:
 def of_object(
     rule: str, about: str, operations: Sequence[Operation], start: State
 ) -> list[Finding]:
-    """At most one finding: that the history of an object is not linearizable."""
+    """A finding if the history of an object is not linearizable."""
     try:
         broken = first_break(operations, start)
     except Undecided:
-        return [Finding("undecided", f"{rule}: {about} has too many operations at once")]
+        return [Finding("undecided", f"{rule}: {about} has too many operations at the same time")]
     if broken is None:
         return []
     zero = min([each.began for each in broken.before] + [broken.culprit.began])

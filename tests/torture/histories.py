@@ -1,4 +1,4 @@
-"""Calls for the tests of the checkers, written down in a line each."""
+"""Calls for the tests of the checkers."""
 
 from __future__ import annotations
 
@@ -18,5 +18,4 @@ def call(
     lingers: float = 0.0,
     **asked: Any,
 ) -> Call:
-    """One call, by whomever."""
     return Call(do, "x", began, ended, outcome, asked, answer or {}, notes or [], lingers)

@@ -1,14 +1,15 @@
-"""What each client did: every call with start, end and answer, in files that outlive the client.
+"""The history: every call with its start, end and answer, in files that survive a killed client.
 
-A process writes one file. Each line is one `write` to the end of it, so a process that is killed
-leaves whole lines:
+Each process writes one file. Each line is one `write` to the end of it, so a killed process leaves
+whole lines:
 
     {"n": 7, "at": …, "do": "register", "by": "2.1/accounts-0", "asked": {…}}    before the call
     {"n": 7, "at": …, "note": {…}}                                               during it
     {"n": 7, "at": …, "outcome": "ok", "answer": {…}}                            after it
 
 Times are those of CLOCK_MONOTONIC, which all processes of a machine share. A call without an
-answer (its process was killed, or it got none) may have happened, at any time until its `latest`.
+answer (its process was killed, or its reply was lost) may take effect at any time until its
+`latest`, or never.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from typing import Any, Literal
 
 Outcome = Literal["ok", "refused", "unknown"]
 
-#: For how long what a call asked for may still happen when the client has given it up: longer than
-#: a request takes through the proxy (`tests.faults.random_proxy.LATEST_SECONDS`).
+#: How long after a call without an answer its request may still be carried out: longer than the
+#: proxy holds it (`tests.faults.random_proxy.LATEST_SECONDS`).
 LINGERS_SECONDS = 12.0
 
 
 @dataclass
 class Call:
-    """One call as the history has it; times in seconds."""
+    """One call; times are in seconds."""
 
     do: str
     by: str
@@ -47,11 +48,11 @@ class Call:
 
     @property
     def latest(self) -> float:
-        """When what it asked for has happened, if it ever does."""
+        """When its effect has happened at the latest, if it happens at all."""
         return self.ended + self.lingers if self.outcome == "unknown" else self.ended
 
     def line(self, zero: float = 0.0) -> str:
-        """For people; times from `zero` on."""
+        """A line for people; times count from `zero`."""
         asked = " ".join(f"{name}={value}" for name, value in self.asked.items())
         answer = " ".join(f"{name}={value}" for name, value in self.answer.items())
         times = f"{self.began - zero:9.3f} to {self.ended - zero:9.3f}"
@@ -59,7 +60,7 @@ class Call:
 
 
 class Running:
-    """A call under way; without `ok` or `refused` its outcome is unknown."""
+    """A call in progress; without `ok` or `refused` its outcome is unknown."""
 
     def __init__(self, journal: Journal, number: int) -> None:
         self._journal = journal
@@ -68,25 +69,25 @@ class Running:
         self.answer: dict[str, Any] = {}
 
     def ok(self, **answer: Any) -> None:
-        """It succeeded, and said this."""
+        """The call succeeded with this answer."""
         self.outcome, self.answer = "ok", answer
 
     def refused(self, error: str, **answer: Any) -> None:
-        """It was refused for good, with the error of that name."""
+        """The call was refused with the error of that name."""
         self.outcome, self.answer = "refused", {"error": error, **answer}
 
     def unanswered(self, error: BaseException) -> None:
-        """Nobody knows."""
+        """The call had no answer."""
         self.outcome, self.answer = "unknown", {"error": type(error).__name__}
 
     def note(self, *, at: float | None = None, **noted: Any) -> None:
-        """Something that happened during the call, at a time of `time.monotonic`."""
+        """Note what happened during the call, at a time of `time.monotonic`."""
         at = time.monotonic() if at is None else at
         self._journal.write({"n": self._number, "at": at, "note": noted})
 
 
 class Journal:
-    """Writes the history of one process. Safe in threads."""
+    """Writes the history of one process. Thread-safe."""
 
     def __init__(self, file: Path) -> None:
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -95,10 +96,10 @@ class Journal:
 
     @contextmanager
     def call(self, do: str, *, lingers: float | None = None, **asked: Any) -> Iterator[Running]:
-        """A call: is written down before the body, and with its answer after it.
+        """Record a call before its body runs, and its answer afterwards.
 
-        An exception that the body lets through is a mistake of the run or of the site: it is
-        written down as such, and the checker reports it.
+        An exception from the body is an error of the harness or of the site: it is recorded, and
+        reported as a finding.
         """
         number = next(self._numbers)
         began: dict[str, Any] = {"n": number, "at": time.monotonic(), "do": do, "asked": asked}
@@ -118,14 +119,15 @@ class Journal:
             self.write(ended | {"answer": running.answer})
 
     def write(self, line: dict[str, Any]) -> None:
-        """One line; it stands in the file when this returns, whoever is killed then."""
+        """Write a line; it is in the file when this returns, even if the process is killed then."""
         os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
 def read(folder: Path, ends: dict[str, float], over: float) -> list[Call]:
-    """All calls, by their start. `ends` says when the processes that were killed were dead.
+    """All calls, by their start.
 
-    `over` is the end of calls without an answer in processes that were not.
+    `ends` has the time at which each killed process was dead; calls of other processes that have
+    no answer end at `over`.
     """
     calls: list[Call] = []
     for file in sorted(folder.glob("*.jsonl")):

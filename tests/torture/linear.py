@@ -1,10 +1,10 @@
-"""Whether calls that overlap in time can have happened one at a time, in an order they allow.
+"""Checks linearizability: whether overlapping calls can have happened one at a time.
 
-Each operation takes effect at one instant between its start and its end; one whose outcome nobody
-knows may also take none. The history is read in the order of its events, and all states in which
-the object can be are carried along (Wing & Gong's check, with the just-in-time order of Lowe): an
-operation is put in its place no earlier than the end of one that needs it there. So what is kept
-is small, as few operations overlap, and the first event that nothing explains is the finding.
+Each operation takes effect at one instant between its start and its end; one whose outcome is
+unknown may also take no effect. The history is read in the order of its events, with all states in
+which the object can be (the check of Wing and Gong, with the just-in-time order of Lowe): an
+operation is placed no earlier than at the end of one that needs it there. So few states are kept,
+as few operations overlap. The finding is the first event that no order explains.
 
 Sources: J. Wing, C. Gong, "Testing and Verifying Concurrent Objects", 1993; G. Lowe, "Testing for
 Linearizability", 2017.
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 State = Hashable
-#: The states that may follow; none where the operation cannot have happened in this one.
+#: The states that may follow a state; none if the operation cannot happen in it.
 Step = Callable[[Any], Iterable[State]]
 
-#: How many states are carried along at most; beyond that nothing is said of the object.
+#: More states than this are not followed: the object is undecided.
 MOST_CONFIGURATIONS = 200_000
 
 _Configuration = tuple[State, frozenset[int]]
@@ -28,7 +28,7 @@ _Configuration = tuple[State, frozenset[int]]
 
 @dataclass(frozen=True)
 class Operation:
-    """What one call did to one object. `is_certain`: it happened, as it was answered."""
+    """What one call did to one object; `is_certain` if it had an answer."""
 
     began: float
     ended: float
@@ -39,7 +39,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Broken:
-    """The operation that nothing explains, those shortly before it, and the states just before."""
+    """The operation that no order explains, those shortly before it, and the states before."""
 
     culprit: Operation
     before: list[Operation]
@@ -47,11 +47,11 @@ class Broken:
 
 
 class Undecided(Exception):
-    """Too many operations overlap to say anything."""
+    """Too many operations overlap."""
 
 
 def first_break(operations: Sequence[Operation], start: State, *, shown: int = 12) -> Broken | None:
-    """Where the history of one object, in the state `start` at first, stops being linearizable.
+    """Where the history of an object, with the first state `start`, stops being linearizable.
 
     Raises:
         Undecided: it has too many orders.
@@ -59,7 +59,7 @@ def first_break(operations: Sequence[Operation], start: State, *, shown: int = 1
     events = sorted(
         (at, is_end, number)
         for number, operation in enumerate(operations)
-        # At one instant starts come first: who may have overlapped did.
+        # Starts come before ends of the same time: such operations overlap.
         for at, is_end in ((operation.began, False), (operation.ended, True))
     )
     possible: set[_Configuration] = {(start, frozenset())}
@@ -88,7 +88,7 @@ def _after_end(
     operations: Sequence[Operation],
     pending: set[int],
 ) -> set[_Configuration]:
-    """What is possible once the operation `number` is over."""
+    """The configurations that are possible when the operation `number` has ended."""
     after: set[_Configuration] = set()
     seen: set[_Configuration] = set()
     for state, done in possible:
@@ -110,7 +110,7 @@ def _place(
     seen: set[_Configuration],
     after: set[_Configuration],
 ) -> None:
-    """Add what is possible where `number` happens now, after any of the others that are pending."""
+    """Add what is possible if `number` happens now, after any of the pending others."""
     stack = [(state, done)]
     while stack:
         state, done = stack.pop()

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a line now and then, and the summary."""
+"""Prints the progress of a run and its summary."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.torture.result import Result
 from tests.torture.run import Run
 
 EVERY_SECONDS = 10.0
-#: Of each rule; one broken rule is mostly broken often.
+#: Shown of each rule: a rule that is broken is mostly broken often.
 MOST_FINDINGS = 3
 
 
 class Progress:
-    """Says every few seconds that the run goes on."""
+    """Prints a line every few seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -27,7 +27,7 @@ class Progress:
         self._next = 0.0
 
     def __call__(self, run: Run) -> None:
-        """A line, if it is time for one."""
+        """Print a line, if it is time for one."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -49,7 +49,7 @@ def faults_of(run: Run) -> Counter[str]:
 
 
 def summary(run: Run, result: Result, seconds: float) -> str:
-    """Operations by kind and outcome, faults and kills, and what it took."""
+    """Calls by kind and outcome, faults and kills, and the CPU that was used."""
     outcomes = result.outcomes
     kinds = sorted({do for do, _outcome in outcomes})
     lines = [f"{'operations':<16}{'ok':>9}{'refused':>9}{'unknown':>9}"]
@@ -90,7 +90,6 @@ def _cpu(run: Run, seconds: float) -> list[str]:
         "clients": run.cpu_seconds("w"),
         "servers": run.cpu_seconds("s"),
         "proxies and checkers": _seconds_of(resource.RUSAGE_SELF),
-        # Which have ended.
         "engines": _seconds_of(resource.RUSAGE_CHILDREN),
     }
     table = [f"    {name:<30}{each:>9.0f} s" for name, each in used.items()]
@@ -103,7 +102,7 @@ def _seconds_of(who: int) -> float:
 
 
 def say(text: str, stream: object = None) -> None:
-    """One line, at once."""
+    """Print a line at once."""
     out = stream or sys.stdout
     out.write(f"{text}\n")  # type: ignore[attr-defined]
     out.flush()  # type: ignore[attr-defined]

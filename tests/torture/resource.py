@@ -1,4 +1,4 @@
-"""What a lock protects: a number that is counted up, and looks at fences."""
+"""The resource that a lock protects: a number that accepts no lower fencing token."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class StaleFence(Exception):
 
 
 class Resource:
-    """Its file has a line for each write that it accepted, and one for each fence it has seen.
+    """A file with a line for each write that was accepted and for each fencing token seen.
 
-    Each line is one `write` to the end of it, so that a killed writer spoils none.
+    Each line is one `write` to the end of it, so a killed writer leaves whole lines.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, fence: int) -> int:
-        """The number; from then on no lower fence is served. Raises StaleFence."""
+        """The number; no lower fencing token is accepted from now on. Raises StaleFence."""
         with self._locked(fence) as (descriptor, number):
             os.write(descriptor, f"{fence} {number} seen\n".encode())
             return number
 
     def write(self, fence: int, number: int) -> None:
-        """Store another number. Raises StaleFence."""
+        """Store a number. Raises StaleFence."""
         with self._locked(fence) as (descriptor, _number):
             os.write(descriptor, f"{fence} {number} written\n".encode())
 
@@ -50,7 +50,7 @@ class Resource:
             os.close(descriptor)
 
     def served(self) -> list[Served]:
-        """The writes that it accepted."""
+        """The accepted writes, in their order."""
         lines = (line.split() for line in self._path.read_text().splitlines())
         return [
             Served(int(fence), int(number)) for fence, number, what in lines if what == "written"

@@ -1,4 +1,4 @@
-"""What a run comes to: its history and what is stored in the end, before all checkers."""
+"""Checks the history of a run and what is stored in the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accounts.models import User
-from dynamo import scan
+from dynamo import bulk
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks, uploads
@@ -31,22 +31,22 @@ _INVOICE = ("series", "number", "requestId", "customerName", "voidReason", "owne
 
 @dataclass(frozen=True)
 class Result:
-    """What was done, and what is wrong."""
+    """The calls of a run, and what is wrong."""
 
     calls: list[Call]
     findings: list[Finding]
 
     @property
     def outcomes(self) -> Counter[tuple[str, str]]:
-        """How many calls of each kind, by pages and without, had each outcome."""
+        """How many calls of each kind had each outcome; calls by pages apart."""
         return Counter(
             (f"{call.do} page" if "page" in call.asked else call.do, call.outcome)
             for call in self.calls
         )
 
 
-def of(run: Run) -> Result:
-    """Check a run that is over."""
+def check(run: Run) -> Result:
+    """Check a run that has ended."""
     place = run.options.place
     over = time.monotonic()
     upload(Journal(place.histories / "last.jsonl"), place.uploads, _batches(place.uploads))
@@ -77,7 +77,7 @@ def _crashes(calls: list[Call]) -> list[Finding]:
 
 def _inspections(calls: list[Call]) -> list[Finding]:
     return [
-        of_calls("inspection", "a check of the site found what is not so", [call])
+        of_calls("inspection", "a check of the site reported damage that is not there", [call])
         for call in calls
         if call.do == "inspect" and call.answer.get("wrong")
     ]
@@ -121,7 +121,7 @@ def _invoices() -> dict[str, dict[int, Stored]]:
 
 
 def _items(table: str, attributes: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [item for page in scan.pages(table, attributes) for item in page]
+    return [item for page in bulk.pages(table, attributes) for item in page]
 
 
 def _served(resources: Path) -> dict[str, list[locks.Served]]:

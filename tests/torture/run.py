@@ -1,10 +1,10 @@
-"""A run: engines, proxies, processes; who is killed, frozen and cut off when; and the end.
+"""A run: its engines, proxies and processes, and when they are killed, frozen or cut off.
 
     with Run(options) as run:
         run.run(progress)
-        result = tests.torture.result.of(run)
+        result = tests.torture.result.check(run)
 
-The seed says what happens; to whom in the middle of what, the machine's load decides as well.
+The seed determines which faults happen; when exactly they hit a process depends on the machine.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tests.torture.clients.uploads import BUCKET
 from tests.torture.worker import Place, Plan, serve, work
 from tests.waiting import wait_until
 
-#: How long the clients get to end their last calls before they are killed.
+#: How long the clients may take for their last calls before they are killed.
 LAST_CALLS_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a run is told; `slowness` multiplies the pauses of its clients."""
+    """`slowness` multiplies the pauses of clients."""
 
     seconds: float
     seed: str
@@ -52,7 +52,7 @@ class Options:
 
 @dataclass
 class _Process:
-    """One that is killed and started again: its lives are numbered."""
+    """A process that is killed and started again; its lives are numbered."""
 
     kind: str
     name: str
@@ -76,7 +76,7 @@ class Happened:
 
 
 class Run:
-    """A run. Everything that it starts ends with its block."""
+    """A run. Everything that it starts is ended with its block."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -114,20 +114,20 @@ class Run:
 
     @property
     def latest_seconds(self) -> float:
-        """How long the slowest request took from the proxy to the engine's reply."""
+        """How long the slowest request took from its arrival at the proxy to the engine's reply."""
         return max(self.proxy.latest_seconds, self.s3_proxy.latest_seconds)
 
     def _make_tables(self) -> None:
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self._engine.url
         for table in tables.all_tables():
             tables.create(table)
-        from dynamo import client
+        from dynamo.client import sending
 
-        client.reset()
+        sending.reset()
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self.proxy.url
 
     def run(self, progress: Any) -> None:
-        """Let everybody work until the time is over, and everything that lingers come to rest."""
+        """Run the clients until the time is over, then wait for their last calls."""
         options = self.options
         ports = [engines.free_port() for _ in range(options.servers)]
         self._servers = [
@@ -136,7 +136,7 @@ class Run:
         ]
         for each in self._servers:
             self._start(each)
-        # They come from a process that loads everything first.
+        # They are forked from a process that loads everything first.
         wait_until(lambda: all(map(engines.is_listening, ports)))
         ends_at = time.monotonic() + options.seconds
         plan = Plan(options.place, options.seed, ends_at, ports, options.slowness)
@@ -145,7 +145,7 @@ class Run:
         ]
         for each in self._workers:
             self._start(each)
-        next_batch = next_look = 0.0
+        next_batch = next_measure = 0.0
         while (now := time.monotonic()) < ends_at:
             if now >= next_batch:
                 batches.make(options.place.uploads, self._chance)
@@ -153,19 +153,19 @@ class Run:
             self._thaw(now)
             time.sleep(min(0.1, max(0.0, ends_at - now)))
             if self._chance.random() < 0.06:
-                self._something_happens()
-            if now >= next_look:
-                self._look_at_cpu()
-                next_look = now + 1
+                self._do_harm()
+            if now >= next_measure:
+                self._measure_cpu()
+                next_measure = now + 1
             progress(self)
         self._thaw(float("inf"))
-        self._come_to_rest()
+        self._finish()
 
     def cpu_seconds(self, name: str) -> float:
-        """What the workers (`w`) or servers (`s`) used, as far as they were looked at."""
+        """The CPU that the workers (`w`) or servers (`s`) have used, as measured each second."""
         return sum(seconds for life, seconds in self._cpu.items() if life.startswith(name))
 
-    def _look_at_cpu(self) -> None:
+    def _measure_cpu(self) -> None:
         for each in self._processes:
             if each.process is not None and (seconds := cpu_seconds_of(each.process.pid)):
                 self._cpu[each.life] = seconds
@@ -174,9 +174,9 @@ class Run:
     def _processes(self) -> list[_Process]:
         return [*self._workers, *self._servers]
 
-    # What happens to the processes.
+    # Faults of processes.
 
-    def _something_happens(self) -> None:
+    def _do_harm(self) -> None:
         what = self._chance.choices(
             [self._kill_worker, self._kill_server, self._freeze, self._cut, self._kill_engine],
             weights=[35, 20, 20, 18, 7 if self.options.engine_kills else 0],
@@ -224,7 +224,7 @@ class Run:
         time.sleep(self._chance.choice([0, 0, 0.5]))
         self._engine.restart()
 
-    # How they begin and end.
+    # Start and end.
 
     def _start(self, each: _Process) -> None:
         each.lives += 1
@@ -236,7 +236,7 @@ class Run:
 
     def _end(self, each: _Process) -> None:
         if each.process is not None:
-            self._look_at_cpu()
+            self._measure_cpu()
             each.process.kill()
             each.process.join()
             each.process = None
@@ -246,7 +246,7 @@ class Run:
         for each in self._processes:
             self._end(each)
 
-    def _come_to_rest(self) -> None:
+    def _finish(self) -> None:
         self.faults.clear()
         self.s3_faults.clear()
         gives_up_at = time.monotonic() + LAST_CALLS_SECONDS
@@ -254,12 +254,12 @@ class Run:
             assert each.process is not None
             each.process.join(max(0.0, gives_up_at - time.monotonic()))
         self._end_all()
-        # What the proxies hold still, and requests that were sent twice.
+        # For requests that the proxies still hold or send again.
         time.sleep(2)
 
 
 def cpu_seconds_of(pid: int | None) -> float:
-    """The CPU that a process has used; 0 where it has ended. Source: proc(5), utime and stime."""
+    """The CPU that a process has used, or 0 if it has ended. Source: proc(5), utime and stime."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -269,7 +269,7 @@ def cpu_seconds_of(pid: int | None) -> float:
 
 @contextmanager
 def _environment(dynamodb: str, s3: str) -> Iterator[None]:
-    """What the processes find in theirs."""
+    """Set the environment of the processes."""
     values = {
         "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
         "AWS_ENDPOINT_URL_S3": s3,

@@ -1,7 +1,7 @@
-"""The processes that are killed: workers full of clients, and servers of the site.
+"""The processes that are killed: workers that run clients, and servers of the site.
 
-Each is forked from one process that has loaded everything (`multiprocessing`'s fork server), so
-that a new one costs next to nothing. It writes its history under the name of its life.
+Each is forked from one process that has loaded everything (`multiprocessing`'s fork server), so a
+new one starts at once. Each writes its history under the name of its life.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from tests.torture.clients.uploads import UploadClient  # noqa: E402
 from tests.torture.history import Journal  # noqa: E402
 from uploads import claims  # noqa: E402
 
-# Argon2 is slow on purpose, and nothing here is about it.
+# Argon2 is slow on purpose.
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where all processes of a run keep their files."""
+    """The folders of a run."""
 
     folder: Path
 
@@ -71,10 +71,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a worker is told: its seed, until when it begins calls, where the servers are.
-
-    `slowness` multiplies all pauses between calls.
-    """
+    """What a worker does: no call begins after `ends_at`; `slowness` multiplies all pauses."""
 
     place: Place
     seed: str
@@ -84,14 +81,12 @@ class Plan:
 
 
 class Client(Protocol):
-    """Somebody who makes calls."""
-
     def step(self) -> None:
-        """Make the next one."""
+        """Make the next call."""
 
 
 def work(life: str, plan: Plan) -> None:
-    """Be a worker: clients in threads, until the end, or until killed."""
+    """Run clients in threads until the end, or until killed."""
     _begin(life, plan.place)
     claims.POLL_SECONDS = 0.2
     journal = Journal(plan.place.histories / f"{life}.jsonl")
@@ -101,7 +96,7 @@ def work(life: str, plan: Plan) -> None:
         chance = random.Random(f"{plan.seed} {life} {name}")
         pause = _Pause(chance, pause_seconds * plan.slowness, stop)
         client = make(journal, chance)
-        thread = threading.Thread(target=_live, args=(client, pause), name=name, daemon=True)
+        thread = threading.Thread(target=_run, args=(client, pause), name=name, daemon=True)
         thread.start()
         threads.append(thread)
     time.sleep(max(0, plan.ends_at - time.monotonic()))
@@ -114,7 +109,7 @@ Make = Callable[[Journal, random.Random], Client]
 
 
 def _clients(plan: Plan, stop: threading.Event) -> list[tuple[str, Make, float]]:
-    """The clients of a worker by their names, each with its pause between two steps, in seconds.
+    """The name, class and pause in seconds of each client of a worker.
 
     A page costs twenty times as much as a call, and the inspector reads whole tables.
     """
@@ -137,24 +132,24 @@ def _clients(plan: Plan, stop: threading.Event) -> list[tuple[str, Make, float]]
 
 @dataclass(frozen=True)
 class _Pause:
-    """How long a client does nothing: no time to twice `seconds`."""
+    """Pauses between two steps: up to twice `seconds`."""
 
     chance: random.Random
     seconds: float
     stop: threading.Event
 
     def is_over(self) -> bool:
-        """Wait; whether to go on after it."""
+        """Wait, and return whether to go on."""
         return not self.stop.wait(self.chance.uniform(0, 2 * self.seconds))
 
 
-def _live(client: Client, pause: _Pause) -> None:
+def _run(client: Client, pause: _Pause) -> None:
     while pause.is_over():
         client.step()
 
 
 def serve(life: str, place: Place, port: int) -> None:
-    """Be a server of the site."""
+    """Serve the site."""
     _begin(life, place)
     with make_server("127.0.0.1", port, application, _Server, _QuietHandler) as server:
         server.serve_forever()
@@ -171,7 +166,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _begin(life: str, place: Place) -> None:
-    """What the process says on stderr goes to its log; its load counts less than anybody's."""
+    """Write the output of the process to its log."""
     log = os.open(place.logs / f"{life}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)

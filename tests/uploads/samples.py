@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from locks.models import LockItem
 from uploads.contents import MIB
 from uploads.models import DONE, UploadItem

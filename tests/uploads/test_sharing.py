@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
+from dynamo.client.sending import send
 from locks import leases
 from locks.leases import Lease
 from tests.faults.kinds import Meanwhile

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import send
-from dynamo.scan import pages
+from dynamo.bulk import pages
+from dynamo.client.sending import send
 from locks.models import LockItem
 from tests.commands import run
 from tests.faults.proxy import NOWHERE, through

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from accounts.models import User
-from dynamo.management.guards import GuardsCommand
+from dynamo.management.checkguards import GuardsCommand
 from web.progress import Progress, progress_bars
 
 
 class Command(GuardsCommand):
-    """Checks the accounts' guards. Costs: `dynamo.guardcheck.check_guards`."""
+    """Checks the accounts' guards. Costs: `dynamo.unique.check.check_guards`."""
 
     help = (
         "Check that every account has a guard for each unique value, and every guard its account. "

@@ -11,9 +11,8 @@ from django.core.management.base import CommandParser
 from accounts.management.base import as_json, as_row
 from accounts.models import User
 from dynamo.exceptions import DamagedItem
-from dynamo.management.arguments import positive
 from dynamo.management.base import DynamoCommand
-from dynamo.management.damage import unreadable
+from dynamo.terminal import positive, unreadable
 
 
 class Command(DynamoCommand):

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynamo.cloudformation import parts_of_apps, template
+from django.apps import apps
+
 from dynamo.management.base import DynamoCommand
-from dynamo.tables import all_tables
+from dynamo.tables import Table, all_tables
 
 
 class Command(DynamoCommand):
@@ -14,3 +17,65 @@ class Command(DynamoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(json.dumps(template(all_tables(), parts_of_apps()), indent=2))
+
+
+Part = Mapping[str, Mapping[str, Any]]
+"""Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids."""
+
+
+def parts_of_apps() -> list[Part]:
+    """What the installed apps add to the template."""
+    parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
+    return [part for part in parts if part]
+
+
+def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, Any]:
+    """The template of `tables` and `parts`, ready for `json.dumps`; costs no request.
+
+    A table outlives its stack, and its removal from the template: accounts are in there.
+    """
+    sections: dict[str, dict[str, Any]] = {"Parameters": {}, "Conditions": {}}
+    resources: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
+    for table in tables:
+        logical_id = _logical_id(table)
+        resources[logical_id] = {
+            "Type": "AWS::DynamoDB::Table",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": _properties(table),
+        }
+        outputs[f"{logical_id}Name"] = {"Value": {"Ref": logical_id}}
+        outputs[f"{logical_id}Arn"] = {"Value": {"Fn::GetAtt": [logical_id, "Arn"]}}
+    sections |= {"Resources": resources, "Outputs": outputs}
+    for part in parts:
+        for section, entries in part.items():
+            sections[section].update(entries)
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Description": "The DynamoDB tables of the site, printed by manage.py cloudformation",
+    } | {name: entries for name, entries in sections.items() if entries}
+
+
+def _properties(table: Table) -> dict[str, Any]:
+    properties = {
+        "TableName": table.name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": table.key_schema,
+        "AttributeDefinitions": table.attribute_definitions,
+        "SSESpecification": {"SSEEnabled": True},
+        "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
+        "DeletionProtectionEnabled": True,
+    }
+    if table.ttl_attribute:
+        properties["TimeToLiveSpecification"] = {
+            "AttributeName": table.ttl_attribute,
+            "Enabled": True,
+        }
+    return properties
+
+
+def _logical_id(table: Table) -> str:
+    # Letters and digits only; without the prefix, so that it is the same in every environment.
+    words = re.split(r"[^a-zA-Z0-9]+", table.base_name)
+    return "".join(word[:1].upper() + word[1:] for word in words) + "Table"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.core.management.commands import makemigrations
 
-from dynamo.management.migrations import NothingToMigrate
+from dynamo.management.commands.migrate import NothingToMigrate
 
 
 class Command(NothingToMigrate, makemigrations.Command):

@@ -1,9 +1,7 @@
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.models import Model
-from dynamo.unique import UniqueAttributes
-from dynamo.versions import new_version
+from dynamo.models import IntegerAttribute, Model, new_version
+from dynamo.unique.attributes import UniqueAttributes
 
 
 class Member(Model):

@@ -1,7 +1,7 @@
 import uuid
 
-from dynamo.transaction import Transaction
-from dynamo.versions import next_version
+from dynamo.models import next_version
+from dynamo.transactions import Transaction
 from members.models import Member
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.exceptions import DamagedItem
-from dynamo.management.arguments import positive
-from dynamo.management.damage import unreadable
+from dynamo.terminal import positive, unreadable
 from invoices.jsonform import as_json
 from invoices.management.invoicing import InvoiceCommand, find_account
 from invoices.management.output import as_row

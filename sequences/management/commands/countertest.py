@@ -14,8 +14,7 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
-from dynamo.management.arguments import positive
-from dynamo.terminal import printable
+from dynamo.terminal import positive, printable
 from sequences.counters import checked_name, delete
 from sequences.draws import Strategy
 from sequences.management.base import SequenceCommand, counter_name

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.arguments import positive
+from dynamo.terminal import positive
 from sequences.counters import next_values
 from sequences.draws import Strategy
 from sequences.management.base import SequenceCommand, counter_name

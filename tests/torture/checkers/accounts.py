@@ -1,17 +1,18 @@
-"""Accounts and their unique values, as the calls say and as they are stored in the end.
+"""Checks calls on accounts, and the accounts that are stored in the end.
 
-Two rules, each for one object at a time:
+There are two rules, each about one object:
 
-uniqueness  a value has one owner or none. Registering, changing to it take it from nobody; changing
-            from it and deleting free it; "taken" is said while another has it, and "unknown" while
-            nobody has; whom a search finds, owns it.
-account     an account is there from its registration to its deletion, with the values that were
-            written last. Its version starts at random: no account that had the same key before had
-            it. Each change makes the version one higher, and was made to the version that its
-            caller had read, of this account and not of an earlier one with the same key.
+uniqueness  a value has at most one owner. A registration, or a change to the value, needs a value
+            without an owner; a change from it and a deletion free it. A call that finds the value
+            taken needs another owner, a search that finds nobody needs no owner, and the account
+            that a search finds is the owner.
+account     an account exists from its registration to its deletion, with the values that were
+            written last. Its version starts at random: no earlier account with the same key had it.
+            Each change increments the version that its caller had read, of this account and not of
+            an earlier one with the same key.
 
-What is stored in the end is one more search, after all calls: so a success is still true then,
-unless another call changed it.
+What is stored in the end counts as one more search after all calls. So a success is still true
+then, unless another call has changed the account.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ MOST_CHANGES = 2**20
 
 
 class Account(NamedTuple):
-    """What an account says, and when the call began that registered it.
+    """An account, and when the call began that registered it.
 
-    `version` is None as long as no answer has told it.
+    `version` is None until an answer has told it.
     """
 
     username: str
@@ -49,14 +50,14 @@ class Account(NamedTuple):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What a search says of it."""
+        """The attributes that a search shows."""
         return {name: getattr(self, name) for name in SHOWN}
 
 
 SHOWN = ("username", "email", "version", "full_name")
 
 Seen = Mapping[int, float]
-"""The versions of one key, and when each was known to somebody."""
+"""The versions of one key, and when each was first known to a client."""
 
 
 def check(
@@ -65,7 +66,7 @@ def check(
     *,
     engine_kills: Sequence[float] = (),
 ) -> list[Finding]:
-    """What is wrong; `stored` are the accounts in the end, by their keys."""
+    """Find broken rules; `stored` are the accounts in the end, by their keys."""
     calls = [call for call in calls if call.do in WRITES | {"find"}]
     over = max((call.latest for call in calls), default=0.0) + 1
     last = list(_last_searches(calls, stored, over))
@@ -94,7 +95,7 @@ def check(
 
 @dataclass(frozen=True)
 class _Happening:
-    """A call as it may have happened."""
+    """A call, and whether it certainly happened."""
 
     call: Call
     is_certain: bool
@@ -104,12 +105,11 @@ class _Happening:
 
 
 def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[_Happening]:
-    """The call, and what may have been made of it besides what it was told.
+    """The call, and a second effect that it may have had.
 
-    A local engine that is killed forgets the tokens of transactions. So a request that is repeated
-    may be carried out once more, where somebody else has undone the first one meanwhile; AWS
-    remembers. And who changes an account and is told that it is gone, may have changed it before:
-    its reply was lost, and nothing tells.
+    A local engine that is killed forgets the tokens of transactions, which AWS does not. So a
+    repeated request may be carried out again if another call has undone the first one. And a change
+    that is told that the account is gone may have been made before, if its reply was lost.
     """
     yield _Happening(call, call.outcome != "unknown")
     was_forgotten = any(call.began <= at <= call.latest for at in engine_kills)
@@ -120,7 +120,7 @@ def _with_ghost(call: Call, engine_kills: Sequence[float]) -> Iterator[_Happenin
 def _last_searches(
     calls: Iterable[Call], stored: Mapping[str, Account], over: float
 ) -> Iterator[Call]:
-    """What everybody would find after all calls: each account and each value they spoke of."""
+    """Searches after all calls, for each account and each value that a call has named."""
     keys = {_key_of(call) for call in calls} | stored.keys()
     values = {value for call in calls for value, _step in _steps_of_values(call)}
     for pk in keys - {""}:
@@ -139,7 +139,7 @@ def _last_searches(
 
 
 def _versions_seen(calls: Iterable[Call]) -> dict[str, dict[int, float]]:
-    """For each key its versions, and when each was first known to somebody."""
+    """For each key its versions, and when each was first known to a client."""
     seen: dict[str, dict[int, float]] = defaultdict(dict)
     for call in calls:
         of_key = seen[_key_of(call)]
@@ -163,11 +163,11 @@ def _is_key(who: str) -> bool:
     return len(who) == 36 and who.count("-") == 4
 
 
-# A value: whose it is, or None.
+# The state of a value: the key of its owner, or None.
 
 
 def _steps_of_values(call: Call) -> Iterator[tuple[tuple[str, str], Step]]:
-    """What the call did to each value that it names."""
+    """The effect of the call on each value that it names."""
     asked, pk = call.asked, _key_of(call)
     if call.do == "register":
         for attribute in ATTRIBUTES:
@@ -202,7 +202,7 @@ def _claim(pk: str, owner: str | None) -> Iterator[str | None]:
 
 
 def _free(pk: str, owner: str | None) -> Iterator[str | None]:
-    # Another call may have done it before: what is so already is a success.
+    # Another call may have freed it before: that is a success too.
     yield None if owner == pk else owner
 
 
@@ -221,7 +221,7 @@ def _is_owned_by(pk: str, owner: str | None) -> Iterator[str | None]:
         yield owner
 
 
-# An account: what it says, or None where it is not there.
+# The state of an account: an Account, or None if it does not exist.
 
 
 def _step_of_account(call: Call, seen: Seen) -> Step | None:
@@ -238,17 +238,17 @@ def _step_of_account(call: Call, seen: Seen) -> Step | None:
 
 
 def _with(account: Account, version: int | None, seen: Seen) -> Account | None:
-    """The account where it has this `version` (any, if None); None where it cannot have it."""
+    """The account with this `version` (any if None), or None if it cannot have it."""
     if version is None or version == account.version:
         return account
-    # A version that somebody knew before this account was registered is of an earlier one.
+    # A version that was known before this account was registered belongs to an earlier one.
     if account.version is None and seen.get(version, math.inf) >= account.since:
         return account._replace(version=version)
     return None
 
 
 def _can_come_to(account: Account, version: int | None, seen: Seen) -> bool:
-    """Whether the account can have had this `version`, or can get it by further changes."""
+    """Whether the account can have had this `version`, or can get it by changes."""
     if version is None:
         return True
     if account.version is None:
@@ -286,7 +286,7 @@ def _register_refused(call: Call, account: Account | None) -> Iterator[Account |
 
 
 def _written(call: Call) -> tuple[str, str]:
-    """The attribute that the call changes, and its new value."""
+    """The changed attribute and its new value."""
     if call.do == "edit":
         return "full_name", call.asked["full_name"]
     return call.asked["attribute"], call.asked["new"]
@@ -297,16 +297,15 @@ def _change(call: Call, seen: Seen, account: Account | None) -> Iterator[Account
         return
     attribute, new = _written(call)
     read, told = call.asked.get("version"), call.answer.get("version")
-    # The version that it was told. Where its reply was lost and others went on from what it had
-    # written, that is what it found when it looked.
+    # If its reply was lost and others changed the account since, the call was told a later version.
     before = _with(account, read, seen)
     if before is not None:
         after = None if before.version is None else before.version + 1
         changed = before._replace(**{attribute: new}, version=after)
         if told is None or after is None or told >= after:
             yield changed
-    # Another call, or this one before its reply was lost, made it so: of the account that was read,
-    # and not later than it was told.
+    # Another call, or this one before its reply was lost, has made the change, to the account
+    # that was read.
     is_its_own = _can_come_to(account, read, seen) and _can_come_to(account, told, seen)
     is_in_time = told is None or account.version is None or told >= account.version
     if getattr(account, attribute) == new and is_its_own and is_in_time:

@@ -1,10 +1,10 @@
-"""Invoices, as the calls say and as they are stored in the end.
+"""Checks calls on invoices, and the invoices that are stored in the end.
 
-numbers   those of a series are 1..n, each on one invoice; one request has one number, whoever asks
-          how often. Who asked when another had been answered gets a higher number.
-invoices  each is issued once and says what was asked for; it is voided at most once, for one
-          reason, and stays so: for everybody who looks from then on.
-lists     show what was issued before they were asked for, and nothing that nobody asked for yet.
+numbers   a series has the numbers 1..n, each on one invoice. A request has one number, however
+          often it is repeated: a higher one than each request that was answered before it began.
+invoices  each is issued once with the contents of its request. It is voided at most once, for one
+          reason, and stays voided.
+lists     show what was issued before they began, and nothing that was not requested yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.torture.linear import Operation, Step
 
 
 class Stored(NamedTuple):
-    """An invoice as it is stored; `void_reason` is "" where it is not voided."""
+    """A stored invoice; `void_reason` is "" if it is not voided."""
 
     request: str
     customer: str
@@ -34,7 +34,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class _Issue:
-    """One request: from its first call's start to its first answer, or to the latest of all."""
+    """One request, from the start of its first call to its first answer, or to its `latest`."""
 
     calls: list[Call]
 
@@ -53,7 +53,7 @@ class _Issue:
 
 
 def check(calls: Sequence[Call], stored: Mapping[str, Series]) -> list[Finding]:
-    """What is wrong; `stored` are the invoices of each account in the end, by their numbers."""
+    """Find broken rules; `stored` are the invoices of each account in the end, by number."""
     by_account: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         if call.do in {"issue", "void", "read", "list"}:
@@ -104,7 +104,7 @@ def _requests(
         number = numbers.get(request, 0)
         asked = {call.asked["customer"] for call in issue.calls if call.outcome != "refused"}
         if number and stored[number].customer not in asked:
-            yield of_calls("invoices", f"{account}: {number} says something else", issue.calls)
+            yield of_calls("invoices", f"{account}: {number} has other contents", issue.calls)
     for request in numbers.keys() - issues.keys():
         yield Finding("numbers", f"{account}: nobody asked for {request} ({numbers[request]})")
 
@@ -125,7 +125,7 @@ def _order(
             latest = issue
 
 
-# An invoice: None before it is issued, "" when it is, and the reason when it is voided.
+# The state of an invoice: None before it is issued, then "", and the reason once it is voided.
 
 
 def _invoices(
@@ -206,7 +206,7 @@ def _lists(
         if call.do != "list" or call.outcome != "ok":
             continue
         shown: dict[int, bool] = dict(call.answer["invoices"])
-        # A list has one page: what is older than its last line is on another one.
+        # A list has one page; older invoices are on the next one.
         lowest = 0 if call.answer["is_all"] else min(shown, default=0)
         missing = [
             number
@@ -221,6 +221,10 @@ def _lists(
             for number, voided in shown.items()
             if not voided and voided_by.get(number, call.began) < call.began
         ]
-        for what, wrong in (("lacks", missing), ("foresees", early), ("unvoids", undone)):
+        for what, wrong in (
+            ("lacks", missing),
+            ("has too early", early),
+            ("shows as issued", undone),
+        ):
             if wrong:
                 yield of_calls("lists", f"{account}: a list {what} {wrong}", [call])

@@ -1,14 +1,13 @@
-"""Locks, as their holders say and as the resource that they protect has seen them.
+"""Checks the holders of locks, and the writes that the protected resource has accepted.
 
-A holder notes the fence that it was told, and each time that it looked and still held the lock:
-the time before the look. Between the first and the last of these it held the lock. (Not from when
-it was told: it may have been frozen since, for longer than its lease.)
+A holder notes its fencing token, and each time before it checked that it still held the lock. It
+held the lock from the first to the last of these times. (Not from the answer on: it may have been
+frozen since, for longer than its lease.)
 
-holders   no two of one lock at one time.
-fences    no two holders have one; a later holder's is higher.
-resource  served no lower fence after a higher one; and each number that was written under a fence
-          was one more than the one before, so no holder wrote over another's work. What a holder
-          was told to be written, is.
+holders   a lock has no two holders at one time.
+fences    no two holders have the same fencing token; a later holder's is higher.
+resource  accepted no lower fencing token after a higher one. Each number that was written is one
+          more than the previous one, so no holder overwrote another's. No accepted write is lost.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Served(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """For how long a call certainly held its lock, and under which fence."""
+    """How long a call certainly held its lock, and its fencing token."""
 
     since: float
     until: float
@@ -39,7 +38,7 @@ class Hold(NamedTuple):
 
 
 def check(calls: Sequence[Call], served: Mapping[str, Sequence[Served]]) -> list[Finding]:
-    """What is wrong; `served` is what the resource of each lock accepted, in its order."""
+    """Find broken rules; `served` are the accepted writes of each lock's resource, in order."""
     by_lock: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
         if call.do == "hold":
@@ -76,7 +75,7 @@ def _fences_of(call: Call) -> list[int]:
 
 
 def _hold_of(call: Call) -> Hold | None:
-    """None where it never looked and held it."""
+    """None if it never checked that it held the lock."""
     looks = [at for at, note in call.notes if "looked" in note]
     if not looks:
         return None

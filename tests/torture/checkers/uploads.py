@@ -1,9 +1,9 @@
-"""Uploads, as the runs say, as S3 logged what it stored, and as it is stored in the end.
+"""Checks what uploads reported, what S3 stored at any time, and what is stored in the end.
 
-once      S3 stored an object under each key at most once, ever.
-whole     each file is there in the end, with the bytes that are on disk.
-promised  what a run called uploaded or skipped, was there from then on.
-clean     no run reports a conflict; a failure is one in passing, and the last run has none.
+once      S3 has stored an object under each key at most once.
+whole     each file is stored in the end, with the bytes that are on disk.
+promised  a file that was reported as uploaded or skipped is stored in the end.
+clean     no upload reports a conflict.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from tests.torture.findings import Finding, of_calls
 from tests.torture.history import Call
 
-#: Of an object: its SHA-256, in hex.
+#: The SHA-256 of each object, in hex.
 Digests = Mapping[str, str]
 
 
@@ -24,7 +24,7 @@ def check(
     objects: Digests,
     times_stored: Mapping[str, int],
 ) -> list[Finding]:
-    """What is wrong; `files` are those on disk, `objects` those in S3 in the end, by key."""
+    """Find broken rules; `files` are those on disk, `objects` those in S3 in the end, by key."""
     runs = [call for call in calls if call.do == "upload"]
     findings = [
         Finding("once", f"{key} was stored {times} times")

@@ -1,4 +1,4 @@
-"""Clients who register, seek one another, change and delete accounts, over few shared values."""
+"""Clients that register, find, change and delete accounts with few shared values."""
 
 from __future__ import annotations
 
@@ -15,34 +15,33 @@ from dynamo.exceptions import DynamoError, Refused
 from dynamo.models import Item
 from tests.torture.history import Journal, Running
 
-#: Everybody wants the same few values, and after so many seconds all turn to fresh ones: the
-#: history of a value stays short enough to be checked.
+#: All clients use the same few values, and new ones after so many seconds: so the history of a
+#: value stays short enough to be checked.
 ERA_SECONDS = 20.0
 VALUES = 6
 
 PASSWORD_HASH = "!of-the-torture"
 
-#: How many forms that made an account, and how many copies of accounts, a client keeps for later.
+#: How many request ids, and how many copies of accounts, a client keeps for later.
 KEPT = 8
 
 
 def shared_value(chance: random.Random) -> str:
-    """A user name that others want as well, now; in one of its spellings."""
+    """A username that other clients use too, in one of its spellings."""
     name = f"n{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
     return name.upper() if chance.random() < 0.2 else name
 
 
 def shared_address(chance: random.Random) -> str:
-    """An address that others want as well."""
+    """An email address that other clients use too."""
     return f"{shared_value(chance)}@example.org"
 
 
 class AccountClient:
-    """One client; it remembers what it asked for without an answer, and asks again.
+    """A client. It repeats sign-ups that had no answer.
 
-    It also keeps the request ids of forms that made an account, and sends these forms again with
-    other contents: where the account was deleted since, that makes another one with the same key.
-    And it keeps copies of accounts, and acts on them later, whatever has become of the accounts.
+    It also uses request ids again with other values: if their account was deleted, that makes
+    another one with the same key. And it acts on old copies of accounts.
     """
 
     def __init__(self, journal: Journal, chance: random.Random) -> None:
@@ -53,7 +52,7 @@ class AccountClient:
         self._copies: deque[Item] = deque(maxlen=KEPT)
 
     def step(self) -> None:
-        """One or two calls."""
+        """Make one or two calls."""
         what = self._chance.random()
         if self._unanswered and what < 0.5:
             self._register(self._unanswered.pop())
@@ -170,7 +169,7 @@ class AccountClient:
 
 
 def shown(user: User) -> dict[str, Any]:
-    """What a search says of an account."""
+    """The account as the history records it."""
     return {
         "pk": user.pk,
         "username": user.username,
@@ -181,7 +180,7 @@ def shown(user: User) -> dict[str, Any]:
 
 
 def refuse(call: Running, error: Exception) -> None:
-    """Write down a refusal: the names of its errors, and the attributes that are taken."""
+    """Record a refusal: the names of its errors, and the attributes that are taken."""
     errors = error.exceptions if isinstance(error, Refused) else (error,)
     names = "+".join(sorted(type(each).__name__ for each in errors))
     taken = [each.attribute for each in errors if isinstance(each, ValueTaken)]

@@ -1,4 +1,4 @@
-"""A visitor's browser: cookies, forms as they are drawn, no redirects followed."""
+"""A browser: it keeps cookies, fills in forms, and follows no redirects."""
 
 from __future__ import annotations
 
@@ -12,43 +12,41 @@ from django.http import HttpResponse
 
 from tests.pages import Page
 
-#: A page answers within 5.5 seconds; a server that was frozen meanwhile needs longer.
+#: A page answers within 5.5 seconds, but later if its server is frozen meanwhile.
 PATIENCE_SECONDS = 15.0
-#: For how long a server may go on with what its visitor has given up.
+#: How long a server may go on with a request whose client has given up.
 LINGERS_SECONDS = 30.0
 
 
 class NoAnswer(Exception):
-    """The server is not there, broke the connection, was too slow, or says 503: nobody knows."""
+    """The server is down, broke the connection, was too slow, or answered 503."""
 
 
 class PageFailed(Exception):
-    """The server answered with an error that is a mistake: 500, 403, 400."""
+    """The server answered with an unexpected status."""
 
 
 class Answer:
-    """What the server said."""
-
     def __init__(self, status: int, location: str, body: bytes) -> None:
         self.status = status
         self.location = location
-        # All that a Page looks at.
+        # A Page reads nothing else.
         self.page = Page(cast(HttpResponse, SimpleNamespace(content=body)))
 
 
 class Browser:
-    """One visitor of the server on a port of this machine."""
+    """A browser of the server on a port of this machine."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._cookies: dict[str, str] = {}
 
     def get(self, path: str) -> Answer:
-        """A page. Raises NoAnswer, PageFailed."""
+        """Get a page. Raises NoAnswer, PageFailed."""
         return self._ask("GET", path, None)
 
     def send(self, path: str, form: Page, **typed: Any) -> Answer:
-        """Send a form of `path` with what was typed into it. Raises NoAnswer, PageFailed."""
+        """Send the form of `path` with what was typed. Raises NoAnswer, PageFailed."""
         drawn = {name: form.value(name) for name in form.fields}
         return self._ask("POST", path, urlencode(drawn | typed))
 

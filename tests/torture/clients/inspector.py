@@ -1,4 +1,4 @@
-"""A client who runs the site's own checks while everybody works: they may find nothing either."""
+"""A client that runs the site's own checks while others write: they must report nothing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import random
 
 from accounts.models import User
 from dynamo.exceptions import DynamoError
-from dynamo.guardcheck import KINDS, check_guards
+from dynamo.unique.check import KINDS, check_guards
 from invoices.check import check_invoices
 from tests.torture.clients.invoices import shared_account
 from tests.torture.history import Journal
 
 
 class Inspector:
-    """One client."""
-
     def __init__(self, journal: Journal, chance: random.Random) -> None:
         self._journal = journal
         self._chance = chance
 
     def step(self) -> None:
-        """One check; that of an account's invoices costs a request for each year of a century."""
+        """Run a check; that of invoices costs a request for each year of a century."""
         self._chance.choice([self._guards, self._guards, self._guards, self._invoices])()
 
     def _guards(self) -> None:
@@ -31,7 +29,7 @@ class Inspector:
                 call.unanswered(error)
 
     def _invoices(self) -> None:
-        # All of them are checked in the end: by then they are too many to be read every second.
+        # Of one account only; all are checked in the end.
         account = shared_account(self._chance)
         with self._journal.call("inspect", what="invoices", account=account) as call:
             try:
@@ -41,7 +39,7 @@ class Inspector:
 
 
 def wrong_guards() -> list[str]:
-    """What `checkguards` finds."""
+    """What `checkguards` reports."""
     with check_guards(User.unique) as report:
         return [
             f"{kind} {key} of {pk}" for kind in KINDS for pk, key, _outcome in report.findings(kind)
@@ -49,5 +47,5 @@ def wrong_guards() -> list[str]:
 
 
 def wrong_series(account: str | None = None) -> list[str]:
-    """What `checkinvoices` finds, of an account or of all."""
+    """What `checkinvoices` reports of one account, or of all."""
     return [str(report) for report in check_invoices(account) if not report.is_sound]

@@ -1,4 +1,4 @@
-"""Clients who issue, void, read and list invoices of a few accounts that all of them share."""
+"""Clients that issue, void, read and list invoices of a few shared accounts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tests.torture.history import Journal
 DAY = date(2026, 3, 14)
 SELLER = Party("Ann & Söhne")
 
-#: After so many seconds everybody turns to other accounts; lists stay short.
+#: After so many seconds all clients use other accounts, so that lists stay short.
 ERA_SECONDS = 60.0
 ACCOUNTS = 2
 
 
 def shared_account(chance: random.Random) -> str:
-    """The key of an account that others issue invoices of as well, now."""
+    """The key of an account that other clients use too."""
     era = int(time.monotonic() / ERA_SECONDS)
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{era} {chance.randrange(ACCOUNTS)}"))
 
 
 class InvoiceClient:
-    """One client; it remembers some of what it asked for, and asks again."""
+    """A client. It repeats some of its requests."""
 
     def __init__(self, journal: Journal, chance: random.Random) -> None:
         self._journal = journal
@@ -40,7 +40,7 @@ class InvoiceClient:
         self._issued: list[tuple[str, int]] = []
 
     def step(self) -> None:
-        """One call."""
+        """Make one call."""
         what = self._chance.random()
         if self._asked and what < 0.12:
             self._issue(*self._chance.choice(self._asked[-5:]))
@@ -56,7 +56,7 @@ class InvoiceClient:
 
     def _some_invoice(self) -> tuple[str, int]:
         account, number = self._chance.choice(self._issued[-6:])
-        # Or a neighbour's, which may not be there yet.
+        # Or the next number, which may not exist yet.
         return account, max(1, number + self._chance.choice([-1, 0, 0, 0, 1]))
 
     def _issue(self, account: str, request: str) -> None:

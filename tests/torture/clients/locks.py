@@ -1,4 +1,4 @@
-"""Clients who take locks, and count up what they protect."""
+"""Clients that take locks and increment the number that each protects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ LEASE_SECONDS = 1.5
 
 
 class LockClient:
-    """One client."""
-
     def __init__(self, journal: Journal, chance: random.Random, resources: Path) -> None:
         self._journal = journal
         self._chance = chance
@@ -28,7 +26,7 @@ class LockClient:
         self._pause = threading.Event()
 
     def step(self) -> None:
-        """Hold a lock for a while: mostly less, sometimes more than its lease."""
+        """Hold a lock, mostly for less than its lease and sometimes for longer."""
         name = f"torture-{self._chance.randrange(LOCKS)}"
         lock = Lock(name, lease_seconds=LEASE_SECONDS, wait_seconds=3, poll_seconds=0.15)
         with self._journal.call("hold", lock=name) as call:

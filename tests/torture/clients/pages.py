@@ -1,7 +1,7 @@
-"""Visitors of the site: they sign up, change their user name, issue and void invoices, and leave.
+"""Visitors of the site: they sign up, change their username, issue and void invoices, and leave.
 
-Nobody else touches their accounts, but others want the same names. What they send they send by
-the forms as these are drawn, and again, as it was, where no answer came.
+They fill in the forms of the pages, and send a form again if it had no answer. Others want the same
+usernames, but no other client changes their accounts.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CHANGED = "This account was changed meanwhile, and nothing was stored. Please tr
 
 
 def visitors_name(chance: random.Random) -> str:
-    """A user name that other visitors want as well, now."""
+    """A username that other visitors want too."""
     return f"p{int(time.monotonic() / ERA_SECONDS)}-{chance.randrange(VALUES)}"
 
 
 class Visitor:
-    """One client: a step is the story of one account."""
+    """A client; one step is the whole life of an account."""
 
     def __init__(self, journal: Journal, chance: random.Random, ports: list[int]) -> None:
         self._journal = journal
@@ -49,9 +49,9 @@ class Visitor:
         self._browser = Browser(ports[0])
 
     def step(self) -> None:
-        """Sign up, and do what an account is for, until something has no answer."""
+        """Sign up and use the account, until a call has no answer."""
         self._browser = Browser(self._chance.choice(self._ports))
-        # What had no answer stands in the history as that; the visitor comes back as another.
+        # The history has recorded the call without an answer.
         with suppress(NoAnswer):
             self._story()
 
@@ -131,7 +131,7 @@ class Visitor:
         typed: dict[str, Any],
         times: int = TIMES_SENT,
     ) -> Answer:
-        """Send a form until it is answered; each time is a call of its own. Raises NoAnswer."""
+        """Send a form until it is answered; each attempt is a call. Raises NoAnswer."""
         for _time in range(times):
             with self._journal.call(do, lingers=LINGERS_SECONDS, page=path, **asked) as call:
                 try:

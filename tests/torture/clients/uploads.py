@@ -1,4 +1,4 @@
-"""Clients who upload folders, several of them the same one."""
+"""Clients that upload folders, several of them the same one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECENT = 3
 
 
 class UploadClient:
-    """One client. `stop` lets a run end between two files."""
+    """A client; `stop` ends an upload between two files."""
 
     def __init__(
         self, journal: Journal, chance: random.Random, folders: Path, stop: threading.Event
@@ -42,7 +42,7 @@ class UploadClient:
 def upload(
     journal: Journal, root: Path, folders: list[Path], stop: threading.Event | None = None
 ) -> None:
-    """One run over `folders`, each below `root`."""
+    """Upload `folders`, each below `root`."""
     outcomes: dict[str, str] = {}
     with journal.call("upload", folders=[folder.name for folder in folders]) as call:
         try:

@@ -1,4 +1,4 @@
-from dynamo.management.guards import GuardsCommand
+from dynamo.management.checkguards import GuardsCommand
 from members.models import Member
 
 

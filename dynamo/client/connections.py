@@ -1,0 +1,163 @@
+"""Connections whose name lookup does not block, and that are closed after they were idle.
+
+`getaddrinfo` obeys no time-out. So a daemon thread looks up the host's name, and the time that a
+connection waits for it counts against its connection time-out. While the name server does not
+answer, the last addresses are used. TLS checks the host's name as usual.
+
+A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
+The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
+loses the time-out, and an `ADD` is lost, as it must not be sent twice. Such devices wait for
+minutes before they drop a connection, a frozen process for any time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from typing import Any
+
+from urllib3 import HTTPConnectionPool
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+from urllib3.util import connection
+
+from dynamo.clock import now
+from dynamo.processes import Background, PerProcess
+
+#: How long addresses are used before the name is looked up again: DynamoDB's records live as long.
+FRESH_SECONDS = 5.0
+
+#: How long they are used while the name server does not answer.
+STALE_SECONDS = 3600.0
+
+#: When a lookup hangs for so long, another thread looks up the name too.
+STUCK_SECONDS = 10.0
+
+#: The time-out of a connection that has none.
+_DEFAULT_SECONDS = 5.0
+
+# By host. The hosts are those of the clients' endpoints, so their number does not grow.
+_lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
+
+
+def addresses(host: str, seconds: float) -> list[str]:
+    """The addresses of `host`; waits for its name server for `seconds` at most.
+
+    Raises:
+        socket.gaierror: the name is not known, or nothing answered in time.
+    """
+    bare = host.strip("[]")
+    return [bare] if _is_address(bare) else _looked_up(bare, seconds)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _looked_up(host: str, seconds: float) -> list[str]:
+    lookups = _lookups()
+    lookup = lookups.get(host)
+    if lookup is None:
+        made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
+        lookup = lookups.setdefault(host, made)
+    if lookup.value and time.monotonic() - lookup.value_at < FRESH_SECONDS:
+        return lookup.value
+    ended = lookup.ended
+    lookup.start()
+    if lookup.value:
+        # There are addresses to fall back on: time must be left to connect to them, and only the
+        # first callers wait for a lookup that hangs.
+        seconds = seconds / 2 - lookup.seconds_under_way
+    lookup.wait(ended, seconds)
+    if lookup.value and time.monotonic() - lookup.value_at < STALE_SECONDS:
+        return lookup.value
+    error = lookup.error if lookup.ended > ended else None
+    raise socket.gaierror(socket.EAI_AGAIN, str(error or "no answer in time")) from error
+
+
+def _ask(host: str) -> list[str]:
+    family = connection.allowed_gai_family()
+    found = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class _Bounded(HTTPConnection):
+    """Looks up its host and connects within the connection time-out, all addresses together."""
+
+    def _new_conn(self) -> socket.socket:
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS
+        ends_at = time.monotonic() + seconds
+        try:
+            # With the dot that may end a name, which `host` leaves out.
+            found = addresses(self._dns_host, seconds)
+        except socket.gaierror as error:
+            raise NameResolutionError(self.host, self, error) from error
+        failure: OSError = TimeoutError()
+        for number, address in enumerate(found, start=1):
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                return connection.create_connection(
+                    (address, self.port),
+                    # Half of the time, so that some is left for the others.
+                    left if number == len(found) else left / 2,
+                    source_address=self.source_address,
+                    socket_options=self.socket_options,
+                )
+            except OSError as error:
+                failure = error
+        if isinstance(failure, TimeoutError):
+            text = f"Connection to {self.host} timed out. (connect timeout={seconds})"
+            raise ConnectTimeoutError(self, text) from failure
+        text = f"Failed to establish a new connection: {failure}"
+        raise NewConnectionError(self, text) from failure
+
+
+def bound(client: Any) -> None:
+    """Let the connections of the botocore `client` look up names here. Before its first request.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
+    """
+    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        connects = type("BoundedConnection", (_Bounded, pool.ConnectionCls), {})
+        classes[scheme] = type("BoundedPool", (pool,), {"ConnectionCls": connects})
+
+
+#: A connection that was not used for longer is closed. Opening one costs two or three round trips
+#: and is rare where requests are frequent: the pool hands out the connection that was used last.
+IDLE_SECONDS = 5.0
+
+
+class _IdleBound(HTTPConnectionPool):
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection: Any = super()._get_conn(timeout)
+        # Counted on a clock that runs during suspend. Closed, it connects again by itself.
+        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
+            connection.close()
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = now()
+        super()._put_conn(conn)
+
+
+def close_when_idle(client: Any) -> None:
+    """Bound the idle time of the botocore `client`'s connections. Before its first request.
+
+    Raises:
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
+    """
+    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        classes[scheme] = type("IdleBoundPool", (_IdleBound, pool), {})

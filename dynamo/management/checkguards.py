@@ -1,0 +1,115 @@
+"""The command that checks guards, for any model with unique attributes.
+
+class Command(GuardsCommand):
+    help = "Check that every member has its guards."
+    unique = Member.unique
+    noun = "member"
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.management.base import DynamoCommand
+from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.check import Progress, Report, check_guards
+from dynamo.unique.snapshots import KINDS
+
+
+class GuardsCommand(DynamoCommand):
+    """Checks, and repairs where asked; safe while the site is used. Costs: `check_guards`.
+
+    `noun`: what the text calls an item. `oldest_by`: see `check_guards`. `settled_by`: how a person
+    gives an item another value, as in "changeemail with its key".
+    """
+
+    unique: UniqueAttributes[Any]
+    noun = "item"
+    oldest_by: str | None = None
+    settled_by: str = ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take whether to repair, and the form of the answer."""
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="write, delete and replace guards; "
+            f"of two {self.noun}s with one value neither changes",
+        )
+        parser.add_argument("--json", action="store_true", help="one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check, print, and end with exit code 1 where something is wrong still."""
+        show = self._print_json if options["json"] else self._print_text
+        with (
+            self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
+            check_guards(
+                self.unique,
+                repair=options["repair"],
+                oldest_by=self.oldest_by,
+                progress=progress,
+            ) as report,
+        ):
+            show(report)
+            wrong = self._still_wrong(report, repair=options["repair"])
+        if wrong:
+            raise CommandError(wrong)
+
+    def progress(self, *, shown: bool) -> AbstractContextManager[Progress | None]:
+        """What is told how far the check is, if anything; a subclass may show it.
+
+        `shown`: whether stderr is a terminal and the answer is text.
+        """
+        return nullcontext()
+
+    def _print_json(self, report: Report) -> None:
+        """The object, written finding by finding: there may be more than fit into memory."""
+        self.stdout.write(f'{{"users": {report.users}, "guards": {report.guards}', ending="")
+        for kind in KINDS:
+            self.stdout.write(f', "{kind}": [', ending="")
+            for number, (pk, key, _outcome) in enumerate(report.findings(kind)):
+                finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
+                self.stdout.write(f", {finding}" if number else finding, ending="")
+            self.stdout.write("]", ending="")
+        self.stdout.write(f', "repaired": {report.repaired}}}')
+
+    def _print_text(self, report: Report) -> None:
+        for kind in KINDS:
+            for pk, key, outcome in report.findings(kind):
+                self.stdout.write(f"{kind:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
+        found = ", ".join(f"{report.count(kind)} {kind}" for kind in KINDS)
+        read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
+        self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
+
+    def _still_wrong(self, report: Report, *, repair: bool) -> str:
+        """What is wrong still, in one line; empty if nothing is."""
+        sentences = []
+        if report.still_wrong:
+            mends = not repair and report.still_wrong > report.shared
+            advice = " (--repair mends what can be mended)" if mends else ""
+            verb = _is(report.still_wrong)
+            sentences.append(f"{_count(report.still_wrong, 'guard')} {verb} wrong{advice}.")
+        if report.shared:
+            how = f" ({self.settled_by})" if self.settled_by else ""
+            sentences.append(
+                f"{report.shared} {_is(report.shared)} shared, which no repair settles: another "
+                f"{self.noun} has the same value. Give one of the two another{how}, then --repair."
+            )
+        if report.unusable_example:
+            pk, stored_name = report.unusable_example
+            accounts = _count(report.unusable, self.noun)
+            sentences.append(f"Unusable values in {accounts}, such as the {stored_name} of {pk}.")
+        return " ".join(sentences)
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

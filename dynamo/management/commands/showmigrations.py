@@ -1,9 +1,0 @@
-from __future__ import annotations
-
-from django.core.management.commands import showmigrations
-
-from dynamo.management.migrations import NothingToMigrate
-
-
-class Command(NothingToMigrate, showmigrations.Command):
-    help = "Says that there is nothing to migrate; createtables makes the tables."

@@ -1,0 +1,185 @@
+"""What belongs to one process: objects made once, and calls in daemon threads.
+
+A forked child has neither the threads nor the sockets of its parent, so it makes its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
+
+
+class PerProcess(Generic[Made]):
+    """Called, it is what `make` returned (never None). Made once, for the life of the process."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._made: Made | None = None
+        self._lock = threading.Lock()
+        # What is made may hold sockets, and the lock may be held by a thread that a child has not.
+        os.register_at_fork(after_in_child=self.reset)
+
+    def __call__(self) -> Made:
+        """The one of this process; only its first use takes a lock."""
+        made = self._made
+        if made is None:
+            with self._lock:
+                made = self._made
+                if made is None:
+                    made = self._made = self._make()
+        return made
+
+    def made(self) -> Made | None:
+        """The one of this process, if it was made."""
+        return self._made
+
+    def reset(self) -> None:
+        """Forget it; the next use makes a new one."""
+        self._made = None
+        self._lock = threading.Lock()
+
+
+log = logging.getLogger(__name__)
+
+#: How many threads of one `Background` can hang at the same time.
+MOST_THREADS = 4
+
+#: A call that is due only later is made at once if a caller asks for it, but not sooner than this
+#: after the previous one.
+LEAST_SECONDS_BETWEEN = 0.5
+
+Value = TypeVar("Value")
+
+
+class Background(Generic[Value]):
+    """Makes `call` in a daemon thread and keeps what it returned or raised. Safe in threads.
+
+    One call runs at a time. A call that has not ended after `stuck_seconds` no longer counts: the
+    next `start` makes another one in a new thread, until `MOST_THREADS` threads hang.
+
+    `pause(self)` runs after each call and returns the seconds until the next one, or None if the
+    thread ends and the next call is made by the next `start`.
+
+    Make one per process and another one in a forked child, which has none of its threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[], Value],
+        *,
+        stuck_seconds: float,
+        pause: Callable[[Background[Value]], float | None] = lambda _self: None,
+    ) -> None:
+        self._name = name
+        self._call = call
+        self._stuck_seconds = stuck_seconds
+        self._pause = pause
+        self._changed = threading.Condition()
+        self._threads = 0
+        #: The thread whose calls count; None if there is none.
+        self._current: threading.Thread | None = None
+        #: When its call began; None while it sleeps.
+        self._began_at: float | None = None
+        self._ended_at = 0.0
+        self._wake = threading.Event()
+        #: How many calls have ended.
+        self.ended = 0
+        #: How many calls failed since the last one that succeeded.
+        self.failures = 0
+        #: What the last successful call returned, and when (`time.monotonic()`).
+        self.value: Value | None = None
+        self.value_at = 0.0
+        #: What the last call raised; None if it succeeded.
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        """Make a call now, unless one is under way or has just ended."""
+        with self._changed:
+            if self._current is not None and self._began_at is None:
+                if time.monotonic() - self._ended_at >= LEAST_SECONDS_BETWEEN:
+                    self._wake.set()
+            elif self._current is None or self._is_stuck():
+                self._start_thread()
+
+    def _is_stuck(self) -> bool:
+        """Whether to give up the current call. Says so in the log."""
+        if self.seconds_under_way < self._stuck_seconds or self._threads >= MOST_THREADS:
+            return False
+        log.warning("%s: no result after %.0f s; trying again.", self._name, self.seconds_under_way)
+        return True
+
+    def _start_thread(self) -> None:
+        wake = self._wake
+        # While the thread sleeps it does not keep this object alive, and it ends with it.
+        me = weakref.ref(self, lambda _gone: wake.set())
+        thread = threading.Thread(target=_run, args=(me, wake), name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self.error = error  # the system has no thread for us now
+            return
+        # The new thread waits for the lock that we hold.
+        self._current = thread
+        self._began_at = time.monotonic()
+        self._threads += 1
+
+    @property
+    def seconds_under_way(self) -> float:
+        """For how long the current call has been under way; 0 if there is none."""
+        began_at = self._began_at
+        return 0.0 if began_at is None else time.monotonic() - began_at
+
+    def wait(self, ended: int, seconds: float) -> None:
+        """Wait until more than `ended` calls have ended, but no longer than `seconds`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.ended > ended, max(0.0, seconds))
+
+    def make(self) -> float | None:
+        """Make one call, for `_run`; seconds until this thread's next one, None if it ends."""
+        me = threading.current_thread()
+        with self._changed:
+            if self._current is me:
+                self._began_at = time.monotonic()
+        value, failure = None, None
+        try:
+            value = self._call()
+        except Exception as error:  # whatever it raises is for the callers
+            failure = error
+        with self._changed:
+            self._note(value, failure)
+            pause = self._pause(self) if self._current is me else None
+            if pause is None:
+                self._threads -= 1
+            if self._current is me:
+                self._began_at = None
+                self._current = None if pause is None else me
+                self._wake.clear()
+            return pause
+
+    def _note(self, value: Value | None, failure: Exception | None) -> None:
+        self.ended += 1
+        self._ended_at = time.monotonic()
+        self.error = failure
+        if failure is None:
+            self.value, self.value_at = value, self._ended_at
+            self.failures = 0
+        else:
+            self.failures += 1
+        self._changed.notify_all()
+
+
+def _run(of: weakref.ref[Background[Value]], wake: threading.Event) -> None:
+    while (background := of()) is not None:
+        pause = background.make()
+        del background
+        if pause is None:
+            return
+        wake.wait(pause)

@@ -1,0 +1,448 @@
+"""Transactions: several writes, all or none, each with the error that its refusal means.
+
+    with Transaction() as write:
+        write.put(guard, Guard.pk.does_not_exist(), otherwise=EmailTaken(email))
+        write.update(user, [User.email.set(email)], unchanged, otherwise=StaleUser(user.pk))
+
+An operation that takes `write: Transaction | None = None` adds its writes to the caller's
+transaction, which the caller commits. Without one it commits its own:
+
+    def rename(page: Page, title: str, *, write: Transaction | None = None) -> None:
+        with joined(write) as write:
+            write.update(page, [Page.title.set(title)], unchanged, otherwise=StalePage(page.pk))
+
+A transaction of several writes is one TransactWriteItems. A transaction of a single write is sent
+as a plain PutItem, UpdateItem or DeleteItem, which costs half as much. DynamoDB keeps no request
+token for these; `Refusal.error` says how a write recognizes itself after a lost reply.
+
+Source: "Amazon DynamoDB Transactions: How it works",
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+
+from dynamo.client.sending import send
+from dynamo.exceptions import (
+    AlreadyDone,
+    ConditionFailed,
+    Refused,
+    Rejected,
+    TransactionCancelled,
+    Unavailable,
+)
+from dynamo.models import Item, Model
+
+_ALL_OLD = "ALL_OLD"
+_PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
+
+#: Who has many items to read takes so many together. DynamoDB took 25 until 2022 and takes 100
+#: since; moto and older stand-ins still take 25. Read units are the same.
+READ_TOGETHER = 25
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One write whose condition was false. `stored` is the item that made it false, if any.
+
+    `repeated`: the write was sent as a plain request, and an earlier attempt may have arrived. So
+    the condition may be false because the write is done.
+    """
+
+    write: Write
+    stored: Item | None
+    repeated: bool = False
+
+    @property
+    def about(self) -> object:
+        """The object that the write is for."""
+        return self.write.about
+
+    @cached_property
+    def error(self) -> Exception:
+        """The error that it means; AlreadyDone if `stored` is what the write was to store.
+
+        A function as `otherwise` decides. If it is an error, it stands, but for a write that may
+        have arrived: it was done if `stored` is its result, and otherwise nobody knows.
+        """
+        otherwise = self.write.otherwise
+        if not isinstance(otherwise, Exception):
+            error = None if otherwise is None else otherwise(self)
+            return AlreadyDone() if error is None else error
+        if not self.repeated:
+            return otherwise
+        if self.write.is_done(self.stored):
+            return AlreadyDone()
+        return self.unknown()
+
+    def unknown(self) -> Unavailable:
+        """The error of a write that may have been done, and overwritten by another one since."""
+        reason = "its reply was lost, and the item changed meanwhile"
+        return Unavailable(_PLAIN[self.write.kind], reason, maybe_written=True)
+
+
+Otherwise = Exception | Callable[[Refusal], Exception | None]
+"""What a refusal means: an error, or a function that decides.
+
+The function returns None if the stored item is what the write was to store.
+"""
+
+OnCommit = Callable[[Item | None], object]
+"""Called after a commit, with the item that is then stored if that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One write under a condition. `otherwise` says what its refusal means.
+
+    `about` is the object that the write is for, by which its refusal is found. If `part_of` is the
+    object of another write, the refusal of that one stands for both.
+
+    `action` is the entry of TransactItems as on the wire; it must ask for the stored item
+    (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
+    replaced by `instead`.
+    """
+
+    about: object
+    action: dict[str, Any]
+    otherwise: Otherwise | None
+    instead: dict[str, Any] = field(default_factory=dict)
+    part_of: object = None
+
+    @classmethod
+    def put(
+        cls, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+    ) -> Self:
+        """Put the whole `item` if `condition` holds."""
+        request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"Put": request}, otherwise, part_of=part_of)
+
+    @classmethod
+    def update(
+        cls, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+    ) -> Self:
+        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
+        request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
+        return cls(item, {"Update": request}, otherwise)
+
+    @classmethod
+    def delete(cls, item: Model, condition: Condition, *, otherwise: Otherwise) -> Self:
+        """Delete the stored item with the key of `item` if `condition` holds."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"Delete": request}, otherwise)
+
+    @classmethod
+    def check(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        return cls(item, {"ConditionCheck": request}, otherwise)
+
+    @property
+    def kind(self) -> str:
+        """`Put`, `Update`, `Delete` or `ConditionCheck`."""
+        return next(iter(self.action))
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The action without its kind: the same as the parameters of a plain request."""
+        request: dict[str, Any] = self.action[self.kind]
+        return request
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The table and the key that it concerns: a transaction takes each key once."""
+        return self.request["TableName"], json.dumps(self._wire_key, sort_keys=True, default=str)
+
+    @property
+    def _wire_key(self) -> Item:
+        if self.kind != "Put":
+            key: Item = self.request["Key"]
+            return key
+        item: Item = self.request["Item"]
+        # Without a model, the whole item stands for its key attributes.
+        names = self.about.key_attribute_names() if isinstance(self.about, Model) else item
+        return {name: item[name] for name in names}
+
+    @property
+    def must_be_done(self) -> bool:
+        """Whether a transaction is done only if `stored` shows this write."""
+        return self.kind in _PLAIN and self.otherwise is not None and self.part_of is None
+
+    def is_done(self, stored: Item | None) -> bool:
+        """Whether `stored` is exactly what this write stores."""
+        if self.kind == "Put":
+            return bool(stored == self.request["Item"])
+        if self.kind == "Delete":
+            return stored is None
+        return is_updated(self.request, stored)
+
+    def stored_now(self) -> Item | None:
+        """What is stored under its key. Costs 1 request, 1 read unit per 4 KB."""
+        request = {"TableName": self.request["TableName"], "Key": self._wire_key}
+        return send("GetItem", request).get("Item") or None
+
+    def swapped(self) -> Write:
+        """The write with its other action."""
+        return replace(self, action=self.instead, instead=self.action)
+
+
+class Transaction:
+    """Collects writes and commits them at the end of its `with` block (or by `commit`).
+
+    An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs one
+    request and two write units per KB of each item, or one per KB if there is only one write. A
+    refused transaction costs the same. The client request token of several writes is drawn when the
+    bytes are complete and kept while they are repeated, so a commit whose reply was lost happens
+    once. A single write that counts up (`ADD`) is not repeated after a lost reply.
+
+    A refused transaction is a success if every put, update and deletion in it was refused because
+    the stored item is what it was to store: the transaction was done before.
+
+    With `afresh` it is not repeated where another transaction was in the way; see
+    `dynamo.client.sending`.
+
+    Raises (from the block's end, or `commit`):
+        the `otherwise` error of the refused write; Refused, a group of them, where several were.
+        AlreadyDone: some writes found done what they were to do, so the others were not written.
+        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.sending`. Unavailable also
+            if the reply to a single write was lost and the item changed since.
+    """
+
+    def __init__(self, *, afresh: bool = False) -> None:
+        self._afresh = afresh
+        self._writes: list[Write] = []
+        self._on_commit: list[tuple[object, OnCommit]] = []
+        #: Filled by a refused commit, in the order of the writes.
+        self.refusals: list[Refusal] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._writes)
+
+    def put(
+        self, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+    ) -> None:
+        """Put the whole `item` if `condition` holds."""
+        self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
+
+    def update(
+        self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+    ) -> None:
+        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
+        self.add(Write.update(item, actions, condition, otherwise=otherwise))
+
+    def delete(self, item: Model, condition: Condition, *, otherwise: Otherwise) -> None:
+        """Delete the stored item with the key of `item` if `condition` holds."""
+        self.add(Write.delete(item, condition, otherwise=otherwise))
+
+    def delete_if(self, item: Model, condition: Condition) -> None:
+        """Delete the stored item if `condition` holds; if not, leave it and write the rest.
+
+        If only deletions of this kind are refused, the transaction is sent again, now under the
+        condition that `condition` is false: an item for which it becomes true meanwhile is not
+        missed.
+        """
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
+        self.add(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
+
+    def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
+        """Write nothing, but require `condition` of the stored item with the key of `item`."""
+        self.add(Write.check(item, condition, otherwise=otherwise))
+
+    def add(self, *writes: Write) -> None:
+        """Add writes that were made before."""
+        self._writes += writes
+
+    def on_commit(self, about: object, call: OnCommit) -> None:
+        """Call `call` after the commit, with what is then stored by the write of `about` if known.
+
+        For copies in memory: it cannot add writes.
+        """
+        self._on_commit.append((about, call))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit()
+
+    def commit(self) -> None:
+        """Send everything that was collected; with nothing collected, do nothing."""
+        cause = self._refused_by()
+        if cause is not None:
+            raise self._error() from cause
+
+    def try_commit(self) -> list[Refusal]:
+        """As `commit`, but return the refusals instead of raising them; empty once committed."""
+        return [] if self._refused_by() is None else self.refusals
+
+    def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
+        """Commit; the answer if it was refused, with `refusals` filled."""
+        writes = self._writes
+        stored = None
+        while writes:
+            try:
+                stored = self._send(writes)
+            except (ConditionFailed, TransactionCancelled) as answer:
+                refused = _refused(writes, answer)
+                self.refusals = _reported(refused)
+                if self.refusals and not self._is_done():
+                    return answer
+                if self.refusals:
+                    break
+                left_out = {refusal.write for refusal in refused}
+                writes = [write.swapped() if write in left_out else write for write in writes]
+            else:
+                break
+        for about, call in self._on_commit:
+            refusal = self.refusal_of(about)
+            call(stored if refusal is None else refusal.stored)
+        return None
+
+    def _send(self, writes: list[Write]) -> Item | None:
+        """Send `writes`; the item that a single update leaves, if a callback wants it."""
+        if len(writes) == 1 and writes[0].kind in _PLAIN and not self._afresh:
+            [write] = writes
+            request = write.request
+            if write.kind == "Update" and self._on_commit:
+                request = request | {"ReturnValues": "ALL_NEW"}
+            return send(_PLAIN[write.kind], request).get("Attributes")
+        request = {
+            "TransactItems": [write.action for write in writes],
+            "ClientRequestToken": str(uuid.uuid4()),
+        }
+        send("TransactWriteItems", request, afresh=self._afresh)
+        return None
+
+    def _is_done(self) -> bool:
+        """Whether everything that was refused, and all that had to be written, is done."""
+        done = {refusal.write for refusal in self.refusals if _is_done(refusal)}
+        needed = [write for write in self._writes if write.must_be_done]
+        return bool(needed) and done.issuperset(needed)
+
+    def _error(self) -> Exception:
+        errors = [refusal.error for refusal in self.refusals if not _is_done(refusal)]
+        if len(errors) > 1:
+            return Refused("Several writes of one transaction were refused", errors)
+        return errors[0] if errors else self.refusals[0].error
+
+    def refusal_of(self, about: object) -> Refusal | None:
+        """The refusal of the write for `about` (that very object), if it was refused."""
+        return next((each for each in self.refusals if each.about is about), None)
+
+
+@contextmanager
+def joined(write: Transaction | None) -> Iterator[Transaction]:
+    """The transaction `write`, which its owner commits; or a new one, committed at the end."""
+    if write is not None:
+        yield write
+        return
+    with Transaction() as own:
+        yield own
+
+
+def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
+    """The writes whose condition was false."""
+    if isinstance(answer, ConditionFailed):
+        [write] = writes
+        stored = answer.stored
+        if stored is None and (answer.repeated or callable(write.otherwise)):
+            # Not every engine shows the item in its refusal.
+            stored = write.stored_now()
+        return [Refusal(write, stored, answer.repeated)]
+    refused = []
+    for write, reason in zip(writes, answer.reasons, strict=True):
+        if reason.code == "ConditionalCheckFailed":
+            refused.append(Refusal(write, reason.item or None))
+        elif reason.code != "None":
+            raise Rejected(answer.operation, reason.code, reason.message) from answer
+    return refused
+
+
+def _reported(refused: list[Refusal]) -> list[Refusal]:
+    """The refusals to report: each write that is part of a refused one is left out."""
+    wholes = [refusal.about for refusal in refused if refusal.write.part_of is None]
+    return [
+        refusal
+        for refusal in refused
+        if refusal.write.otherwise is not None
+        and not any(refusal.write.part_of is whole for whole in wholes)
+    ]
+
+
+def _is_done(refusal: Refusal) -> bool:
+    return isinstance(refusal.error, AlreadyDone)
+
+
+def read_together(items: list[Model]) -> list[Item | None]:
+    """What is stored under the keys of `items`, all at one instant; None where nothing is.
+
+    Unlike Query, Scan and BatchGetItem this is isolated from transactions: it sees each of them
+    whole or not at all. At most 100 items, on some engines 25 (`READ_TOGETHER`). Costs 1 request,
+    2 read units per 4 KB of each item.
+    """
+    gets = []
+    for item in items:
+        request = item.get_delete_kwargs_from_instance()
+        gets.append({"Get": {"TableName": request["TableName"], "Key": request["Key"]}})
+    answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
+    return [answer.get("Item") or None for answer in answers]
+
+
+_CLAUSE = re.compile(r"\b(SET|REMOVE|ADD|DELETE)\b", re.IGNORECASE)
+_STEP = re.compile(r"[^.\[\]\s]+")
+
+
+def is_updated(request: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
+    """Whether `stored` has each value that `request` sets, and none that it removes.
+
+    False if that cannot be told: if the request adds, or sets what an item's old values decide.
+    """
+    _nothing, *clauses = _CLAUSE.split(request.get("UpdateExpression", ""))
+    values = request.get("ExpressionAttributeValues", {})
+    names = request.get("ExpressionAttributeNames", {})
+    for clause, text in zip(clauses[::2], clauses[1::2], strict=True):
+        for part in text.split(","):
+            path, _equals, operand = (each.strip() for each in part.partition("="))
+            if clause.upper() == "SET" and operand in values:
+                wanted = values[operand]
+            elif clause.upper() == "REMOVE":
+                wanted = None
+            else:
+                return False
+            if _at(stored, path, names) != wanted:
+                return False
+    return bool(clauses) and stored is not None
+
+
+def _at(item: Mapping[str, Any] | None, path: str, names: Mapping[str, str]) -> Any:
+    """The typed value at `path` (`#0.#1[2]`), None if there is none."""
+    value: Any = {"M": item or {}}
+    for step in _STEP.findall(path):
+        if "M" in value:
+            value = value["M"].get(names.get(step, step))
+        elif "L" in value and step.isdigit() and int(step) < len(value["L"]):
+            value = value["L"][int(step)]
+        else:
+            return None
+        if value is None:
+            return None
+    return value

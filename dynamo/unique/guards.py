@@ -1,0 +1,80 @@
+"""Guard items, and values that are only reserved: kept for an item that does not have them yet.
+
+The guard of a reserved value has a `reservation`, a random id, and `expires`; the item notes both,
+and the value, in attributes that the declaration names:
+
+    unique = UniqueAttributes(
+        email=comparable_email,
+        pending={"email": Pending("pending_email", "pending_reservation", "pending_until")},
+    )
+
+A value is free where its guard is absent, or `expires` has passed: a reservation lapses without
+anybody's help. Its note stays until the item changes it. Where another took the value since, the
+transaction that takes the note away finds the guard to be that other's, and leaves it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pynamodb.attributes import UnicodeAttribute
+from pynamodb.expressions.condition import Condition
+
+from dynamo.models import IntegerAttribute, Model
+
+
+def now() -> int:
+    """The time that `expires` is compared with, in epoch seconds."""
+    return int(time.time())
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The attributes in which an item notes a reserved value, by Python name.
+
+    `until` holds epoch seconds, as the guard's `expires` does.
+    """
+
+    value: str
+    reservation: str
+    until: str
+
+
+class Guard(Model):
+    """The base of guard items; each declaration derives one for its table.
+
+    `expires` (epoch seconds) and `reservation` are there while a value is only reserved.
+    """
+
+    pk: UnicodeAttribute
+    owner = UnicodeAttribute()
+    expires = IntegerAttribute(null=True)
+    reservation = UnicodeAttribute(null=True)
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether the owner does not have the value yet."""
+        return any(self._has(name) for name in ("expires", "reservation"))
+
+    @property
+    def has_lapsed(self) -> bool:
+        """Whether the value was reserved, and is free by now."""
+        return self._has("expires") and self.expires <= now()
+
+    @classmethod
+    def is_free(cls) -> Condition:
+        """The condition that the value may be taken."""
+        # No guard of a value that somebody has carries `expires`: for it this is false.
+        free: Condition = cls.pk.does_not_exist() | (cls.expires <= now())
+        return free
+
+    def is_as_written(self) -> Condition:
+        """The condition that its owner, and the reservation if it has one, are those stored."""
+        condition: Condition = type(self).owner == self.owner
+        if self._has("reservation"):
+            condition &= type(self).reservation == self.reservation
+        return condition
+
+    def _has(self, name: str) -> bool:
+        return self.attribute_values.get(name) is not None
