@@ -20,8 +20,8 @@ from tests.invoices.test_invoice_pages import LINE, NEW, TODAY, issued, label, s
 from tests.pages import Page, meanwhile, sign_in
 from tests.requests import Requests
 
-DEMANDED = "Before you can issue an invoice, your e-mail address must be confirmed."
-REFUSED = "Confirm your e-mail address first: your profile sends you the link."
+DEMANDED = "Confirm your email address before you issue an invoice."
+REFUSED = "Confirm your email address first. Open your profile to get the link."
 ISSUE = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;1;100;19"]
 
 
@@ -47,7 +47,7 @@ def test_the_form_says_so_before_anything_is_typed(client: Client, ann: User) ->
     response = client.get(NEW)
 
     assert DEMANDED in Page(response).text
-    assert '<a href="/accounts/profile/">Your profile sends you the link</a>' in (
+    assert '<a href="/accounts/profile/">Get the link in your profile</a>' in (
         response.content.decode()
     )
 
