@@ -77,7 +77,7 @@ CRASHES = [
 
 
 @pytest.mark.parametrize(("size", "operation", "when", "state", "parts"), CRASHES)
-def test_a_process_killed_after_any_request_is_followed_by_one_that_completes_its_work(
+def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
     storage: Storage,
     proxy: FaultProxy,
     size: int,

@@ -297,7 +297,7 @@ class _Stop(threading.Event):
         return is_set
 
 
-def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
+def test_stopping_finishes_small_files_and_leaves_large_ones_to_the_next_run(
     storage: Storage,
 ) -> None:
     large = storage.file("large", content(2 * LARGE_BYTES))

@@ -52,7 +52,7 @@ def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
     storage.assert_stored([file])
 
 
-def test_the_row_says_what_was_read_and_what_s3_answered(storage: Storage) -> None:
+def test_the_row_has_the_checksum_of_the_file_and_the_etag(storage: Storage) -> None:
     file = storage.file("a.log", b"hello")
 
     storage.upload(file)
@@ -115,9 +115,7 @@ def test_a_file_of_any_size_arrives_whole_and_a_second_run_leaves_s3_alone(
 
 
 @pytest.mark.parametrize("size", [100, PART_BYTES + 1])
-def test_another_file_under_a_key_that_is_done_is_a_conflict_and_changes_nothing(
-    storage: Storage, size: int
-) -> None:
+def test_another_file_with_a_key_that_is_done_is_a_conflict(storage: Storage, size: int) -> None:
     first = file_of(storage.folder / "one", "a", content(size, "first"))
     other = file_of(storage.folder / "two", "a", content(size, "other"))
     storage.upload(first)
@@ -155,7 +153,7 @@ def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
     ],
     ids=["SHA-256", "SHA-1", "CRC-32", "SHA-256 over parts", "none"],
 )
-def test_an_equal_object_that_the_table_does_not_know_is_adopted_a_different_one_left_alone(
+def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_conflict(
     storage: Storage, size: int, by: Any, options: dict[str, str]
 ) -> None:
     equal = file_of(storage.folder / "equal", "a", content(size))
@@ -192,7 +190,7 @@ def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
     assert all_rows() == []
 
 
-def test_what_cannot_be_stored_is_a_named_failure_and_the_rest_is_stored(storage: Storage) -> None:
+def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage: Storage) -> None:
     fine = [storage.file(name, b"fine") for name in ("first", "last")]
     os.mkfifo(storage.folder / "pipe")
     bad = [
@@ -288,7 +286,7 @@ def test_sources_are_drawn_as_workers_get_free(storage: Storage) -> None:
     assert locks() == []
 
 
-def test_an_error_of_the_caller_ends_the_threads_and_leaves_no_claim(storage: Storage) -> None:
+def test_an_error_of_the_caller_ends_the_threads_and_frees_the_claims(storage: Storage) -> None:
     def failing() -> Iterator[Source]:
         yield storage.file("a", b"x")
         yield storage.file("b", content(LARGE_BYTES))
