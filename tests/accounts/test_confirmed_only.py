@@ -152,14 +152,17 @@ def test_what_is_confirmed_is_said_once_more_and_not_written(
 def test_nobody_s_address_is_not_confirmed(ann: User) -> None:
     before = stored_items()
 
-    assert_fails(run("verifyemail", "bob"), "No account goes by 'bob'.")
+    assert_fails(
+        run("verifyemail", "bob"),
+        "No account has the username, email address or primary key 'bob'.",
+    )
 
     assert stored_items() == before
 
 
 def test_an_account_that_changes_meanwhile_is_left_as_it_is(engine: str, ann: User) -> None:
     with meanwhile(engine, "UpdateItem", lambda: edit_profile(User.get(ann.pk), full_name="Ann")):
-        assert_fails(run("verifyemail", "ann"), "changed meanwhile; nothing was written")
+        assert_fails(run("verifyemail", "ann"), "changed meanwhile. Nothing was written.")
 
     assert not User.get(ann.pk).is_confirmed
 
