@@ -211,7 +211,7 @@ class User(DjangoUser, Model):
             for name in self._set_since_read()
             if name != "sessions" and (update_fields is None or name in update_fields)
         }
-        if unique := values.keys() & self.unique.normalise.keys():
+        if unique := values.keys() & self.unique.normalize.keys():
             raise TypeError(f"{sorted(unique)} change by accounts.services, guards included.")
         if values:
             self.store(values)

@@ -218,7 +218,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     candidates = Candidates()
     claimed = FirstLines()
     remaining = iter(rows)
-    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalise)
+    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalize)
     while some := list(islice(remaining, rows_at_once)):
         entries = [candidate_or_rejected(candidates, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
