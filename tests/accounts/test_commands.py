@@ -174,7 +174,7 @@ def test_createuser_names_all_that_is_taken_in_one_line(requests_sent: Requests)
 def test_createuser_names_a_further_attribute_whose_value_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     make_user(phone_number="+1 202-555-0124")
 
     outcome = create("--phone-number=+12025550124")

@@ -574,7 +574,7 @@ def test_an_earlier_line_that_dynamodb_fails_loses_to_no_later_one(file: Path, e
 
 @pytest.fixture
 def _unique_phone_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
 
 
 @pytest.mark.usefixtures("_unique_phone_numbers")

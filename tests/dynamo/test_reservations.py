@@ -407,16 +407,3 @@ def test_a_reservation_without_an_end_finds_nobody(model: Any) -> None:
 
     with pytest.raises(model.DoesNotExist):
         model.unique.get("site", "who.example")
-
-
-def test_only_what_concerns_guards_touches_them() -> None:
-    who = the_who(Choir)
-    change(who, **note("new.example"))
-
-    touched = [
-        values
-        for values in ({"name": "WHO"}, {"site": "other"}, {"next_site": "x"}, note(None), {})
-        if Choir.unique.touches(who, values)
-    ]
-
-    assert touched == [{"site": "other"}, {"next_site": "x"}, note(None)]
