@@ -45,8 +45,8 @@ class UserOptions:
     fields: ClassVar[dict[str, models.Field[Any, Any]]] = {
         "pk": pk,
         # Sign-in takes an address in the same field, so it is as long as one.
-        "username": _field("username", _("user name"), max_length=EMAIL_MAX_LENGTH, unique=True),
-        "email": _field("email", _("e-mail address"), max_length=EMAIL_MAX_LENGTH, unique=True),
+        "username": _field("username", _("username"), max_length=EMAIL_MAX_LENGTH, unique=True),
+        "email": _field("email", _("email address"), max_length=EMAIL_MAX_LENGTH, unique=True),
         "full_name": _field("full_name", _("full name"), max_length=USERNAME_MAX_LENGTH),
         "password": _field("password", _("password"), max_length=256),
     }
@@ -137,7 +137,7 @@ class DjangoUser(Permissions):
         return f"<{type(self).__name__}: {self.pk}>"
 
     def get_username(self) -> str:
-        """The user name as it was typed."""
+        """The username as it was typed."""
         return str(self.username)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The table `users`: accounts, and the guard items that keep user names and addresses unique.
+"""The table `users`: accounts, and the guard items that keep usernames and addresses unique.
 
     pk (S)                     what it is
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
@@ -128,7 +128,7 @@ class User(DjangoUser, Model):
 
     @classmethod
     def find(cls, who: str) -> User:
-        """The account that goes by `who`: with an @ an address, a UUID its key, else a user name.
+        """The account that goes by `who`: with an @ an address, a UUID its key, else a username.
 
         Costs 2 requests and 2 read units; by key 1 and 1.
 

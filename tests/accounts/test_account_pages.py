@@ -87,7 +87,7 @@ def test_the_profile_is_edited_and_shown(client: Client, ann: User) -> None:
     assert read.phone_number == "+12025550124"
     assert read.business_address == "1 High Street\nLondon"
     page = Page(client.get(PROFILE))
-    assert page.messages == ["Your details are saved."]
+    assert page.messages == ["Your details were saved."]
     assert {name: page.value(name) for name in PROFILE_VALUES} == PROFILE_VALUES
 
 
@@ -115,7 +115,7 @@ def test_the_user_name_is_changed(client: Client, ann: User) -> None:
     response = posted(client, USERNAME)
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
-    assert Page(client.get(PROFILE)).messages == ["Your user name is changed."]
+    assert Page(client.get(PROFILE)).messages == ["Your username was changed."]
     assert guard_owner("userName#anna") == ann.pk
     assert signed_in_as(client) == "anna"
     assert_guards_match_users()
@@ -126,7 +126,7 @@ def test_the_address_is_changed(client: Client, ann: User) -> None:
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["Your e-mail address is changed."]
+    assert page.messages == ["Your email address was changed."]
     assert "anna@example.org" in page.text
     assert guard_owner("email#anna@example.org") == ann.pk
     assert_guards_match_users()
@@ -166,7 +166,7 @@ def test_the_account_is_deleted_and_its_owner_signed_out(client: Client, ann: Us
     assert (response.status_code, response["Location"]) == (302, "/")
     assert stored_items() == {}
     home = client.get("/")
-    assert Page(home).messages == ["Your account is deleted."]
+    assert Page(home).messages == ["Your account was deleted."]
     assert shown_user(home) is None
     assert stored_sessions() == []
 
@@ -438,7 +438,7 @@ def test_a_form_without_its_token_changes_nothing(ann: User, url: str) -> None:
     response = posted(client, url)
 
     assert response.status_code == 403
-    assert "Open the page afresh" in Page(response).text
+    assert "Reload the page" in Page(response).text
     assert stored_items() == before
 
 
@@ -459,7 +459,7 @@ def test_what_is_not_there_is_a_page_that_says_so(client: Client, ann: User, url
     response = client.get(url)
 
     assert response.status_code == 404
-    assert "There is nothing at this address." in Page(response).text
+    assert "There is no page at this address." in Page(response).text
 
 
 @pytest.mark.parametrize("url", [SIGN_UP, SIGN_IN, *ACCEPTED])

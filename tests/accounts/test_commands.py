@@ -166,8 +166,8 @@ def test_createuser_names_all_that_is_taken_in_one_line(requests_sent: Requests)
     outcome = create()
 
     assert requests_sent.operations == ["TransactWriteItems"]
-    assert_fails(outcome, "Another account has the user name Ann.")
-    assert_fails(outcome, "Another account has the e-mail address Ann@Example.org.")
+    assert_fails(outcome, "Another account has the username Ann.")
+    assert_fails(outcome, "Another account has the email address Ann@Example.org.")
     assert stored_items() == before
 
 
@@ -185,17 +185,17 @@ def test_createuser_names_a_further_attribute_whose_value_is_taken(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--username=a b"], "User name: Use letters"),
-        (["--username=a@b"], "User name: Use letters"),
-        (["--username="], "User name: This field is required."),
-        (["--username=\udcff"], "User name: Use letters"),
-        (["--email=nowhere"], "E-mail address: Enter a valid email address."),
-        (["--email=a\n@example.org"], "E-mail address: Enter a valid email address."),
-        (["--email=\udcff@example.org"], "E-mail address: Enter a valid email address."),
+        (["--username=a b"], "Username: Use letters"),
+        (["--username=a@b"], "Username: Use letters"),
+        (["--username="], "Username: This field is required."),
+        (["--username=\udcff"], "Username: Use letters"),
+        (["--email=nowhere"], "Email address: Enter a valid email address."),
+        (["--email=a\n@example.org"], "Email address: Enter a valid email address."),
+        (["--email=\udcff@example.org"], "Email address: Enter a valid email address."),
         (["--phone-number=12"], "Phone number: Enter a valid phone number"),
         (["--full-name=a\x07"], "Full name: Use printable characters only."),
         (["--full-name=\udcff"], "Full name: Use printable characters only."),
-        (["--username=a b", "--email=nowhere"], "E-mail address: Enter a valid email address."),
+        (["--username=a b", "--email=nowhere"], "Email address: Enter a valid email address."),
         (["--request-id=\udcff"], "request id"),
     ],
 )
@@ -351,12 +351,12 @@ def test_createsuperuser_asks_again_for_what_breaks_a_rule_before_the_password()
     shown, code = run_on_a_terminal(
         "createsuperuser",
         typed=[
-            ("User name: ", "сосо\n"),
+            ("Username: ", "сосо\n"),
             ("looks like", ""),
-            ("User name: ", "ann\n"),
-            ("E-mail address: ", "nowhere\n"),
+            ("Username: ", "ann\n"),
+            ("Email address: ", "nowhere\n"),
             ("Enter a valid email address.", ""),
-            ("E-mail address: ", "ann@example.org\n"),
+            ("Email address: ", "ann@example.org\n"),
             ("Password: ", f"{PASSWORD}\n"),
             ("Password (again): ", f"{PASSWORD}\n"),
         ],
@@ -613,7 +613,7 @@ def test_changeemail_moves_the_address(ann: User) -> None:
 def test_changeusername_moves_the_name(ann: User) -> None:
     out, err, code = run("changeusername", "ann@example.org", "Anna")
 
-    assert (out, err, code) == ("Ann@Example.org has the user name Anna.\n", "", 0)
+    assert (out, err, code) == ("Ann@Example.org has the username Anna.\n", "", 0)
     assert guard_owner("userName#anna") == ann.pk
     assert_guards_match_users()
 
@@ -621,9 +621,9 @@ def test_changeusername_moves_the_name(ann: User) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["changeemail", "ann", "BOB@example.org"], "e-mail address BOB@example.org"),
+        (["changeemail", "ann", "BOB@example.org"], "email address BOB@example.org"),
         (["changeemail", "ann", "nowhere"], "Enter a valid email address."),
-        (["changeusername", "ann", "ＢＯＢ"], "user name ＢＯＢ"),
+        (["changeusername", "ann", "ＢＯＢ"], "username ＢＯＢ"),
         (["changeusername", "ann", "a b"], "Use letters, digits"),
         (["changeusername", "ann", ""], "Use letters, digits"),
     ],

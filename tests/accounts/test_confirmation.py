@@ -23,7 +23,7 @@ from tests.requests import Requests
 
 PROFILE = "/accounts/profile/"
 SEND = "/accounts/confirm/send/"
-REFUSED = "This link was used already, is too old, or is not whole."
+REFUSED = "This link was already used, is too old, or is incomplete."
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages[-1] == "Your e-mail address is confirmed."
+    assert page.messages[-1] == "Your email address is confirmed."
     assert "Not confirmed" not in page.text
     assert "Confirmed" in page.text
 
@@ -81,7 +81,7 @@ def test_who_is_signed_out_is_led_to_the_sign_in_page(client: Client, ann: User)
     response = visitor.post(path)
 
     assert (response.status_code, response["Location"]) == (302, "/accounts/login/")
-    assert Page(visitor.get(response["Location"])).messages == ["Your e-mail address is confirmed."]
+    assert Page(visitor.get(response["Location"])).messages == ["Your email address is confirmed."]
     assert signed_in_as(visitor) is None
     assert is_confirmed(ann)
 
@@ -109,7 +109,7 @@ def test_a_link_followed_twice_says_the_same_and_writes_nothing(
 
     assert requests_sent.operations == ["GetItem"]
     assert stored_user(ann.pk) == before
-    assert Page(visitor.get(response["Location"])).messages == ["Your e-mail address is confirmed."]
+    assert Page(visitor.get(response["Location"])).messages == ["Your email address is confirmed."]
 
 
 def test_a_link_is_good_for_three_days(client: Client, ann: User) -> None:
@@ -322,7 +322,7 @@ def test_the_profile_sends_another_link(client: Client, ann: User) -> None:
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["The link is on its way. Look into your mailbox."]
+    assert page.messages == ["The link was sent. Check your email."]
     assert (the_mail().to, whole_link().startswith("http://testserver/accounts/confirm/")) == (
         ["ann@example.org"],
         True,
@@ -342,7 +342,7 @@ def test_a_confirmed_address_is_sent_no_link(client: Client, ann: User) -> None:
 
     client.post(SEND)
 
-    assert Page(client.get(PROFILE)).messages[-1] == "Your e-mail address is confirmed already."
+    assert Page(client.get(PROFILE)).messages[-1] == "Your email address is already confirmed."
     assert mail.outbox == []
 
 

@@ -25,7 +25,9 @@ PROFILE = "/accounts/profile/"
 EMAIL = "/accounts/email/"
 CANCEL = "/accounts/email/cancel/"
 OLD = "Ann@example.org"
-RESERVED = "Your new address is reserved. Follow the link that we send there to make the change."
+RESERVED = (
+    "Your new email address is reserved. Follow the link that we sent to it to make the change."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +72,7 @@ def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting(
 
 
 def test_the_form_says_that_the_change_waits_for_a_link(client: Client, ann: User) -> None:
-    assert "when you follow a link" in Page(client.get(EMAIL)).text
+    assert "when you follow it" in Page(client.get(EMAIL)).text
 
 
 def test_the_link_changes_the_address_and_the_old_one_is_told(
@@ -82,9 +84,9 @@ def test_the_link_changes_the_address_and_the_old_one_is_told(
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     assert [mail.to for mail in mailoutbox] == [[NEW], [OLD]]
-    assert "another e-mail address" in mailoutbox[1].body
+    assert "was changed" in mailoutbox[1].body
     page = Page(client.get(PROFILE))
-    assert page.messages[-1] == "Your e-mail address is changed and confirmed."
+    assert page.messages[-1] == "Your email address was changed and confirmed."
     assert NEW in page.text
     assert "Cancel this change" not in page.text
     assert again(ann).is_confirmed
@@ -148,7 +150,7 @@ def test_a_link_that_is_not_ours_has_a_friendly_page(client: Client, ann: User, 
     response = client.post(f"/accounts/email/confirm/{token}/")
 
     assert response.status_code == 410
-    assert "This link was used already, is too old" in Page(response).text
+    assert "This link was already used, is too old" in Page(response).text
 
 
 def test_a_link_whose_address_was_taken_since_it_lapsed_says_so(client: Client, ann: User) -> None:
@@ -160,7 +162,7 @@ def test_a_link_whose_address_was_taken_since_it_lapsed_says_so(client: Client, 
     response = client.post(link)
 
     assert response.status_code == 409
-    assert "Another account has taken this in the meantime: E-mail" in Page(response).text
+    assert "Another account has taken this in the meantime: Email" in Page(response).text
     assert again(ann).email == OLD
 
 
@@ -192,7 +194,7 @@ def test_the_button_cancels_the_change(client: Client, ann: User, mailoutbox: li
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["Your e-mail address stays as it is."]
+    assert page.messages == ["The change was canceled. Your email address stays the same."]
     assert "Cancel this change" not in page.text
     assert guard_owner(NEW_KEY) is None
     assert client.post(link_in(mailoutbox[0])).status_code == 410
@@ -229,7 +231,7 @@ def test_an_address_that_another_has_is_refused_at_its_field(
 
     page = Page(ask(client))
 
-    assert page.errors == {"email": ["This e-mail address belongs to another account."]}
+    assert page.errors == {"email": ["This email address belongs to another account."]}
     assert mailoutbox == []
 
 
@@ -238,7 +240,7 @@ def test_a_wrong_password_reserves_nothing(client: Client, ann: User) -> None:
 
     response = client.post(EMAIL, {"email": NEW, "password": "wrong"})
 
-    assert Page(response).errors == {"password": ["That is not your password."]}
+    assert Page(response).errors == {"password": ["This is not your password."]}
     assert stored_items() == before
 
 
@@ -265,7 +267,7 @@ def test_a_mail_that_cannot_be_sent_is_said_and_can_be_asked_for_again(
     settings.EMAIL_BACKEND = backend
 
     page = Page(client.get(PROFILE))
-    assert "The mail could not be sent. Please ask for the change again later." in page.messages
+    assert "The mail could not be sent. Please request the change again later." in page.messages
 
     ask(client)
     assert client.post(link_in(mailoutbox[0])).status_code == 302
@@ -277,7 +279,7 @@ def test_with_the_immediate_setting_the_address_changes_at_once_and_the_form_doe
 ) -> None:
     ask(client)
     settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
-    assert "when you follow a link" not in Page(client.get(EMAIL)).text
+    assert "when you follow it" not in Page(client.get(EMAIL)).text
 
     ask(client)
 

@@ -37,7 +37,7 @@ from tests.requests import Requests
 
 SENT = "/accounts/signup/sent/"
 LOGIN = "/accounts/login/"
-READY = "Your account is ready: sign in with your password."
+READY = "Your account is ready. Sign in with your password."
 TAKEN = "Another account has taken this in the meantime: "
 
 
@@ -72,7 +72,7 @@ def test_a_sign_up_makes_no_account_and_signs_nobody_in(client: Client) -> None:
     response = client.post(URL, form_values(client, URL, **ANN))
 
     assert (response.status_code, response["Location"]) == (302, SENT)
-    assert "Your account is made when you follow the link" in Page(client.get(SENT)).text
+    assert "Follow the link in it to create your account" in Page(client.get(SENT)).text
     assert signed_in_as(client) is None
     assert stored_items() == {}
     assert the_mail().to == ["ann@example.org"]
@@ -140,7 +140,7 @@ def test_the_owner_of_a_known_address_is_told_and_gets_no_link() -> None:
     sign_up()
 
     assert the_mail().to == ["ann@example.org"]
-    assert "it belongs to an account already" in the_mail().body
+    assert "it already belongs to an account" in the_mail().body
     assert whole_link() == "http://testserver/accounts/password_reset/"
     assert stored_items() == before
 
@@ -162,7 +162,7 @@ def test_a_taken_user_name_is_said_at_its_field_at_once() -> None:
 
     response = sign_up()
 
-    assert Page(response).errors == {"username": ["This user name is taken."]}
+    assert Page(response).errors == {"username": ["This username is taken."]}
     assert (mail.outbox, held()) == ([], [])
 
 
@@ -317,9 +317,9 @@ def test_opening_a_link_without_pressing_the_button_makes_nothing() -> None:
 @pytest.mark.parametrize(
     ("taken", "names"),
     [
-        ({"username": "ANN"}, "User name"),
-        ({"email": "Ann@Example.org"}, "E-mail address"),
-        ({"username": "ann", "email": "ann@example.org"}, "User name, E-mail address"),
+        ({"username": "ANN"}, "Username"),
+        ({"email": "Ann@Example.org"}, "Email address"),
+        ({"username": "ann", "email": "ann@example.org"}, "Username, Email address"),
     ],
 )
 def test_what_was_taken_meanwhile_is_said_and_nothing_is_written(
@@ -348,8 +348,8 @@ def test_another_unique_value_that_is_taken_is_said_at_its_field_at_once() -> No
     response = sign_up()
 
     assert Page(response).errors == {
-        "username": ["This user name is taken."],
-        "phone_number": ["Another account has this already."],
+        "username": ["This username is taken."],
+        "phone_number": ["Another account already has this value."],
     }
     assert (mail.outbox, held()) == ([], [])
 
@@ -442,7 +442,7 @@ def test_a_form_sent_twice_makes_one_account_by_the_first_link_that_is_followed(
     assert the_account().pk == account_key_of(typed)
 
     assert_refused(
-        Client(), first, 409, "Another link of the same form has made an account already."
+        Client(), first, 409, "Another link from the same form has already created an account."
     )
 
 
@@ -462,7 +462,7 @@ def test_of_two_addresses_of_one_form_the_one_whose_link_is_followed_gets_the_ac
 
     assert the_account().email == "right@example.org"
     assert_refused(
-        Client(), wrong, 409, "Another link of the same form has made an account already."
+        Client(), wrong, 409, "Another link from the same form has already created an account."
     )
 
 

@@ -103,7 +103,7 @@ def rejections(path: Path) -> dict[int, str]:
 
 
 def users() -> dict[str, str]:
-    """The addresses of all accounts, by user name."""
+    """The addresses of all accounts, by username."""
     items = stored_items().values()
     return {item["userName"]["S"]: item["email"]["S"] for item in items if "userName" in item}
 
@@ -291,13 +291,13 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
     assert done.counts == {"created": 2, "unchanged": 0, "rejected": 7}
     assert done.complaint == f"Rejected rows: 7, see {rejected}."
     assert rejections(rejected) == {
-        3: "Another account has the user name ＢＯＢ.",
-        4: "Another account has the e-mail address BOB@Example.ORG.",
+        3: "Another account has the username ＢＯＢ.",
+        4: "Another account has the email address BOB@Example.ORG.",
         5: "This is the same as line 2.",
-        6: "Another account has the user name TAKEN.",
-        7: "Another account has the e-mail address other@example.org.",
-        8: "Another account has the user name taken. "
-        "Another account has the e-mail address other@example.org.",
+        6: "Another account has the username TAKEN.",
+        7: "Another account has the email address other@example.org.",
+        8: "Another account has the username taken. "
+        "Another account has the email address other@example.org.",
         10: "This is the same as line 9.",
     }
     assert_guards_match_users()
@@ -306,9 +306,9 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row("a b", "ann@example.org"), "User name: Use letters, digits"),
-        (row("", "ann@example.org"), "User name: This field is required."),
-        (row("ann", "nonsense"), "E-mail address: Enter a valid email address."),
+        (row("a b", "ann@example.org"), "Username: Use letters, digits"),
+        (row("", "ann@example.org"), "Username: This field is required."),
+        (row("ann", "nonsense"), "Email address: Enter a valid email address."),
         (row("ann", "a@example.org", "x" * 151), "Full name: Use at most 150 characters."),
         (row("ann", "a@example.org", "x\x00y"), "Full name: Use printable characters only."),
         (row("ann", "a@example.org", "", "12"), "Phone number: Enter a valid phone number"),
@@ -316,7 +316,7 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         (row("ann", "a@example.org", hash="!hunter2"), "Password hash: This is none of Django's"),
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
-        (row("", "nonsense"), "User name: This field is required. E-mail address: Enter a valid"),
+        (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
     ],
 )
 def test_a_row_that_breaks_a_rule_is_rejected_and_the_next_one_made(
@@ -377,8 +377,8 @@ def test_a_file_of_rejected_rows_goes_when_none_is_rejected_any_more(
         ('{"username": "ann", "email": "a@example.org", "shoe": 7}', "There is an unknown key: sh"),
         ('{"username": 7, "email": "a@example.org"}', "There is a value that is no text: username"),
         ('{"username": "ann", "email": false}', "There is a value that is no text: email."),
-        ('{"username": "ann"}', "E-mail address: This field is required."),
-        ('{"username": "a\\ud800", "email": "a@example.org"}', "User name: Use letters, digits"),
+        ('{"username": "ann"}', "Email address: This field is required."),
+        ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
 )
 def test_a_line_of_json_that_is_no_account_is_rejected_and_the_next_one_made(
@@ -638,8 +638,8 @@ def sample(singles: int, duplicates: int) -> Sample:
         earlier = chance.choice(first_lines)
         name, email, *_rest = rows[earlier - 2]
         again, reason = {
-            0: (row(name, f"new{place}@example.org"), f"has the user name {name}."),
-            1: (row(f"new{place}", email), f"has the e-mail address {email}."),
+            0: (row(name, f"new{place}@example.org"), f"has the username {name}."),
+            1: (row(f"new{place}", email), f"has the email address {email}."),
             2: (row(name, email), f"is the same as line {earlier}."),
             3: (row(name.upper(), email.upper()), f"is the same as line {earlier}."),
             4: (
@@ -703,10 +703,10 @@ def test_a_dry_run_says_what_would_be_rejected_and_writes_nothing(
         call_command("importusers", str(file), "--dry-run", stdout=out)
 
     assert out.getvalue().splitlines() == [
-        "Line 3: Another account has the user name ANN.",
-        "Line 5: Another account has the e-mail address taken@example.org.",
+        "Line 3: Another account has the username ANN.",
+        "Line 5: Another account has the email address taken@example.org.",
         "Line 6: This is the same as line 2.",
-        "Line 7: User name: Use letters, digits and the characters . + - _ only.",
+        "Line 7: Username: Use letters, digits and the characters . + - _ only.",
         "Would be: created 1, unchanged 1, rejected 4.",
     ]
     assert requests_sent.operations == ["BatchGetItem"] * 2

@@ -135,7 +135,7 @@ def test_a_refused_sign_up_uses_up_no_mail(
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
     for _attempt in range(7):
         response = sign_up(client, "ANN", "new@example.org")
-        assert Page(response).errors["username"] == ["This user name is taken."]
+        assert Page(response).errors["username"] == ["This username is taken."]
 
     assert sign_up(client, "bob", "new@example.org").status_code == 302
 

@@ -100,7 +100,7 @@ def test_who_loses_the_race_sees_it_at_the_field() -> None:
 
         won, lost = sorted(responses, key=lambda response: -response.status_code)
         assert (won.status_code, lost.status_code) == (302, 200)
-        assert Page(lost).errors == {"username": ["This user name is taken."]}
+        assert Page(lost).errors == {"username": ["This username is taken."]}
 
     assert_all_is_well()
 

@@ -1,4 +1,4 @@
-"""Ways back: the four steps of a password reset, and the reminder of the user name."""
+"""Ways back: the four steps of a password reset, and the reminder of the username."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.requests import Requests
 RESET = "/accounts/password_reset/"
 REMINDER = "/accounts/username_reminder/"
 NEW_PASSWORD = "another good password"
-REFUSED = "This link was used already, is too old, or is not whole."
+REFUSED = "This link was already used, is too old, or is incomplete."
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_an_address_without_account_is_told_so_and_gets_no_link(ann: User) -> No
     ask("bob@example.org")
 
     assert the_mail().to == ["bob@example.org"]
-    assert "no account that can sign in has this e-mail address" in the_mail().body
+    assert "no account that can sign in has this email address" in the_mail().body
     assert whole_link() == "http://testserver/accounts/signup/"
 
 
@@ -176,7 +176,7 @@ def test_an_account_that_nobody_can_sign_in_to_gets_the_other_mail(
 
     ask(url=url)
 
-    assert "no account that can sign in has this e-mail address" in the_mail().body
+    assert "no account that can sign in has this email address" in the_mail().body
     assert "Ann" not in the_mail().body
 
 

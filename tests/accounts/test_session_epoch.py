@@ -141,7 +141,7 @@ def test_the_session_that_ends_the_others_goes_on(
 
     response = client.post(END_OTHERS, follow=True)
 
-    assert Page(response).messages == ["You are signed in nowhere else."]
+    assert Page(response).messages == ["All your other sessions have ended."]
     assert seen_by(client) == ann.pk
     assert seen_by(other) is None
     assert [signed_in_as(each) for each in (client, other)] == ["Ann", None]

@@ -98,8 +98,8 @@ def test_both_fields_say_that_they_are_taken_after_one_request(
     assert requests_sent.apart() == (["TransactWriteItems"], ["PutItem", "PutItem", "UpdateItem"])
     assert response.status_code == 200
     assert Page(response).errors == {
-        "username": ["This user name is taken."],
-        "email": ["This e-mail address belongs to another account."],
+        "username": ["This username is taken."],
+        "email": ["This email address belongs to another account."],
     }
     assert stored_items() == before
     assert signed_in_as(client) is None
@@ -235,8 +235,8 @@ def test_the_same_form_with_other_contents_does_not_sign_in_and_says_what_to_do(
     assert response.status_code == 200
     page = Page(response)
     (advice,) = page.errors[""]
-    assert "sign in to it" in advice
-    assert "send this form once more" in advice
+    assert "If that account is yours, sign in." in advice
+    assert "send this form again" in advice
     assert page.value("request_id") not in {"", typed["request_id"]}
     kept = ["username", "email", "full_name", "phone_number"]
     assert {name: page.value(name) for name in kept} == {
@@ -558,7 +558,7 @@ def test_a_form_without_its_token_is_refused_with_advice(typed: dict[str, Any]) 
     response = Client(enforce_csrf_checks=True).post(URL, typed)
 
     assert response.status_code == 403
-    assert "Open the page afresh and fill in the form again" in Page(response).text
+    assert "Reload the page and fill in the form again" in Page(response).text
     assert stored_items() == {}
 
 
@@ -607,7 +607,7 @@ def test_another_account_that_is_asked_for_with_the_token_of_before_is_refused_w
     response = client.post(URL, typed | other)
 
     assert response.status_code == 403
-    assert "Nothing you sent was kept." in Page(response).text
+    assert "Nothing that you sent was stored." in Page(response).text
     assert signed_in_as(client) == "Ann"
     assert stored_items() == before
 

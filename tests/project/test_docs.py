@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -105,6 +106,17 @@ def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
         assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
 
 
+@every_page
+def test_every_import_of_ours_in_a_python_block_works(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        for statement in ast.walk(ast.parse(block)):
+            if isinstance(statement, ast.ImportFrom):
+                parts = (statement.module or "").split(".")
+                for name in statement.names:
+                    assert parts[0] not in APPS or _resolves([*parts, name.name], len(parts))
+
+
 def _resolves(parts: list[str], modules: int) -> bool:
     """Whether the first so many parts are a module that has the others."""
     try:
@@ -139,3 +151,19 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/\w+\.md)", readme))
 
     assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
+
+
+def test_the_drawn_structure_has_every_package() -> None:
+    developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
+    drawn, outer = set(), ""
+    for inner, name in re.findall(r"^(  )?(\w+)/ ", developers, re.MULTILINE):
+        outer = outer if inner else name
+        drawn.add(f"{outer}/{name}" if inner else name)
+    packages = {
+        str(file.parent.relative_to(ROOT))
+        for app in [*APPS, "web"]
+        for file in (ROOT / app).rglob("__init__.py")
+    }
+
+    helpers = ("management", "templatetags", "migrations", "formats", "static")
+    assert drawn == {name for name in packages if not set(Path(name).parts) & set(helpers)}

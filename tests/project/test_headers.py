@@ -14,7 +14,6 @@ from django.urls import include, path, reverse
 
 from accounts.emails import links
 from accounts.models import User
-from project import headers
 from tests.commands import ROOT
 from tests.factories import PASSWORD, make_user
 from tests.faults.proxy import NOWHERE, through
@@ -24,7 +23,7 @@ from tests.project.test_url_map import ROWS
 
 pytestmark = pytest.mark.usefixtures("production")
 
-ALWAYS = headers.ANSWER | {
+ALWAYS = site.ANSWER_HEADERS | {
     "Content-Security-Policy": (
         "base-uri 'none'; connect-src 'none'; default-src 'none'; font-src 'none'; "
         "form-action 'self'; frame-ancestors 'none'; img-src 'self'; object-src 'none'; "
@@ -70,7 +69,7 @@ def assert_whole(response: Any, *, over_tls: bool = True) -> None:
     assert said | {"Content-Security-Policy": policy} == ALWAYS
     assert "unsafe" not in policy
     allowed = re.findall(r"[\w-]+=\(([^)]*)\)", response.headers["Permissions-Policy"])
-    assert len(allowed) == len(headers.PERMISSIONS)
+    assert len(allowed) == len(site.PERMISSIONS_POLICY)
     assert not any(allowed)
     assert "Server" not in response.headers
     assert "X-Powered-By" not in response.headers
@@ -113,7 +112,7 @@ def test_pages_files_and_downloads_say_it(browser: Client) -> None:
 
 
 #: Addresses that do not ask who their visitor is.
-IMPERSONAL = {"healthz", "livez", "metrics", "set_language"}
+IMPERSONAL = {"healthz", "livez", "set_language"}
 
 
 @pytest.mark.parametrize("signed_in", [False, True])

@@ -152,7 +152,7 @@ def test_no_action_without_the_own_password(action: str) -> None:
     path = page_of(bob, action.replace("gone", session))
     page = Page(client.post(path, WHY | {"password": "not that"}))
 
-    assert page.errors == {"password": ["That is not your password."]}
+    assert page.errors == {"password": ["This is not your password."]}
     assert stored_items()[bob.pk] == before
     assert stored_record() == []
 

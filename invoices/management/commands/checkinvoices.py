@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from invoices.management.base import find_account
 from invoices.records import check_invoices
-from sequences.management.checking import SeriesCheckCommand
+from sequences.management.base import SeriesCheckCommand
 from sequences.seriesreport import SeriesReport
 
 
