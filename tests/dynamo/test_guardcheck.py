@@ -119,7 +119,7 @@ def after_request(operation: str, act: Callable[[], None], times: int = 1) -> It
         request_sent.disconnect(receiver)
 
 
-# Sound tables ------------------------------------------------------------------------------------
+# Sound tables -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("users", [0, 20])
@@ -185,7 +185,7 @@ def test_progress_reports_every_item_and_every_suspect() -> None:
     assert told == {"Items read": 2, "Suspects confirmed": 1}
 
 
-# One thing wrong at a time -----------------------------------------------------------------------
+# One thing wrong at a time ------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -332,7 +332,7 @@ def test_a_reservation_of_an_attribute_without_notes_is_sound_until_it_lapses() 
     assert not stored_items().keys() & {"userName#lapsed", "userName#of-gone"}
 
 
-# Two users, one value ----------------------------------------------------------------------------
+# Two users, one value -----------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -435,7 +435,7 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
     assert found.repaired == (repair and guard == "absent")
 
 
-# Further attributes, further tables --------------------------------------------------------------
+# Further attributes, further tables ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -513,7 +513,7 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
     assert Found(unique=Member.unique).findings == {}
 
 
-# Damaged items -----------------------------------------------------------------------------------
+# Damaged items ------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -568,7 +568,7 @@ def test_the_guard_of_a_user_whose_value_is_unusable_is_orphaned_and_deleted() -
     assert found.unusable == 1
 
 
-# While others write ------------------------------------------------------------------------------
+# While others write -------------------------------------------------------------------------------
 
 
 def assert_nothing_is_found_while(write: Callable[[int, int], None]) -> None:

@@ -231,7 +231,7 @@ def test_the_tables_of_all_declarations_are_known() -> None:
     assert names >= {"tests-bands", "tests-singers", "tests-singer-guards", "tests-record-codes"}
 
 
-# Damaged guards ------------------------------------------------------------
+# Damaged guards -----------------------------------------------------------------------------------
 
 
 @both_models
