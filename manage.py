@@ -12,8 +12,8 @@ def main() -> None:
 
     reloads = sys.argv[1:2] == ["runserver"] and "--noreload" not in sys.argv
     if reloads and os.environ.get(DJANGO_AUTORELOAD_ENV) != "true":
-        # This process only watches over the one that serves. Django would load the site in both,
-        # one after the other: twice as long to the first page.
+        # This process only restarts the one that serves. Django would load the site in both, one
+        # after the other, and the first page would take twice as long.
         run_with_reloader(execute_from_command_line)
     else:
         execute_from_command_line(sys.argv)

@@ -16,7 +16,7 @@ from dynamo.exceptions import Busy
 
 
 class AccountBackend(BaseBackend):
-    """Signs in by user name or e-mail address, and a password.
+    """Signs in by username or email address, and a password.
 
     As Django's ModelBackend, without its permissions, which are rows of a relational database.
     """

@@ -6,7 +6,7 @@ AccountError
 │   └── EmailTaken
 ├── RequestIdUsed         the registration's request id made an account of other contents
 ├── StaleUser             the account changed, or was deleted, since it was read
-├── UnknownUser           no account goes by this user name, address or key
+├── UnknownUser           no account goes by this username, address or key
 ├── BadLink               a mailed link is too old, was used, or is not for what it was followed for
 ├── TooManyAttempts       a limit is reached (`accounts.limits.windows`); it passes by itself
 ├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.imports.files`)
@@ -37,15 +37,15 @@ class ValueTaken(AccountError):
 
 
 class UsernameTaken(ValueTaken):
-    """Another account has this user name, in whatever spelling."""
+    """Another account has this username, in whatever spelling."""
 
-    label = "user name"
+    label = "username"
 
 
 class EmailTaken(ValueTaken):
-    """Another account has this e-mail address, in whatever spelling."""
+    """Another account has this email address, in whatever spelling."""
 
-    label = "e-mail address"
+    label = "email address"
 
 
 _TAKEN: dict[str, type[ValueTaken]] = {"username": UsernameTaken, "email": EmailTaken}
@@ -81,7 +81,7 @@ class StaleUser(AccountError):
 
 
 class UnknownUser(AccountError):
-    """No account goes by `who`: a user name, an e-mail address or a primary key."""
+    """No account goes by `who`: a username, an email address or a primary key."""
 
     def __init__(self, who: str) -> None:
         super().__init__(who)
@@ -99,7 +99,7 @@ class BadLink(AccountError):
         self.purpose = purpose
 
     def __str__(self) -> str:
-        return "This link was used already, is too old, or is not whole."
+        return "This link was already used, is too old, or is incomplete."
 
 
 class TooManyAttempts(AccountError):

@@ -41,17 +41,17 @@ def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.Char
 
 
 def username_field(**options: Any) -> forms.CharField:
-    """A new user name."""
+    """A new username."""
     attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
     return _text_field(
-        _("User name"), values.clean_username, values.USERNAME_MAX_LENGTH, attrs=attrs, **options
+        _("Username"), values.clean_username, values.USERNAME_MAX_LENGTH, attrs=attrs, **options
     )
 
 
 def email_field(**options: Any) -> forms.CharField:
-    """A new e-mail address."""
+    """A new email address."""
     return _text_field(
-        _("E-mail address"),
+        _("Email address"),
         values.clean_email,
         values.EMAIL_MAX_LENGTH,
         widget=forms.EmailInput,
@@ -100,9 +100,7 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
     """Django's, with a label and an error that speak of both ways to say who one is."""
 
     error_messages = AuthenticationForm.error_messages | {
-        "invalid_login": _(
-            "No account has this user name or e-mail address together with this password."
-        ),
+        "invalid_login": _("No account has this username or email address with this password."),
     }
 
     remember_me = forms.BooleanField(label=_("Stay signed in on this device"), required=False)
@@ -110,7 +108,7 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         username = self.fields["username"]
-        username.label = _("User name or e-mail address")
+        username.label = _("Username or email address")
         # Django gives its widget the limit, but does not hold it; to compare a megabyte takes long.
         username.validators.append(MaxLengthValidator(values.EMAIL_MAX_LENGTH))
 
@@ -152,7 +150,7 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     request_id_salt = "accounts.signup"
     request_id_refused = _(
         "This form was open for more than a day, or did not come from this site. "
-        "Enter the password again and send it once more."
+        "Enter the password again and send the form again."
     )
 
     def clean(self) -> dict[str, Any]:
@@ -179,7 +177,7 @@ class _LanguageSelect(forms.Select):
 
 
 def _languages() -> list[tuple[str, Any]]:
-    return [("", _("As your browser asks")), *settings.LANGUAGES]
+    return [("", _("Use the language of the browser")), *settings.LANGUAGES]
 
 
 class ProfileForm(forms.Form):
@@ -214,7 +212,7 @@ class ProfileForm(forms.Form):
         choices=_languages,
         required=False,
         widget=_LanguageSelect,
-        help_text=_("Of these pages and of our mails to you."),
+        help_text=_("For these pages and for the mails that we send you."),
     )
 
     def profile_values(self) -> dict[str, Any]:
@@ -244,12 +242,12 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
         """Refuse any other password. Raises TooManyAttempts."""
         password: str = self.cleaned_data["password"]
         if not attempts.is_password(self.user, password):
-            raise ValidationError(_("That is not your password."), code="password_incorrect")
+            raise ValidationError(_("This is not your password."), code="password_incorrect")
         return password
 
 
 class UsernameChangeForm(PasswordConfirmedForm):
-    """Another user name."""
+    """Another username."""
 
     username = username_field()
 
@@ -262,7 +260,7 @@ class UsernameChangeForm(PasswordConfirmedForm):
 
 
 class EmailChangeForm(PasswordConfirmedForm):
-    """Another e-mail address."""
+    """Another email address."""
 
     email = email_field()
 

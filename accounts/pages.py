@@ -42,9 +42,9 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
             form.add_error(
                 None,
                 _(
-                    "This form has created an account already, with other contents. If that "
-                    "account is yours, sign in to it; to create another, enter the password "
-                    "again and send this form once more."
+                    "This form has already created an account with other values. If that account "
+                    "is yours, sign in. To create another one, enter the password again and send "
+                    "this form again."
                 ),
             )
         elif isinstance(each, StaleUser):
@@ -61,10 +61,10 @@ def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
 
 def _taken_message(error: ValueTaken) -> str:
     if isinstance(error, UsernameTaken):
-        return _("This user name is taken.")
+        return _("This username is taken.")
     if isinstance(error, EmailTaken):
-        return _("This e-mail address belongs to another account.")
-    return _("Another account has this already.")
+        return _("This email address belongs to another account.")
+    return _("Another account already has this value.")
 
 
 def _stale_message(error: StaleUser) -> str:

@@ -141,7 +141,7 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     touched); nothing where it is the name already.
 
     Raises:
-        ValidationError: no user name.
+        ValidationError: no username.
         UsernameTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
@@ -157,7 +157,7 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     link is dropped, and its reservation with it.
 
     Raises:
-        ValidationError: no e-mail address.
+        ValidationError: no email address.
         EmailTaken: another account has it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """
@@ -303,7 +303,7 @@ def _of_new_address(user: User, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_evenly(who: str) -> User | None:
-    """The account that goes by a user name or an address; None where nobody does.
+    """The account that goes by a username or an address; None where nobody does.
 
     A primary key finds nobody: it is no secret and no name. Costs 2 requests and 2 read units,
     the same whether or not there is one.

@@ -51,13 +51,16 @@ def check_new(name: str) -> None:
             )
     if not _is_highly_restrictive([_table().scripts(char) or frozenset() for char in plain]):
         raise ValidationError(
-            _("Use letters of one script only, such as Latin or Cyrillic, not of several."),
+            _("Use letters of one script only, such as Latin or Cyrillic."),
             "scripts",
         )
     lookalikes = _table().lookalikes
     if foreign and all(char in lookalikes for char in foreign):
         raise ValidationError(
-            _("This name looks like “%(lookalike)s”, but has other letters. Choose another one."),
+            _(
+                "This username looks like “%(lookalike)s” but has different letters. "
+                "Choose another one."
+            ),
             "lookalike",
             {"lookalike": "".join(lookalikes.get(char, char) for char in plain)},
         )

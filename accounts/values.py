@@ -47,7 +47,7 @@ def as_uuid(text: str) -> str | None:
 
 
 def clean_username(text: str) -> str:
-    """A user name as typed: letters, digits and . + - _, at most 150, no UUID.
+    """A username as typed: letters, digits and . + - _, at most 150, no UUID.
 
     So that WHO is never ambiguous: an address has an "@", a primary key is a UUID.
     """
@@ -62,7 +62,7 @@ def clean_username(text: str) -> str:
             _("Use letters, digits and the characters . + - _ only."), code="invalid"
         )
     if as_uuid(plain):
-        raise ValidationError(_("A user name cannot be a UUID."), code="uuid")
+        raise ValidationError(_("A username cannot be a UUID."), code="uuid")
     return name
 
 
@@ -75,7 +75,7 @@ def comparable_username(name: str) -> str:
 
 
 def clean_email(text: str) -> str:
-    """An e-mail address as typed, if it is one: at most 254 characters, its domain by IDNA."""
+    """An email address as typed, if it is one: at most 254 characters, its domain by IDNA."""
     address = text.strip()
     if len(address) > EMAIL_MAX_LENGTH:
         raise ValidationError(
@@ -184,7 +184,7 @@ def clean_language(code: str) -> str | None:
     """The code of one of the site's languages, or None where it is empty."""
     language = code.strip()
     if language and language not in dict(settings.LANGUAGES):
-        raise ValidationError(_("This site does not speak that language."), code="language")
+        raise ValidationError(_("This site is not available in this language."), code="language")
     return language or None
 
 

@@ -86,7 +86,7 @@ class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
         return response
 
     def _saved(self, form: ProfileForm) -> HttpResponse:
-        messages.success(self.request, _("Your details are saved."))
+        messages.success(self.request, _("Your details were saved."))
         return super().form_valid(form)
 
 
@@ -98,11 +98,11 @@ def _asked_for(request: HttpRequest) -> str:
 
 
 class UsernameChangeView(PasswordConfirmedView):
-    """Another user name."""
+    """Another username."""
 
     template_name = "accounts/username_change.html"
     form_class = UsernameChangeForm
-    success_message = gettext_lazy("Your user name is changed.")
+    success_message = gettext_lazy("Your username was changed.")
 
     def get_initial(self) -> dict[str, Any]:
         """Today's."""
@@ -119,7 +119,7 @@ class AccountDeleteView(PasswordConfirmedView):
     template_name = "accounts/account_delete.html"
     form_class = AccountDeleteForm
     success_url = reverse_lazy("home")
-    success_message = gettext_lazy("Your account is deleted.")
+    success_message = gettext_lazy("Your account was deleted.")
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Delete the account with its guards, and sign out."""
@@ -158,7 +158,8 @@ def switch_language(request: HttpRequest) -> HttpResponse:
             services.edit_profile(signed_in(request), language=chosen.value)
         except StaleUser:
             messages.error(
-                request, _("The account was changed at the same moment. Please try again.")
+                request,
+                _("This account was changed meanwhile, and nothing was stored. Please try again."),
             )
     return response
 

@@ -30,10 +30,10 @@ from dynamo import bulk  # noqa: E402
 from dynamo.bulk import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.amounts import Line  # noqa: E402
 from invoices.documents import (  # noqa: E402
     Draft,
     Invoice,
+    Line,
     Party,
     draw_up,
     to_item,

@@ -1,10 +1,10 @@
-"""What can go wrong with invoices.
+"""Errors of invoices.
 
 InvoiceError (a SequenceError)
 ├── UnknownInvoice   the account has no such invoice
 ├── RequestIdReused  the request id issued an invoice with other contents
 ├── DateTooEarly     the issue date is before the last one of its series
-└── AlreadyVoided    the invoice is voided already
+└── AlreadyVoided    the invoice was voided before
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sequences.exceptions import SequenceError
 
 
 class InvoiceError(SequenceError):
-    """Base of every error of an invoice."""
+    """Base of all errors of invoices."""
 
 
 class UnknownInvoice(InvoiceError):
@@ -39,8 +39,8 @@ class RequestIdReused(InvoiceError):
 
     def __str__(self) -> str:
         return (
-            f"This request has issued invoice {self.number} already, with other contents; "
-            "use a new request id."
+            f"This request id issued invoice {self.number} before, with other contents. "
+            "Use a new request id."
         )
 
 
@@ -53,7 +53,7 @@ class DateTooEarly(InvoiceError):
         self.last = last
 
     def __str__(self) -> str:
-        return f"The series has an invoice of {self.last}: {self.issued_on} is before it."
+        return f"The last invoice is dated {self.last}. {self.issued_on} is before that day."
 
 
 class AlreadyVoided(InvoiceError):
@@ -65,4 +65,4 @@ class AlreadyVoided(InvoiceError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"Invoice {self.number} is voided already: {self.reason}"
+        return f"Invoice {self.number} was already voided: {self.reason}"

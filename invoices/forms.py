@@ -1,13 +1,12 @@
-"""The shape of what people type to issue an invoice, to void one, and to find some.
+"""The forms of the invoices' pages: issuing, voiding, searching. No form touches DynamoDB.
 
-No form touches DynamoDB. Each value has its rule in `invoices.rules`, which the commands hold as
-well.
+The fields of an invoice are declared in `invoices.documents`, with their rules.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from django import forms
@@ -15,101 +14,82 @@ from django.core.exceptions import ValidationError
 from django.forms.formsets import BaseFormSet
 from django.utils.translation import gettext_lazy as _
 
-from invoices import rules
-from invoices.amounts import Line
-from invoices.documents import Draft, Invoice, Party
-from invoices.money import currency_choices
+from invoices.documents import (
+    MAX_LINES,
+    NAME_MAX_LENGTH,
+    TYPED_FIELDS,
+    Draft,
+    Invoice,
+    Line,
+    Party,
+    check_totals,
+    draft_of,
+    totals,
+)
+from invoices.fields import fields_of
+from invoices.issuing import check_seller
+from invoices.records import VOID_REASON
 from web.requestids import RequestIdForm
 
-DEFAULT_CURRENCY = "EUR"
-DEFAULT_QUANTITY = "1"
-
-#: The lines that a refused form can show: with more, Django refuses so many fields unread.
+#: How many lines a rejected form can show. With more, Django would not parse so many fields.
 SHOWN_LINES = 240
 
-#: Years of four digits, as they stand in an invoice's number.
+#: Years of four digits, as in the number of an invoice.
 FIRST_YEAR, LAST_YEAR = 1000, 9999
 #: A number has at most 15 digits.
 LAST_NUMBER = 10**15
 
 _PREFIX = "lines"
-
-
-class RuledField(forms.CharField):
-    """A text that one of `invoices.rules` accepts, as that makes it."""
-
-    def __init__(self, rule: Callable[[str], Any], **options: Any) -> None:
-        super().__init__(**options)
-        self._rule = rule
-
-    def clean(self, value: Any) -> Any:
-        """What is stored of `value`."""
-        return self._rule(super().clean(value))
-
-
-def _ruled(rule: Callable[[str], Any], label: Any, limit: int = 0, **options: Any) -> RuledField:
-    """The limit is the browser's to hold; the rule refuses what comes past it."""
-    attrs: dict[str, Any] = {"maxlength": limit} if limit else {}
-    attrs |= {"autocomplete": "off", **options.pop("attrs", {})}
-    widget = options.pop("widget", forms.TextInput)
-    return RuledField(rule, label=label, widget=widget(attrs=attrs), **options)
+_LINE_FIELDS = {each.name: each for each in fields_of(Line)}
 
 
 class LineForm(forms.Form):
-    """A line of an invoice. A decimal keypad lacks the minus and, in many countries, the point."""
-
-    description = _ruled(
-        rules.clean_description, _("Description"), limit=rules.DESCRIPTION_MAX_LENGTH
-    )
-    quantity = _ruled(rules.clean_quantity, _("Quantity"), initial=DEFAULT_QUANTITY)
-    unit_price = _ruled(rules.clean_unit_price, _("Unit price"))
-    vat_rate = _ruled(rules.clean_vat_rate, _("VAT %"))
+    """A line of an invoice."""
 
     def has_changed(self) -> bool:
-        """Whether anything was typed; a VAT rate is no line yet: a new line brings it along."""
+        """Whether anything was typed. New lines come with a VAT rate and a quantity."""
         typed = {name: str(self[name].data or "").strip() for name in self.fields}
-        return bool(
-            typed["description"]
-            or typed["unit_price"]
-            or typed["quantity"] not in {"", DEFAULT_QUANTITY}
+        return any(
+            text not in {"", _LINE_FIELDS[name].initial}
+            for name, text in typed.items()
+            if name != "vat_rate"
         )
 
     def line(self) -> Line:
-        """The line that was typed."""
         return Line(**self.cleaned_data)
 
 
-_LINE_FIELD = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(LineForm.base_fields)})", re.ASCII)
+LineForm.base_fields |= {name: each.form_field() for name, each in _LINE_FIELDS.items()}
+
+_LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(_LINE_FIELDS)})", re.ASCII)
 
 
 class _Lines(BaseFormSet):
-    """The lines of an invoice; blank ones between them are passed over."""
+    """The lines of an invoice. Blank lines are ignored."""
 
     default_error_messages = {  # noqa: RUF012 - as Django's, which nobody changes
         "too_many_forms": _("An invoice has at most %(num)d lines."),
         "missing_management_form": _(
-            "The lines did not arrive whole. Look through them and send the form once more."
+            "Some lines may be missing. Check the lines and send the form again."
         ),
     }
 
     def total_form_count(self) -> int:
-        """At least one, and as many as were sent, whatever the browser says of their number."""
+        """At least one, and as many as were sent, whatever the browser says about their number."""
         if not self.is_bound:
             return max(1, super().total_form_count())
         sent = _count_lines(self.data)
         return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
 
     def initial_form_count(self) -> int:
-        """None that is stored already: each line is new, and may be blank."""
+        """Zero when bound: every line may be blank."""
         return 0 if self.is_bound else super().initial_form_count()
 
     def clean(self) -> None:
-        """Refuse an invoice without a line, at the first one."""
         if not any(form.has_changed() for form in self.forms):
-            self.forms[0].add_error("description", _("An invoice has at least one line."))
+            self.forms[0].add_error("description", _("An invoice needs at least one line."))
 
     def lines(self) -> list[Line]:
-        """What was typed."""
         return [form.line() for form in self.forms if form.has_changed()]
 
 
@@ -117,156 +97,110 @@ LineFormSet = forms.formset_factory(
     LineForm,
     formset=_Lines,
     extra=0,
-    max_num=rules.MAX_LINES,
+    max_num=MAX_LINES,
     validate_max=True,
     absolute_max=SHOWN_LINES,
 )
 
 
 class InvoiceForm(RequestIdForm):
-    """An invoice to be issued; `lines` is the formset of its lines."""
-
-    customer_name = _ruled(
-        rules.clean_customer_name, _("Customer’s name"), limit=rules.NAME_MAX_LENGTH
-    )
-    customer_address = _ruled(
-        rules.clean_address,
-        _("Customer’s address"),
-        limit=rules.ADDRESS_MAX_LENGTH,
-        required=False,
-        widget=forms.Textarea,
-        attrs={"rows": 3},
-    )
-    currency = forms.ChoiceField(
-        label=_("Currency"), choices=currency_choices, initial=DEFAULT_CURRENCY
-    )
-    note = _ruled(
-        rules.clean_note,
-        _("Note"),
-        limit=rules.NOTE_MAX_LENGTH,
-        required=False,
-        widget=forms.Textarea,
-        attrs={"rows": 2},
-        help_text=_("Printed below the total: when and how to pay, for example."),
-    )
+    """A new invoice. `lines` is the formset of its lines."""
 
     request_id_salt = "sequences.invoice"
     request_id_refused = _(
-        "This form was open for more than a day, or did not come from this site. "
-        "Nothing was issued; if you have not sent it before, send it once more."
+        "This form was open for more than a day, or it is not from this site. Nothing was issued. "
+        "Send it again, unless you have already issued this invoice."
     )
 
     def __init__(
         self, *args: Any, seller: Party, lines: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> None:
-        """`lines` are the first values of the lines; without any there is one, blank."""
+        """`lines` are the initial values of the lines; by default there is one blank line."""
         super().__init__(*args, **kwargs)
         self.seller = seller
         data = self.data if self.is_bound else None
         self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
 
+    def fields_above_lines(self) -> list[forms.BoundField]:
+        return [bound for bound in super().visible_fields() if bound.name != "note"]
+
     def visible_fields(self) -> list[forms.BoundField]:
-        """Those of the lines as well, in the order of the page."""
-        own = {bound.name: bound for bound in super().visible_fields()}
-        note = own.pop("note")
+        """All fields in the order of the page."""
         lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
-        return [*own.values(), *lines, note]
+        return [*self.fields_above_lines(), *lines, self["note"]]
 
     def clean(self) -> dict[str, Any]:
-        """Check the seller and the lines, each by itself and together."""
-        rules.check_seller(self.seller)
+        check_seller(self.seller)
         if not self.lines.is_valid():
             about_all = self.lines.non_form_errors()
             where = (
-                _("Look through the marked fields, and the lines below them.")
+                _("Correct the marked fields, also in the lines below.")
                 if self.errors
-                else _("Look through the lines below.")
+                else _("Correct the marked fields in the lines below.")
             )
             raise ValidationError(about_all.as_data() or where)
         if "currency" in self.cleaned_data:
-            rules.clean_lines(self.lines.lines(), self.cleaned_data["currency"])
+            check_totals(totals(self.lines.lines(), self.cleaned_data["currency"]))
         return self.cleaned_data
 
     def draft(self) -> Draft:
-        """The invoice that is asked for."""
-        values = self.cleaned_data
-        return Draft(
-            customer=Party(values["customer_name"], values["customer_address"]),
-            lines=tuple(self.lines.lines()),
-            currency=values["currency"],
-            note=values["note"],
-        )
+        return draft_of(self.cleaned_data, self.lines.lines())
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another line."""
-        return len(self.lines.forms) >= rules.MAX_LINES
+        """Whether no line can be added."""
+        return len(self.lines.forms) >= MAX_LINES
 
 
-def values_of(invoice: Invoice) -> dict[str, Any]:
-    """The first values of a form that issues the same once more."""
-    return {
-        "customer_name": invoice.customer.name,
-        "customer_address": invoice.customer.address,
-        "currency": invoice.currency,
-        "note": invoice.note,
-    }
+InvoiceForm.base_fields |= {name: each.form_field() for name, each in TYPED_FIELDS.items()}
 
 
-def line_values_of(invoice: Invoice) -> list[dict[str, Any]]:
-    """The first values of that form's lines."""
+def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
+    """The initial values of the lines of a form that issues the same again."""
     return [
-        {
-            "description": line.description,
-            **{name: f"{getattr(line, name):f}" for name in ("quantity", "unit_price", "vat_rate")},
-        }
+        {name: each.to_text(getattr(line, name)) for name, each in _LINE_FIELDS.items()}
         for line in invoice.lines
     ]
 
 
-def typed_values(data: Mapping[str, str]) -> dict[str, Any]:
-    """What was typed into an invoice form, unchecked, but for its lines."""
+def typed_values(data: Mapping[str, str]) -> dict[str, str]:
+    """What was typed into an invoice form above and below its lines, unchecked."""
     return {name: data.get(name, "") for name in InvoiceForm.base_fields}
 
 
-def typed_lines(data: Mapping[str, str]) -> list[dict[str, Any]]:
+def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
     """What was typed into the lines, unchecked."""
     return [
-        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in LineForm.base_fields}
+        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in _LINE_FIELDS}
         for count in range(_count_lines(data))
     ]
 
 
-def blank_line_after(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """A new line, with the VAT rate of the last."""
+def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
+    """A new line, with the VAT rate of the last one."""
     return {"vat_rate": lines[-1]["vat_rate"]} if lines else {}
 
 
 def _count_lines(data: Iterable[str]) -> int:
-    """How many lines `data` has values of, whatever it says of their number; at least one."""
-    matches = map(_LINE_FIELD.fullmatch, data)
+    """How many lines `data` has values for, whatever it says about their number; at least one."""
+    matches = map(_LINE_INPUT.fullmatch, data)
     return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
 
 
 class VoidForm(forms.Form):
     """Why an invoice is voided."""
 
-    reason = _ruled(
-        rules.clean_reason,
-        _("Reason"),
-        limit=rules.REASON_MAX_LENGTH,
-        help_text=_("Your customer sees it on the invoice."),
-    )
+    reason = VOID_REASON.form_field()
 
 
 class ListForm(forms.Form):
-    """Which invoices are asked for, as in `?year=2026&before=120&customer=bob`."""
+    """The query of the list: `?year=2026&before=120&customer=bob`."""
 
     year = forms.IntegerField(required=False, min_value=FIRST_YEAR, max_value=LAST_YEAR)
     before = forms.IntegerField(required=False, min_value=1, max_value=LAST_NUMBER)
     customer = forms.CharField(
         label=_("Customer"),
         required=False,
-        max_length=rules.NAME_MAX_LENGTH,
+        max_length=NAME_MAX_LENGTH,
         widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
     )

@@ -1,37 +1,49 @@
-"""Issuing an invoice: a draft becomes the next document of the account's year."""
+"""Issuing an invoice: a draft gets the next number of the account's year."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from dynamo.transactions import Write
-from invoices import days
 from invoices.documents import (
     DEFAULT_LANGUAGE,
     Draft,
     Invoice,
+    Line,
     Party,
+    check_line_count,
+    check_totals,
     draw_up,
     from_item,
     label_of,
+    series_of,
     to_item,
 )
-from invoices.drafts import (
-    check_account,
-    check_draft,
-    check_language,
-    check_seller,
-    check_sums,
-    checked_request_id,
-)
 from invoices.exceptions import DateTooEarly, RequestIdReused
+from invoices.fields import Field, fields_of
+from invoices.kinds import Day, SingleLine, check_printable
 from invoices.models import InvoiceItem
 from sequences import series
-from sequences.exceptions import OutOfOrder
+from sequences.exceptions import DamagedSeries, OutOfOrder
 from sequences.exceptions import RequestIdReused as IdReused
+from sequences.models import REQUEST_PREFIX
+
+REQUEST_ID = Field("request_id", SingleLine(100, is_printed=False))
+ISSUE_DATE = Field("issue_date", Day(), default=None)
+
+_YEAR = re.compile(r"\d{4}", re.ASCII)
+# The usual tags of RFC 5646: a language, then parts such as script and region.
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}")
 
 
 def issue(
@@ -46,41 +58,157 @@ def issue(
     """Give `draft` the next number of the account's year and store it as an invoice.
 
     `request_id` names this invoice within the account (one is drawn if none is given): a later
-    call with the same id and contents returns the invoice that was issued. `language` is that of
-    its PDF, a tag such as `pt-BR`. Like the seller it does not count as contents. For `also`
-    see `sequences.series.issue`.
+    call with the same id and contents returns the stored invoice. The seller and `language`, the
+    language of the PDF (a tag such as `pt-BR`), are not contents in this sense. For `also` see
+    `sequences.series.issue`.
 
-    `account` is any text without `#`, other than `requestId`. `invoices.drafts` checks the draft;
-    forms and commands have checked more by `invoices.rules` before.
+    `account` is any text without `#`, except `requestId`. Forms and commands have checked more of
+    the draft: lengths, and whether the PDF's fonts have the characters.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.series.issue`.
 
     Raises:
         RequestIdReused: the request id issued an invoice with other contents.
-        DateTooEarly: the series has a later date already.
+        DateTooEarly: the series already has a later date.
         ItemTooLarge, DamagedSeries, Unavailable: see `sequences.series.issue`.
-        ValueError: an invoice cannot say this; nothing was sent.
+        ValueError: an argument is not allowed; nothing was sent.
     """
-    request_id = str(uuid.uuid4()) if request_id is None else checked_request_id(request_id)
-    check_account(account)
-    check_seller(seller)
-    check_language(language)
-    check_draft(draft)
+    request_id = str(uuid.uuid4()) if request_id is None else _clean_request_id(request_id)
+    _check_account(account)
+    _check_party("The seller", seller)
+    _check_type("The language", str, language)
+    if not _LANGUAGE.fullmatch(language):
+        raise ValueError(f"The language must be a tag such as en or pt-BR, not {language!r}.")
+    _check_draft(draft)
     while True:
-        today = days.today()
-        invoice = draw_up(draft, account, seller, today, request_id, language)
-        check_sums(invoice.totals)
+        day = today()
+        invoice = draw_up(draft, account, seller, day, request_id, language)
+        _check("The lines", check_totals, invoice.totals)
         item = InvoiceItem.prepared(invoice.series, to_item(invoice), draft.digest())
         try:
             issued = series.issue(item, series=invoice.series, request_id=request_id, also=also)
         except IdReused as error:
-            year = int(error.series.rpartition("#")[2])
-            raise RequestIdReused(error.request_id, label_of(year, error.number)) from error
+            raise _request_id_reused(error, invoice.series) from error
         except OutOfOrder as error:
-            # Midnight may have passed since the look at the clock.
-            if not draft.issued_on and today != days.today():
+            # Midnight may have passed since `today` was asked.
+            if not draft.issued_on and day != today():
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error
         if issued is item:
             return replace(invoice, number=item.number)
         return from_item(issued.stored)
+
+
+def today() -> date:
+    """The current day in the time zone of the settings, also if a page has activated another."""
+    zone = timezone.get_default_timezone()
+    # Without USE_TZ, `localdate` rejects Django's own time, which has no zone.
+    return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
+
+
+def _request_id_reused(error: IdReused, series: str) -> Exception:
+    year = error.series.rpartition("#")[2]
+    if not _YEAR.fullmatch(year):
+        # The guard item of the request id was damaged and does not name an invoice.
+        return DamagedSeries(series)
+    return RequestIdReused(error.request_id, label_of(int(year), error.number))
+
+
+# Who issues --------------------------------------------------------------------------------------
+
+
+def seller_of(user: Any) -> Party:
+    """The seller, as the profile of `user` has it now."""
+    return Party(
+        name=user.business_name or user.full_name or user.get_username(),
+        address=user.business_address or "",
+        vat_id=user.vat_id or "",
+    )
+
+
+def language_of(user: Any) -> str:
+    """The language of the user's invoices if no page has one: that of the profile."""
+    language = getattr(user, "language", None)
+    return language if language in dict(settings.LANGUAGES) else DEFAULT_LANGUAGE
+
+
+def must_confirm(user: Any) -> bool:
+    """Whether the user must confirm the email address before issuing."""
+    return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
+
+
+def check_may_issue(user: Any) -> None:
+    """Raises ValidationError if the user must confirm the email address first."""
+    if must_confirm(user):
+        raise ValidationError(
+            _("Confirm your email address first. Open your profile to get the link."),
+            "unconfirmed",
+        )
+
+
+def check_seller(seller: Party) -> None:
+    """Raises ValidationError if the seller cannot be printed. The profile does not check it."""
+    try:
+        for text in (seller.name, seller.address, seller.vat_id):
+            check_printable(text)
+    except ValidationError as error:
+        raise ValidationError(
+            _("Change your profile first. %(problem)s"),
+            "seller",
+            {"problem": " ".join(error.messages)},
+        ) from error
+
+
+# The arguments of `issue` ------------------------------------------------------------------------
+
+
+def _clean_request_id(request_id: str | uuid.UUID) -> str:
+    text = str(request_id) if isinstance(request_id, uuid.UUID) else request_id
+    _check_type("The request id", str, text)
+    cleaned: str = _check("The request id", REQUEST_ID.clean, text)
+    return cleaned
+
+
+def _check_account(account: object) -> None:
+    """Reject an account that could share keys with another one, or with a request id."""
+    if not isinstance(account, str) or not account or "#" in account:
+        raise ValueError(f"The account must be a text without #, and not empty: {account!r}.")
+    if series_of(account, 0).startswith(REQUEST_PREFIX):
+        raise ValueError(f"The account must not be {account!r}: keys of guard items begin with it.")
+
+
+def _check_draft(draft: Draft) -> None:
+    """Costs about 10 µs per line."""
+    _check_party("The customer", draft.customer)
+    _check_fields("The ", draft)
+    _check("The issue date", ISSUE_DATE.check, draft.issued_on)
+    _check_type("The lines", Sequence, draft.lines)
+    _check("The lines", check_line_count, draft.lines)
+    for number, line in enumerate(draft.lines, 1):
+        _check_type(f"Line {number}", Line, line)
+        _check_fields(f"Line {number}, ", line)
+
+
+def _check_party(role: str, party: Party) -> None:
+    _check_type(role, Party, party)
+    _check_fields(f"{role}'s ", party)
+
+
+def _check_fields(prefix: str, part: Draft | Line | Party) -> None:
+    for each in fields_of(type(part)):
+        try:
+            each.check(getattr(part, each.name))
+        except ValidationError as error:
+            raise ValueError(f"{prefix}{each.words}: {' '.join(error.messages)}") from error
+
+
+def _check_type(about: str, expected: type, value: object) -> None:
+    if not isinstance(value, expected):
+        raise ValueError(f"{about}: must be a {expected.__name__}, not {value!r}.")
+
+
+def _check(about: str, rule: Any, value: object) -> Any:
+    try:
+        return rule(value)
+    except ValidationError as error:
+        raise ValueError(f"{about}: {' '.join(error.messages)}") from error

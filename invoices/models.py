@@ -1,8 +1,8 @@
-"""The table `invoices`; its layout is that of `sequences.models`.
+"""The table `invoices`. `sequences.models` describes its layout.
 
-series (S)                 number (N)   item
-<account pk>#<year>        1, 2, 3 …    an invoice; `invoices.documents` has its attributes
-requestId#<account pk>#<id>    0        the guard item of a request id, for all years
+series (S)                     number (N)   item
+<account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
+requestId#<account pk>#<id>    0            the guard item of a request id, for all years
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sequences.models import NumberedItem
 
 
 class InvoiceItem(NumberedItem):
-    """The key of an invoice; `prepared` ones have contents, which are written as on the wire."""
+    """The key of an invoice. To issue one, `prepared` adds its contents as on the wire."""
 
     class Meta:
         table_name = "invoices"
@@ -29,7 +29,7 @@ class InvoiceItem(NumberedItem):
 
     @classmethod
     def prepared(cls, series: str, wire: Item, digest: str) -> InvoiceItem:
-        """An item with the attributes `wire` and the digest of what was asked for."""
+        """An item with the attributes `wire` and the digest of its draft."""
         item = cls(series, 0)
         item._wire, item._digest = wire, digest
         return item
@@ -41,14 +41,12 @@ class InvoiceItem(NumberedItem):
 
     @classmethod
     def check_order(cls, order: tuple[str, str]) -> None:
-        """Refuse what is not a date. Raises ValueError."""
+        """Reject a value that is not a date. Raises ValueError."""
         kind, value = order
         date.fromisoformat(value if kind == "S" else "none")
 
     def to_wire(self) -> Item:
-        """The attributes as on the wire."""
         return self._wire
 
     def digest(self) -> str:
-        """The digest of the draft, in hex."""
         return self._digest

@@ -1,11 +1,12 @@
-"""Amounts and numbers as people read them, by each currency's own rules, in their language.
+"""Currencies, and amounts as people read them in their language.
 
-These languages write 1,234.50 alike: columns stand by their points, and what is typed has one. A
-language that writes 1.234,50 needs more than a catalogue.
+Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese both
+write 1,234.50. A language that writes 1.234,50 needs more than a catalog, because what people type
+has a decimal point, and columns are aligned by it.
 
-What is returned never breaks over two lines, and stays in order inside text that runs from right
-to left: spaces do not break, and a negative amount begins with a left-to-right mark and binds its
-minus to what follows. Both signs are invisible.
+A formatted amount never breaks over two lines and keeps its order in text that runs from right to
+left: its spaces are no-break spaces, and a negative one begins with a left-to-right mark and has a
+word joiner after its minus sign. Both characters are invisible.
 """
 
 from __future__ import annotations
@@ -23,19 +24,38 @@ from babel.numbers import (
 )
 from django.utils.translation import get_language
 
-from invoices.amounts import in_major_units
-
 _LOCALES = ("en", "ja")
 
 LEFT_TO_RIGHT_MARK = "\N{LEFT-TO-RIGHT MARK}"
 WORD_JOINER = "\N{WORD JOINER}"
 _MINUS = f"{LEFT_TO_RIGHT_MARK}\N{MINUS SIGN}{WORD_JOINER}"
 
-# CLDR puts a space between a code and a number (KWD 1.000, not $1.00); Babel leaves it out.
-_CODE_MEETS_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)")
+# CLDR puts a space between a code and a number (KWD 1.000, but $1.00). Babel leaves it out.
+_CODE_BEFORE_NUMBER = re.compile(r"(?<=[^\W\d_])(?=\d)")
 
-# Babel rounds in the current context, whose 28 digits an amount may exceed.
+# Enough for any amount. Babel and `normalize` round to the current context, which has 28 digits.
 _DIGITS = 60
+
+
+def minor_units(currency: str) -> int:
+    """How many minor units make a major unit: 100 for EUR, 1 for JPY, 1000 for KWD."""
+    return int(10 ** get_currency_precision(currency))
+
+
+def in_major_units(amount: int, currency: str) -> Decimal:
+    """An amount in minor units as the decimal that people read."""
+    with localcontext(prec=_DIGITS):
+        return Decimal(amount) / minor_units(currency)
+
+
+def is_currency(code: str) -> bool:
+    """Whether `code` is the ISO 4217 code of a currency in use today."""
+    return code in _codes()
+
+
+def currency_choices() -> tuple[tuple[str, str], ...]:
+    """The currencies in use, by code, as choices of a form: `("EUR", "EUR – Euro")`."""
+    return _currency_choices(_locale())
 
 
 def readable_amount(amount: int, currency: str) -> str:
@@ -49,21 +69,21 @@ def readable_price(price: Decimal, currency: str) -> str:
         text = format_currency(
             _with_decimals(price, currency), currency, locale=_locale(), decimal_quantization=False
         )
-    return _bound(_CODE_MEETS_NUMBER.sub("\N{NO-BREAK SPACE}", text))
+    return _with_minus_sign(_CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", text))
 
 
 def bare_amount(amount: int, currency: str) -> str:
-    """An amount in minor units without its currency, for columns that name it: `1,234.50`."""
+    """An amount in minor units, for a column that names the currency: `1,234.50`."""
     return bare_price(in_major_units(amount, currency), currency)
 
 
 def bare_price(price: Decimal, currency: str) -> str:
-    """A price in major units, in full, without its currency: `2.00`, `0.0125`."""
+    """A price in major units, in full, for a column that names the currency: `2.00`, `0.0125`."""
     return _grouped(_with_decimals(price, currency))
 
 
 def readable_decimal(number: Decimal) -> str:
-    """A number in full, without idle zeros: `1,234.5`, `−3`."""
+    """A number in full, without trailing zeros: `1,234.5`, `−3`."""
     with localcontext(prec=_DIGITS):
         return _grouped((number + 0).normalize())
 
@@ -71,11 +91,6 @@ def readable_decimal(number: Decimal) -> str:
 def plain_amount(amount: int, currency: str) -> str:
     """An amount in minor units for programs: `-1234.50`, always with the currency's decimals."""
     return f"{_with_decimals(in_major_units(amount, currency), currency):f}"
-
-
-def currency_choices() -> tuple[tuple[str, str], ...]:
-    """The currencies in use, by code, as choices of a form: `("EUR", "EUR – Euro")`."""
-    return _currency_choices(_locale())
 
 
 @cache
@@ -94,18 +109,13 @@ def _codes() -> frozenset[str]:
     )
 
 
-def is_currency(code: str) -> bool:
-    """Whether `code` is the ISO 4217 code of a currency in use today."""
-    return code in _codes()
-
-
 def _locale() -> str:
     language = get_language()
     return language if language in _LOCALES else _LOCALES[0]
 
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:
-    """`number` with the decimals of `currency`, or with all it has where these are more."""
+    """`number` with the decimals of `currency`, or all it has if these are more."""
     with localcontext(prec=_DIGITS):
         plain = (number + 0).normalize()
         exponent = plain.as_tuple().exponent
@@ -116,9 +126,9 @@ def _with_decimals(number: Decimal, currency: str) -> Decimal:
 
 
 def _grouped(number: Decimal) -> str:
-    # Not Babel: it cuts idle zeros, by which the decimals of a column stand below each other.
-    return _bound(f"{number:,f}")
+    # Babel would cut trailing zeros, which align the decimal points of a column.
+    return _with_minus_sign(f"{number:,f}")
 
 
-def _bound(text: str) -> str:
+def _with_minus_sign(text: str) -> str:
     return text.replace("-", _MINUS, 1) if text.startswith("-") else text

@@ -1,7 +1,7 @@
-"""An invoice as a PDF: A4, embedded fonts, the same bytes each time while its status is the same.
+"""An invoice as a PDF: A4, with embedded fonts, always the same bytes until it is voided.
 
-The template `invoice.typ` lays out what `_contents` says. The PDF is in the language that the
-seller issued the invoice in, whoever looks at it.
+The template `invoice.typ` lays out the texts of `_contents`. The PDF is in the language that the
+invoice was issued in, whatever the reader's language is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from invoices.documents import Invoice, Party
+from invoices.documents import Contents, Invoice, Party
+from invoices.fields import fields_of
 from invoices.fonts import FAMILIES, font_folders, printable
 from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
 
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
     import typst
 
 _TEMPLATE = Path(__file__).with_name("invoice.typ")
-_APART_SECONDS = 60
+_CHILD_SECONDS = 60
 # Typst keeps intermediate results of the last compilations: 80 MB for each of the largest invoices.
-# Empty documents (2 ms each) make it forget those of a large one (characters of JSON).
+# After a large one (so many characters of JSON), empty documents (2 ms each) displace them.
 _LARGE = 20_000
 _REMEMBERED_COMPILATIONS = 11
 
@@ -39,7 +41,7 @@ _REMEMBERED_COMPILATIONS = 11
 def render(invoice: Invoice) -> bytes:
     """`invoice` as a PDF file.
 
-    A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds them before.
+    A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds it before.
     """
     with translation.override(invoice.language):
         contents = json.dumps(_contents(invoice), ensure_ascii=False)
@@ -48,12 +50,13 @@ def render(invoice: Invoice) -> bytes:
 
 
 def _contents(invoice: Invoice) -> dict[str, Any]:
-    """Everything the template prints, in the active language; texts are printable."""
+    """Everything the template prints, in the active language."""
     day = invoice.issued_at
     title = _("Invoice %(number)s") % {"number": invoice.label}
     contents: dict[str, Any] = _printable(
         {
-            "language": invoice.language,
+            # Typst takes the language without script and region.
+            "language": invoice.language.partition("-")[0],
             "fonts": FAMILIES,
             "number": invoice.label,
             "date": {"year": day.year, "month": day.month, "day": day.day},
@@ -65,7 +68,6 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
                 "seller": _("Seller"),
                 "customer": _("Customer"),
                 "description": _("Description"),
-                "note": _("Note"),
                 "page": _("Page %(number)s of %(count)s")
                 % {"number": "{number}", "count": "{count}"},
             },
@@ -74,7 +76,13 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
             "descriptions": [_lines(line.description) for line in invoice.lines],
             "columns": _columns(invoice),
             "totals": _totals(invoice),
-            "note": _lines(invoice.note),
+            "fields": {
+                each.name: {
+                    "label": str(each.label),
+                    "text": _readable(getattr(invoice, each.name)),
+                }
+                for each in fields_of(Contents)
+            },
             "voided": _voided(invoice) if invoice.is_voided else None,
         }
     )
@@ -96,12 +104,21 @@ def _void() -> str:
 
 
 def _day(day: date) -> str:
-    # In English as in the files of old, so that these stay the same.
+    # English dates stay as they were in the first release, so that its PDFs stay the same.
     return date_format(day, pgettext("a date on the PDF, in Django’s letters", "Y-m-d"))
 
 
 def _lines(text: str) -> str:
     return "\n".join(text.strip().splitlines())
+
+
+def _readable(value: str | Decimal | date | None) -> str:
+    """The value of a field; empty if it has none."""
+    if isinstance(value, Decimal):
+        return readable_decimal(value)
+    if isinstance(value, date):
+        return _day(value)
+    return _lines(value or "")
 
 
 def _party(party: Party) -> dict[str, str]:
@@ -130,7 +147,7 @@ def _columns(invoice: Invoice) -> list[dict[str, Any]]:
 
 
 def _totals(invoice: Invoice) -> list[tuple[str, str]]:
-    """Net, VAT per rate, and last the total: (label, amount)."""
+    """Labels and amounts: net, VAT per rate, and last the total."""
     currency, totals = invoice.currency, invoice.totals
     rows = [(_("Net"), readable_amount(totals.net, currency))]
     for share in totals.shares:
@@ -156,8 +173,8 @@ def _voided(invoice: Invoice) -> dict[str, str]:
 
 def _typeset(contents: str, timestamp: int) -> bytes:
     if _forked:
-        return _typeset_apart(contents, timestamp)
-    # Typst is imported with the first PDF, so that commands and other pages start without it.
+        return _typeset_in_new_process(contents, timestamp)
+    # Imported with the first PDF, so that commands and servers start without it.
     import typst
 
     fonts = _fonts()
@@ -172,7 +189,7 @@ def _typeset(contents: str, timestamp: int) -> bytes:
 
 @cache
 def _fonts() -> typst.Fonts:
-    """The fonts, found once per process; threads share them."""
+    """The fonts, loaded once per process and shared by its threads."""
     import typst
 
     return typst.Fonts(
@@ -182,8 +199,8 @@ def _fonts() -> typst.Fonts:
     )
 
 
-# Typst has a pool of threads. They do not exist in a forked child, which would wait for them
-# forever, so the child of a process that made a PDF starts a new process for each of its own.
+# Typst has a pool of threads. In a forked child they do not exist, and it would wait for them
+# forever. So the child of a process that made a PDF starts a new process for each PDF.
 _forked = False
 
 
@@ -194,7 +211,7 @@ def _after_fork() -> None:
 
 os.register_at_fork(after_in_child=_after_fork)
 
-_APART = """
+_PROGRAM = """
 import json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 from invoices.pdf import _typeset
@@ -202,9 +219,9 @@ sys.stdout.buffer.write(_typeset(sys.stdin.buffer.read().decode(), int(sys.argv[
 """
 
 
-def _typeset_apart(contents: str, timestamp: int) -> bytes:
-    program = [sys.executable, "-c", _APART, json.dumps(sys.path), str(timestamp)]
+def _typeset_in_new_process(contents: str, timestamp: int) -> bytes:
+    program = [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), str(timestamp)]
     made = subprocess.run(
-        program, input=contents.encode(), stdout=subprocess.PIPE, check=True, timeout=_APART_SECONDS
+        program, input=contents.encode(), stdout=subprocess.PIPE, check=True, timeout=_CHILD_SECONDS
     )
     return made.stdout

@@ -1,4 +1,4 @@
-"""Stored invoices: finding them, listing them, and the one step that changes one."""
+"""Stored invoices: finding, voiding, listing and checking them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,42 @@ from decimal import Decimal
 from typing import Any
 from unicodedata import normalize
 
+from django.utils.translation import gettext_lazy as _
+
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transactions import Refusal, Transaction, Write
+from dynamo.transactions import READ_TOGETHER, Refusal, Transaction, Write, read_together
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
+from invoices.fields import Field
+from invoices.kinds import YEARS, SingleLine, is_blank
 from invoices.models import InvoiceItem
-from invoices.rules import REASON_MAX_BYTES, is_blank
+from sequences.check import Progress, Sizes, check_series
+from sequences.seriesreport import SeriesReport
+
+#: Why an invoice is voided.
+VOID_REASON = Field(
+    "reason",
+    SingleLine(500),
+    label=_("Reason"),
+    help_text=_("Your customer sees it on the invoice."),
+)
+REASON_MAX_BYTES = 2_000
 
 PAGE_SIZE = 50
 
-#: A list asks so often, and then the person: for 1,000 invoices in a search, or for 5 MB.
+#: After so many requests a list stops and offers a link: 1,000 invoices of a search, or 5 MB.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some invoices, newest first; `before` is where the next page begins, None at the end.
+    """Some invoices, newest first. The next page begins at `before`, None at the end.
 
-    `searched` counts those that were looked at; `damaged` are the numbers of those that cannot be
-    read (`2026-000042`).
+    `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of
+    those that cannot be shown.
     """
 
     invoices: list[Invoice]
@@ -41,11 +55,13 @@ class Page:
 
 
 def find_invoice(account: str, label: str) -> Invoice:
-    """The account's invoice of this number (`2026-000042`). Costs 1 request, 1 read unit per 4 KB.
+    """The account's invoice with this label (`2026-000042`).
+
+    Costs 1 request and 1 read unit per 4 KB.
 
     Raises:
-        UnknownInvoice: there is none, or the label is none.
-        DamagedItem: it cannot be read.
+        UnknownInvoice: there is no such invoice, or `label` is not a label.
+        DamagedItem: its stored item is damaged.
     """
     item = send("GetItem", _key_of(account, label)).get("Item")
     if not item:
@@ -54,11 +70,10 @@ def find_invoice(account: str, label: str) -> Invoice:
 
 
 def void(account: str, label: str, reason: str) -> Invoice:
-    """Take the step from *issued* to *voided*, and say why; the invoice as it is then.
+    """Void the invoice and return it. It keeps its number and its contents.
 
-    It keeps its number and all that it says. Costs 1 request and 1 write unit per KB of the
-    invoice; 1 read more if there is none. If a call got no answer in the end, the next one says
-    that the invoice is voided, and for what reason.
+    Costs 1 request and 1 write unit per KB of the invoice; 1 read more if there is no such
+    invoice. After `Unavailable`, a second call tells whether the first one voided it.
 
     Raises:
         UnknownInvoice, AlreadyVoided, DamagedItem, ValueError: see `voiding`.
@@ -74,19 +89,19 @@ def void(account: str, label: str, reason: str) -> Invoice:
 
 
 def voiding(account: str, label: str, reason: str) -> Write:
-    """The write that voids an invoice, for `void` or for a transaction with other writes.
+    """The write that voids an invoice, for a transaction with other writes.
 
-    Raises (when it is refused, but ValueError at once):
+    Raises (ValueError at once, the others when the transaction is refused):
         ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
         AlreadyVoided: it was voided before.
-        DamagedItem: it cannot be read, whether it is voided by now or not.
+        DamagedItem: its stored item is damaged. It may be voided.
     """
     reason = reason.strip()
     if is_blank(reason):
-        raise ValueError("An invoice is voided for a reason.")
+        raise ValueError("The reason must not be empty.")
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
-        raise ValueError(f"The reason has {size_bytes:,} bytes of at most {REASON_MAX_BYTES:,}.")
+        raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
     voided_at = datetime.now(UTC)
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
@@ -103,10 +118,10 @@ def voiding(account: str, label: str, reason: str) -> Write:
 
     def otherwise(refusal: Refusal) -> Exception | None:
         invoice = from_item(refusal.stored) if refusal.stored else None
-        # If it is not voided, it was issued after the refusal.
+        # An invoice that is not voided was issued after the refusal.
         if invoice is None or not invoice.is_voided:
             return UnknownInvoice(label)
-        # Only this write has its time.
+        # This very write was carried out before: no other one has its time.
         if refusal.repeated and invoice.voided_at == voided_at:
             return None
         return AlreadyVoided(label, invoice.void_reason)
@@ -122,13 +137,14 @@ def list_invoices(
     customer: str = "",
     limit: int = PAGE_SIZE,
 ) -> Page:
-    """A page of the account's invoices of `year`, newest first, from below the number `before`.
+    """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
-    With `customer` only those whose customer's name contains it, in any case and width, and however
-    its letters are composed; then a page may have few or none, and others may follow all the same.
+    With `customer`, only those whose customer's name contains it. The comparison ignores case,
+    width and how letters are composed. A page of a search may be short or empty although more
+    pages follow.
 
-    Costs 1 request and 1 read unit per 4 KB of what is listed, a search up to `MAX_REQUESTS` of
-    `SEARCH_PAGE_SIZE` invoices or 1 MB each.
+    Costs 1 request and 1 read unit per 4 KB of what is listed. A search costs up to
+    `MAX_REQUESTS`, each for `SEARCH_PAGE_SIZE` invoices or 1 MB.
     """
     found: list[Invoice] = []
     damaged: list[str] = []
@@ -136,7 +152,7 @@ def list_invoices(
     searched = 0
     page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
     answers = _answers(account, year, before=before, page_size=page_size)
-    for requests, (items, goes_on) in enumerate(answers, 1):
+    for requests, (items, has_more) in enumerate(answers, 1):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -148,7 +164,7 @@ def list_invoices(
                         return Page(found, found[-1].number, searched, damaged)
                     found.append(invoice)
             searched += 1
-        if goes_on and requests == MAX_REQUESTS:
+        if has_more and requests == MAX_REQUESTS:
             return Page(found, math.ceil(Decimal(items[-1]["number"]["N"])), searched, damaged)
     return Page(found, None, searched, damaged)
 
@@ -161,15 +177,15 @@ def all_invoices(
     oldest_first: bool = False,
     damaged: list[DamagedItem] | None = None,
 ) -> Iterator[Invoice]:
-    """Every invoice of the account's year, as they are read; memory holds one page.
+    """All invoices of the account's year, one by one. Memory holds one page of the answer.
 
-    What cannot be read goes into `damaged`, where that is given. Costs 1 request per MB and 1 read
+    Errors of damaged items are appended to `damaged`, if given. Costs 1 request per MB and 1 read
     unit per 4 KB.
 
     Raises:
-        DamagedItem: one cannot be read, and `damaged` is not given.
+        DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _goes_on in _answers(account, year, before=before, oldest_first=oldest_first):
+    for items, _has_more in _answers(account, year, before=before, oldest_first=oldest_first):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -181,6 +197,33 @@ def all_invoices(
                 yield invoice
 
 
+def years_of(account: str) -> list[int]:
+    """The years that the account issued invoices in, the latest first.
+
+    Costs 6 requests, and 2 read units for each of `YEARS`.
+    """
+    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in YEARS]
+    counters: list[Item | None] = []
+    for start in range(0, len(keys), READ_TOGETHER):
+        counters += read_together([*keys[start : start + READ_TOGETHER]])
+    return [year for year, counter in zip(YEARS, counters, strict=True) if counter][::-1]
+
+
+def check_invoices(
+    account: str | None = None, *, progress: Progress | None = None, sizes: Sizes | None = None
+) -> Iterator[SeriesReport]:
+    """The report of each series, in the order of their names; or of the series of `account`.
+
+    `counts` has the number of invoices by status. For one account, each of `YEARS` costs a Query,
+    also without a counter: a lost counter must be found, too. Other costs: see
+    `sequences.check.check_series`.
+    """
+    series = None if account is None else [series_of(account, year) for year in YEARS]
+    return check_series(
+        InvoiceItem, series=series, count_by="status", progress=progress, sizes=sizes
+    )
+
+
 def _answers(
     account: str,
     year: int,
@@ -189,7 +232,7 @@ def _answers(
     oldest_first: bool = False,
     page_size: int | None = None,
 ) -> Iterator[tuple[list[Item], bool]]:
-    """The answers to the queries for a year, each with whether there may be another."""
+    """The items of each answer to the queries for a year, and whether more may follow."""
     request: dict[str, Any] = {
         "TableName": InvoiceItem.table(),
         "KeyConditionExpression": "series = :series",
@@ -204,15 +247,15 @@ def _answers(
         request["Limit"] = page_size
     while True:
         answer = send("Query", request)
-        goes_on = bool(answer.get("LastEvaluatedKey"))
-        yield answer["Items"], goes_on
-        if not goes_on:
+        has_more = bool(answer.get("LastEvaluatedKey"))
+        yield answer["Items"], has_more
+        if not has_more:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def _folded(text: str) -> str:
-    """Equal for texts that people take for the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
+    """Equal for texts that people read as the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
     return normalize("NFKC", normalize("NFKC", text).casefold())
 
 

@@ -1,20 +1,23 @@
-"""The invoices' pages. A number in an address has the one spelling that we print: `2026-000042`."""
+"""The pages of invoices. In a URL, a number has the one form that is printed: `2026-000042`."""
 
 from django.urls import path, register_converter
 
-from invoices.views.downloads import InvoicesCsvView, InvoicesZipView
-from invoices.views.issuing import InvoiceNewView
-from invoices.views.reading import InvoiceListView, InvoicePdfView, InvoiceView
-from invoices.views.voiding import InvoiceVoidView
+from invoices.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.views import (
+    InvoiceListView,
+    InvoiceNewView,
+    InvoicePdfView,
+    InvoiceView,
+    InvoiceVoidView,
+)
 
 
 class LabelConverter:
-    """An invoice's number: six digits after the year, more only where six do not hold it."""
+    """A number: six digits after the year, more only if it does not fit into six."""
 
     regex = "[0-9]{4}-(?:[0-9]{6}|[1-9][0-9]{6,14})"
 
     def to_python(self, value: str) -> str:
-        """As it is."""
         return value
 
     to_url = to_python
@@ -26,11 +29,9 @@ class YearConverter:
     regex = "[1-9][0-9]{3}"
 
     def to_python(self, value: str) -> int:
-        """The year as a number."""
         return int(value)
 
     def to_url(self, value: int) -> str:
-        """The year as text."""
         return str(value)
 
 

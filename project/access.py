@@ -1,6 +1,6 @@
-"""One line for each request that was answered, with what it cost; and the same for Prometheus.
+"""One log line for each request, with what it cost; and the same for Prometheus.
 
-The account and the client's address in it are personal data: see `docs/operators.md`.
+Its account and its client's address are personal data: see `docs/operators.md`.
 """
 
 from __future__ import annotations
@@ -25,49 +25,47 @@ from project.hiding import hide
 
 log = logging.getLogger(__name__)
 
-#: Asked for every few seconds: their lines are below INFO as long as all is well. They are
-#: answered before the URL map is looked at.
+#: Requested every few seconds: their lines are at DEBUG unless they fail. They are answered before
+#: the URL map is used.
 PROBES = {"/healthz": "healthz", "/livez": "livez", "/metrics": "metrics"}
 
 
 class AccessMiddleware(MiddlewareMixin):
     """Writes the line when the answer is complete, and counts what it cost.
 
-    Under DEBUG the answer says it as well, by `Server-Timing`: browsers show that beside the
-    request. Never in production, where it would tell anybody whether an account is there.
+    Under DEBUG the answer has the header `Server-Timing`, which browsers show next to the request.
+    Not in production: the cost could tell a client whether an account exists.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        """Answer `request`."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
         began = time.perf_counter()
         with counting() as tally:
             response = cast(HttpResponseBase, self.get_response(request))
-        return _noted(request, response, tally, began)
+        return _logged(request, response, tally, began)
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer `request`, asynchronously."""
         began = time.perf_counter()
         with counting() as tally:
             response = await cast(Awaitable[HttpResponseBase], self.get_response(request))
-        return _noted(request, response, tally, began)
+        return _logged(request, response, tally, began)
 
 
-def _noted(
+def _logged(
     request: HttpRequest, response: HttpResponseBase, tally: Tally, began: float
 ) -> HttpResponseBase:
-    def note() -> None:
-        _note(request, response, tally, time.perf_counter() - began)
+    def log_now() -> None:
+        _log(request, response, tally, time.perf_counter() - began)
 
     if settings.DEBUG:
-        _say_in_header(response, tally, time.perf_counter() - began)
-    # A file is sent by the server; to look into it would take that from it.
+        _add_timing(response, tally, time.perf_counter() - began)
+    # A file is sent by the server, which an iterator around it would prevent.
     is_file = getattr(response, "file_to_stream", None) is not None
     if isinstance(response, StreamingHttpResponse) and not (response.is_async or is_file):
-        response.streaming_content = _Counted(iter(response), tally, note)
+        response.streaming_content = _Counted(iter(response), tally, log_now)
     else:
-        note()
+        log_now()
     if isinstance(request, ASGIRequest) and isinstance(response, StreamingHttpResponse):
         _stream_in_thread(response)
     return response
@@ -80,7 +78,7 @@ def _stream_in_thread(response: StreamingHttpResponse) -> None:
 
 
 class _InThread(AsyncIterator[bytes]):
-    """The parts of an answer that is made as it is sent, each made in a thread."""
+    """The parts of a streamed answer, each made in a thread."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
@@ -93,7 +91,7 @@ class _InThread(AsyncIterator[bytes]):
 
 
 class _Counted(Iterator[bytes]):
-    """The parts of an answer that is made as it is sent: what they cost is counted as well."""
+    """The parts of a streamed answer. What they cost is counted, too."""
 
     def __init__(self, parts: Iterator[bytes], tally: Tally, when_sent: Callable[[], None]) -> None:
         self._parts = parts
@@ -105,20 +103,20 @@ class _Counted(Iterator[bytes]):
             return next(self._parts)
 
     def close(self) -> None:
-        """Django calls it when all is sent, or nobody wants more."""
+        """Called by Django when everything is sent or the client is gone."""
         self._when_sent()
 
 
-def _note(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
+def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
     method, url = request.method or "", _url_name(request)
-    metrics.note_page(url, method, response.status_code, seconds)
+    metrics.count_page(url, method, response.status_code, seconds)
     milliseconds = round(seconds * 1000, 1)
-    # Here as well as in the formatter: the record is without secrets, whoever else handles it.
+    # Here as well as in the formatter: other handlers get the record without secrets, too.
     path = hide(request.path, request)
     account, client = known_account(request), address(request)
-    well = request.path_info in PROBES and response.status_code < 400
+    is_quiet = request.path_info in PROBES and response.status_code < 400
     log.log(
-        logging.DEBUG if well else logging.INFO,
+        logging.DEBUG if is_quiet else logging.INFO,
         "%s %s %d, %s ms, %s, %s from %s",
         *(method, printable(path), response.status_code, milliseconds, tally),
         *(account or "nobody", client or "nowhere"),
@@ -139,7 +137,7 @@ def _note(request: HttpRequest, response: HttpResponseBase, tally: Tally, second
 
 
 def _url_name(request: HttpRequest) -> str:
-    """The name in the URL map, or `static`, or `none`: a word of the code in any case."""
+    """The name in the URL map, or `static`, or `none`: never text of the client's."""
     if request.resolver_match is not None:
         return request.resolver_match.view_name
     if request.path.startswith(settings.STATIC_URL):
@@ -147,7 +145,7 @@ def _url_name(request: HttpRequest) -> str:
     return PROBES.get(request.path_info, "none")
 
 
-def _say_in_header(response: HttpResponseBase, tally: Tally, seconds: float) -> None:
-    said = f'dynamodb;dur={tally.seconds * 1000:.1f};desc="{tally}", total;dur={seconds * 1000:.1f}'
+def _add_timing(response: HttpResponseBase, tally: Tally, seconds: float) -> None:
+    ours = f'dynamodb;dur={tally.seconds * 1000:.1f};desc="{tally}", total;dur={seconds * 1000:.1f}'
     others = response.headers.get("Server-Timing")
-    response.headers["Server-Timing"] = f"{said}, {others}" if others else said
+    response.headers["Server-Timing"] = f"{ours}, {others}" if others else ours

@@ -1,47 +1,92 @@
-"""System checks of the site as a whole, run by `check --deploy`.
+"""System checks of the site as a whole, run by `check --deploy`, and the check at its start.
 
-project.E001   a static file is not among those that were collected: the site would not start
-project.W001   static files were collected from other ones
+project.E001   a static file was not collected: the site would not start
+project.W001   a static file changed after it was collected
 project.W002   every Host header is accepted
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import ManifestFilesMixin, staticfiles_storage
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
-
-from project import collected
+from django.core.files.storage import Storage
 
 _COLLECT = "Run manage.py collectstatic --no-input."
 
 
+def stop_without_static_files() -> None:
+    """End the start with one line if `collectstatic` was forgotten.
+
+    Every page would be a 500: in production, pages get the names of files from the manifest that
+    `collectstatic` writes.
+    """
+    if problem := _missing_files():
+        raise SystemExit(f"The site cannot start: {problem} {_COLLECT}")
+
+
 @register(Tags.staticfiles, deploy=True)
 def check_collected(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What is wrong with the collected static files. Reads all of them.
+    """Compare the static files with the collected ones. Reads all of them.
 
-    Nothing, where none were collected yet: the check often comes before, and the start says it.
+    Finds nothing if none were collected yet: the check often runs before, and the start says it.
     """
-    if collected.are_none():
+    storage = _manifest_storage()
+    if storage is None or not storage.hashed_files:
         return []
-    if complaint := collected.complaint():
-        return [Error(complaint, hint=_COLLECT, id="project.E001")]
+    if problem := _missing_files():
+        return [Error(problem, hint=_COLLECT, id="project.E001")]
     return [
-        Warning(f"{name} is not what was collected.", hint=_COLLECT, id="project.W001")
-        for name in collected.outdated()
+        Warning(f"{name} changed after it was collected.", hint=_COLLECT, id="project.W001")
+        for name, found in sorted(_files(), key=itemgetter(0))
+        # The collected copy without a hash: in the other one the addresses of files are replaced.
+        if not storage.exists(name) or _content(found, name) != _content(storage, name)
     ]
+
+
+def _missing_files() -> str:
+    storage = _manifest_storage()
+    if storage is None:
+        return ""
+    if not storage.hashed_files:
+        return f"there are no static files in {settings.STATIC_ROOT}."
+    missing = [
+        name for name, _storage in _files() if storage.hash_key(name) not in storage.hashed_files
+    ]
+    return f"{', '.join(sorted(missing))} is not among the static files." if missing else ""
+
+
+def _manifest_storage() -> Any:
+    """The storage; None if it keeps no manifest, as in development."""
+    storage: Any = staticfiles_storage
+    return storage if isinstance(storage, ManifestFilesMixin) else None
+
+
+def _files() -> Iterator[tuple[str, Storage]]:
+    """What `collectstatic` would collect: names, and where each is found."""
+    for finder in get_finders():
+        yield from finder.list(["CVS", ".*", "*~"])
+
+
+def _content(storage: Storage, name: str) -> bytes:
+    with storage.open(name) as file:
+        content: bytes = file.read()
+        return content
 
 
 @register(Tags.security, deploy=True)
 def check_allowed_hosts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A warning where any name is taken for the site's."""
     if "*" not in settings.ALLOWED_HOSTS:
         return []
     return [
         Warning(
-            "DJANGO_ALLOWED_HOSTS is *: the site answers under any host name that a request names.",
-            hint="List the names of the site.",
+            "DJANGO_ALLOWED_HOSTS is *: the site accepts every Host header.",
+            hint="List the host names of the site.",
             id="project.W002",
         )
     ]

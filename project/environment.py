@@ -1,7 +1,7 @@
-"""The environment, read strictly: what is missing or malformed is said by name, all at once.
+"""Reads the environment strictly: whatever is missing or malformed is reported at once, by name.
 
-django-environ reads `.env` and parses; it takes `maybe` for false and an empty key for a key. A
-site must not start on such a guess.
+django-environ reads `.env` and mail URLs. Its other parsers are not used: they take `maybe` for
+false, and a leading $ for the name of another variable (one in fifty of Django's keys has one).
 """
 
 from __future__ import annotations
@@ -13,173 +13,160 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import available_timezones
 
 import environ
 from botocore.utils import is_valid_uri
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.mail.message import sanitize_address
 from django.core.validators import validate_email
 
 T = TypeVar("T")
 
-_TRUE = {"1", "on", "true", "yes"}
-_FALSE = {"", "0", "off", "false", "no"}
 _LIMIT = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,3})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
+_HOST = re.compile(r"\*|\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]")
 
 
 class Environment:
-    """Reads variables and collects what is wrong with them; `stop_if_wrong` says it and ends."""
+    """Reads variables and collects what is wrong with them."""
 
-    def __init__(self) -> None:
-        self._wrong: list[str] = []
-
-    def flag(self, name: str, *, default: bool = False) -> bool:
-        """on, true, yes, 1 — or off, false, no, 0."""
-        text = _raw(name, "on" if default else "off").lower()
-        if text not in _TRUE | _FALSE:
-            self.complain(name, "is neither on nor off")
-        return text in _TRUE
-
-    def text(
-        self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
-    ) -> str:
-        """A string; `check` says what is wrong with it, or nothing."""
-        value = _raw(name, default)
-        if value and check and (wrong := check(value)):
-            self.complain(name, wrong)
-        return value
-
-    def required(
-        self, name: str, *, needed: bool, check: Callable[[str], str] | None = None
-    ) -> str:
-        """A string that must be there where it is `needed`."""
-        value = self.text(name, check=check)
-        if needed and not value:
-            self.complain(name, "is not set")
-        return value
-
-    def names(
-        self, name: str, *, default: str = "", check: Callable[[str], str] | None = None
-    ) -> list[str]:
-        """A comma-separated list."""
-        values = [value.strip() for value in _raw(name, default).split(",") if value.strip()]
-        for value in values:
-            if check and (wrong := check(value)):
-                self.complain(name, wrong)
-        return values
-
-    def number(self, name: str, *, default: int, least: int = 1) -> int:
-        """A whole number, positive unless `least` is 0."""
-        text = _raw(name, str(default))
-        if not (re.fullmatch("[0-9]{1,9}", text) and int(text) >= least):
-            self.complain(name, f"is not a {'positive ' if least else ''}whole number")
-            return default
-        return int(text)
-
-    def limit(self, name: str, *, default: str) -> tuple[int, int] | None:
-        """How often in how many seconds (`10/15m`; s, m, h, d); None for off."""
-        text = _raw(name, default).lower()
-        if text == "off":
-            return None
-        if not (limit := _LIMIT.fullmatch(text)):
-            self.complain(name, "is neither off nor a limit such as 10/15m")
-            return None
-        times, count, unit = limit.groups()
-        return int(times), int(count) * _UNIT_SECONDS[unit]
-
-    def email(self, name: str, *, default: str) -> dict[str, Any]:
-        """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
+    def __init__(self, file: Path) -> None:
+        """`file` gives the variables that the environment does not have."""
+        self._problems: dict[str, str] = {}
         try:
-            return dict(environ.Env.email_url_config(_raw(name, default)))
-        except (KeyError, ValueError, environ.ImproperlyConfigured):
-            self.complain(name, "is no mail URL such as smtp+tls://user:password@host:587")
-            return {}
+            environ.Env.read_env(file)
+        except (OSError, UnicodeDecodeError) as error:
+            self.check(False, file.name, f"cannot be read: {error}")
 
-    def complain(self, name: str, wrong: str) -> None:
-        """Note what is wrong with a variable."""
-        self._wrong.append(f"{name} {wrong}")
+    def read(self, name: str, parse: Callable[[str], T], default: str = "") -> T:
+        """The parsed variable. If `parse` raises ValueError, its text is the problem."""
+        try:
+            return parse(os.environ.get(name, default).strip())
+        except ValueError as error:
+            self.check(False, name, str(error))
+            return parse(default)
+
+    def check(self, is_met: bool, name: str, problem: str) -> None:
+        """Unless `is_met`, note what is wrong with the variable; the first problem counts."""
+        if not is_met:
+            self._problems.setdefault(name, problem)
 
     def stop_if_wrong(self) -> None:
-        """End the start with one line where anything was wrong.
+        """End the start with one line that names every problem.
 
-        SystemExit, not an exception of Django's: `manage.py`, WSGI servers and scripts all show
-        it as that one line.
+        By SystemExit, because `manage.py`, WSGI servers and scripts all show it as that one line.
         """
-        if self._wrong:
-            raise SystemExit(f"The site cannot start: {'; '.join(self._wrong)}.")
+        if self._problems:
+            problems = "; ".join(f"{name} {problem}" for name, problem in self._problems.items())
+            raise SystemExit(f"The site cannot start: {problems}.")
 
 
-def _raw(name: str, default: str) -> str:
-    # Not through environ.Env, which takes a leading $ for the name of another variable: one in
-    # fifty of the keys that Django draws begins with it.
-    return os.environ.get(name, default).strip()
+def text(
+    expected: str, is_valid: Callable[[str], object], *, secret: bool = False
+) -> Callable[[str], str]:
+    """A parser of a text that may be empty. The problem shows the text unless it is `secret`."""
+
+    def parse(value: str) -> str:
+        try:
+            is_right = not value or is_valid(value)
+        except (ValueError, ValidationError):
+            is_right = False
+        if not is_right:
+            raise ValueError(f"is not {expected}" + ("" if secret else f": {value!r}"))
+        return value
+
+    return parse
 
 
-def read_file(path: Path) -> None:
-    """Let the `.env` at `path` fill in what the environment does not say; ends the start if it
-    cannot be read."""
+def list_of(parse: Callable[[str], str] = str) -> Callable[[str], list[str]]:
+    """A parser of a comma-separated list."""
+    return lambda value: [parse(each.strip()) for each in value.split(",") if each.strip()]
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    return text(" or ".join(choices), choices.__contains__)
+
+
+def whole_number(least: int = 1) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not (re.fullmatch("[0-9]{1,9}", value) and int(value) >= least):
+            raise ValueError(f"is not a whole number from {least} on")
+        return int(value)
+
+    return parse
+
+
+def flag(value: str) -> bool:
+    if value.lower() in {"1", "on", "true", "yes"}:
+        return True
+    if value.lower() in {"", "0", "off", "false", "no"}:
+        return False
+    raise ValueError("is not on or off")
+
+
+def limit(value: str) -> tuple[int, int] | None:
+    """How often in how many seconds (`10/15m`; s, m, h, d); None for off."""
+    if value.lower() == "off":
+        return None
+    match = _LIMIT.fullmatch(value.lower())
+    if match is None:
+        raise ValueError("is not off or a limit such as 10/15m")
+    times, count, unit = match.groups()
+    return int(times), int(count) * _UNIT_SECONDS[unit]
+
+
+def email_settings(value: str) -> dict[str, Any]:
+    """The settings that a mail URL stands for (`smtp+tls://user:password@host:587`)."""
     try:
-        environ.Env.read_env(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SystemExit(f"The site cannot start: {path.name} cannot be read: {error}.") from error
+        return dict(environ.Env.email_url_config(value))
+    except (KeyError, ValueError, ImproperlyConfigured) as error:
+        wanted = "smtp+tls://user:password@host:587"
+        raise ValueError(f"is not a mail URL such as {wanted}") from error
 
 
-def is_host(value: str) -> str:
-    """What is wrong with an allowed host such as www.example.com, .example.com, [::1] or *."""
-    whole = re.fullmatch(r"\*|\.?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*|\[[0-9a-fA-F:.]+\]", value)
-    return "" if whole else f"has no host name in {value!r}: give it without scheme, port and path"
+def is_origin(value: str) -> bool:
+    """Whether `value` is an origin such as https://www.example.com or https://*.example.com."""
+    parts = urlsplit(value)
+    port = "" if parts.port is None else f":{parts.port}"
+    host = parts.netloc.removesuffix(port).removeprefix("*")
+    return (
+        parts.scheme in {"http", "https"}
+        and value == f"{parts.scheme}://{parts.netloc}"
+        and _HOST.fullmatch(host) is not None
+    )
 
 
-def is_origin(value: str) -> str:
-    """What is wrong with a CSRF origin such as https://www.example.com."""
-    try:
-        parts = urlsplit(value)
-        port = "" if parts.port is None else f":{parts.port}"
-        # A browser names its host in ASCII, and never who asks.
-        host = parts.netloc.removesuffix(port).removeprefix("*")
-        whole = parts.scheme in {"http", "https"} and value == f"{parts.scheme}://{parts.netloc}"
-        whole = whole and not is_host(host)
-    except ValueError:
-        whole = False
-    return "" if whole else f"has no origin such as https://www.example.com in {value!r}"
+def _is_sender(value: str) -> bool:
+    validate_email(parseaddr(value)[1])
+    # Each mail does this; there, an error would only be logged.
+    sanitize_address(value, "utf-8")
+    return True
 
 
-def is_address(value: str) -> str:
-    """What is wrong with the address that mails come from, which may have a name before it."""
-    try:
-        validate_email(parseaddr(value)[1])
-        # As each mail will; one that cannot be sent is only logged.
-        sanitize_address(value, "utf-8")
-    except (ValidationError, ValueError):
-        return f"is no e-mail address: {value!r}"
-    return ""
+def _is_endpoint(value: str) -> bool:
+    parts = urlsplit(value)
+    # botocore refuses each request to a URL that it does not take for valid.
+    return parts.scheme in {"http", "https"} and parts.port != 0 and is_valid_uri(value)
 
 
-def is_region(value: str) -> str:
-    """What is wrong with a region's name; which there are, AWS knows."""
-    # As botocore has it, which would refuse each request; no region has capitals.
-    whole = re.fullmatch(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)", value)
-    return "" if whole else f"is no region such as eu-west-1: {value!r}"
-
-
-def is_time_zone(value: str) -> str:
-    """What is wrong with a time zone's name; which there are, the machine's zone files know."""
-    try:
-        ZoneInfo(value)
-    except (OSError, ValueError, ZoneInfoNotFoundError):
-        return f"is no time zone such as Europe/London: {value!r}"
-    return ""
-
-
-def is_url(value: str) -> str:
-    """What is wrong with an endpoint's URL."""
-    try:
-        parts = urlsplit(value)
-        whole = parts.scheme in {"http", "https"} and parts.port != 0
-        # As botocore will, which else refuses each request.
-        whole = whole and is_valid_uri(value)
-    except ValueError:
-        whole = False
-    return "" if whole else f"is no http or https URL: {value!r}"
+host = text("a host name without scheme, port and path", _HOST.fullmatch)
+origin = text("an origin such as https://www.example.com", is_origin)
+sender = text("an email address", _is_sender)
+endpoint = text("an http or https URL", _is_endpoint)
+# As botocore checks it for each request; no region has capitals.
+region = text(
+    "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
+)
+time_zone = text("a time zone such as Europe/London", lambda value: value in available_timezones())
+table_prefix = text("a prefix of table names", re.compile(r"[a-zA-Z0-9_.-]{0,200}").fullmatch)
+# The characters of RFC 6750, section 2.1.
+bearer_token = text(
+    "a token of 32 or more letters, digits and - . _ ~ + /",
+    re.compile(r"[A-Za-z0-9._~+/-]{32,}=*").fullmatch,
+    secret=True,
+)
+folder = text(
+    "a folder that can be written to",
+    lambda value: Path(value).is_dir() and os.access(value, os.W_OK),
+)

@@ -1,10 +1,9 @@
-"""How log lines are written, so that none holds a secret at any level (see `project.hiding`).
+"""Writes log lines, plain or JSON, without secrets at any level (see `project.hiding`).
 
-It holds on the handlers of `LOGGING`, whatever the levels of the loggers are set to. A server's
-own access log (granian's, a proxy's) writes paths as they came: it is no handler of ours.
+This covers the handlers of `LOGGING`, whatever the levels of the loggers are. A server's own access
+log (granian's, a proxy's) is not among them: it writes paths as they came.
 
-Lines are plain or JSON. All lines that a page wrote have its HTTP request id: see
-`project.middleware.RequestIdMiddleware`.
+All lines that a page wrote have its HTTP request id: see `project.middleware.RequestIdMiddleware`.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from pythonjsonlogger.json import JsonFormatter
 
 from project.hiding import hide, hiding
 
-#: Below WARNING these print whole requests, answers or contexts of templates: password hashes,
-#: session keys and tokens among them, in too many forms to be looked for.
+#: Below WARNING these log whole requests, answers or template contexts. Those contain password
+#: hashes, session keys and tokens in too many forms to be found.
 TALKATIVE = ("boto3", "botocore", "django.template", "pynamodb", "s3transfer", "urllib3")
 
-#: The names of a JSON line, in their order; of what a record has besides nothing is written, as
-#: whole requests and answers hang on some. See `docs/operators.md`.
+#: The names of a JSON line, in their order. Other attributes of a record are left out: some are
+#: whole requests and answers. See `docs/operators.md`.
 FIELDS = (
     "time",
     "level",
     "logger",
     "message",
     "requestId",
-    # Of the one line of a page, by `project.access`.
+    # Of the line of a page, by `project.access`.
     "method",
     "path",
     "url",
     "status",
     "account",
     "client",
-    # Of the one line of a command, by `dynamo.management.base`.
+    # Of the line of a command, by `dynamo.management.base`.
     "command",
     # Of both.
     "milliseconds",
@@ -54,17 +53,14 @@ FIELDS = (
     "stack",
 )
 
-# What the others say is made by the site: there is nothing to hide, and to look takes its time.
+# The site itself makes the others: there is nothing to hide, and searching takes time.
 _MAY_HOLD_SECRETS = {"message", "method", "path", "exception", "stack"}
-
-#: Under this name a record brings fields of its own: `extra={"fields": {…}}`.
-OF_RECORD = "fields"
 
 log = logging.getLogger(__name__)
 
 
-def take_in_what_python_writes() -> None:
-    """Make lines of what else would go to stderr past all handlers: warnings, threads' errors."""
+def capture_python_messages() -> None:
+    """Log what Python itself would write to stderr: warnings, and errors that end threads."""
     logging.captureWarnings(True)
     threading.excepthook = _logging_before(threading.excepthook)
 
@@ -74,9 +70,9 @@ def _logging_before(
 ) -> Callable[[threading.ExceptHookArgs], None]:
     def log_end(end: threading.ExceptHookArgs) -> None:
         if end.exc_value is not None and not issubclass(end.exc_type, SystemExit):
-            name = end.thread.name if end.thread else "of no name"
+            name = end.thread.name if end.thread else "without a name"
             exc_info = (end.exc_type, end.exc_value, end.exc_traceback)
-            log.error("The thread %s ended by an error", name, exc_info=exc_info)
+            log.error("The thread %s ended with an error", name, exc_info=exc_info)
         if hook is not threading.__excepthook__:
             hook(end)
 
@@ -84,10 +80,9 @@ def _logging_before(
 
 
 class TalkativeFilter(logging.Filter):
-    """Drops what `TALKATIVE` loggers say below WARNING."""
+    """Drops the lines of `TALKATIVE` loggers below WARNING."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
         return record.levelno >= logging.WARNING or not any(
             f"{record.name}.".startswith(f"{name}.") for name in TALKATIVE
         )
@@ -97,35 +92,33 @@ class HidingFormatter(logging.Formatter):
     """Writes lines and their tracebacks without secrets, with the HTTP request id at their end."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         return hide(super().format(record), getattr(record, "request", None))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - of the base class
-        """The line but for its traceback."""
+        """The line without its traceback."""
         line = super().formatMessage(record)
         return f"{line} [{request_id}]" if (request_id := guid.get()) else line
 
 
 class HidingJsonFormatter(JsonFormatter):
-    """Writes each line as one JSON object, with no field but `FIELDS`, and without secrets.
+    """Writes each line as one JSON object of `FIELDS`, without secrets.
 
-    They are hidden before the values become JSON, which spells some of them in another way.
+    They are hidden before the values become JSON, which escapes some of their characters.
     """
 
     def add_fields(
         self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
     ) -> None:
-        """Fill in the fields that the record has."""
         found = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            # A dict in the place of a text is no message of ours.
+            # The message is empty if a dict was logged instead of a text.
             "message": record.message or str(record.msg),
             "requestId": guid.get(),
             "exception": message_dict.get("exc_info"),
             "stack": message_dict.get("stack_info"),
-        } | getattr(record, OF_RECORD, {})
+        } | getattr(record, "fields", {})
         hidden = hiding(getattr(record, "request", None))
         for name in FIELDS:
             value = found.get(name)

@@ -1,7 +1,7 @@
-"""Metrics for Prometheus of the site's requests and of the library. See `docs/operators.md`.
+"""Metrics for Prometheus of the site's requests and of the library, and `/metrics`.
 
-The library sends signals, and `listen` connects what counts them. No label holds a key or a value:
-a table, an operation and an outcome are words of the code.
+The library sends signals, and `listen` connects what counts them. No label contains a key or a
+value: tables, operations and outcomes are words of the code. See `docs/operators.md`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,22 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.dispatch import Signal
-from prometheus_client import Counter, Histogram
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import add_never_cache_headers
+from django.utils.crypto import constant_time_compare
+from django.utils.deprecation import MiddlewareMixin
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from dynamo.client.retries import cancellation_codes, outcome_of
 from dynamo.signals import request_sent
@@ -19,12 +33,15 @@ from dynamo.tally import consumed_units, table_names
 from locks.signals import lease_lost, lock_awaited
 from sequences.signals import numbers_given
 
+# When each series began: half of all lines, which we do not use.
+disable_created_metrics()
+
 HTTP_REQUESTS = Counter(
     "http_requests", "Requests that were answered.", ["url", "method", "status"]
 )
 HTTP_SECONDS = Histogram(
     "http_request_seconds",
-    "How long a request took, until its answer was sent or handed to the server.",
+    "How long a request took until its answer was sent or handed to the server.",
     ["url", "method"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
@@ -44,21 +61,21 @@ UNITS = Counter("dynamodb_units", "Capacity units that answers named.", ["table"
 RETRIES = Counter("dynamodb_retries", "Requests that were retries.", ["operation"])
 REASONS = Counter(
     "dynamodb_cancellation_reasons",
-    "Why transactions were cancelled, action by action.",
+    "Why transactions were canceled, action by action.",
     ["reason"],
 )
 
 NUMBERS = Counter("sequences_numbers", "Numbers that were given out.", ["kind"])
 GROUPS = Histogram(
     "sequences_group_size",
-    "How many callers one request gave their numbers to.",
+    "How many callers one request gave numbers to.",
     ["kind"],
     buckets=(1, 2, 4, 8, 16, 32, 49),
 )
 
 WAITS = Histogram(
     "locks_wait_seconds",
-    "How long a caller waited for a lock, until it had it or gave up.",
+    "How long a caller waited for a lock until it had it or gave up.",
     ["outcome"],
     buckets=(0.01, 0.05, 0.25, 1, 2.5, 5, 10, 20, 40, 80, 160),
 )
@@ -77,14 +94,14 @@ _KNOWN_REASONS = {
     "ValidationError",
 }
 
-# A look-up by labels takes longer than the counting.
+# Finding a metric by its labels takes longer than counting.
 _requests = cache(DYNAMODB_REQUESTS.labels)
 _seconds = cache(DYNAMODB_SECONDS.labels)
 _units = cache(UNITS.labels)
 
 
 def listen() -> None:
-    """Count from now on what the library does. Until then its signals cost nothing."""
+    """Count from now on what the library does. Without receivers its signals cost nothing."""
     for signal, receiver in _RECEIVERS.items():
         signal.connect(receiver)
 
@@ -95,14 +112,14 @@ def stop_listening() -> None:
         signal.disconnect(receiver)
 
 
-def note_page(url: str, method: str, status: int, seconds: float) -> None:
+def count_page(url: str, method: str, status: int, seconds: float) -> None:
     """Count a request to the site; `url` is the name in the URL map."""
     method = method if method in _METHODS else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
     HTTP_SECONDS.labels(url, method).observe(seconds)
 
 
-def _note_request(
+def _count_request(
     *,
     operation: str,
     request: dict[str, Any],
@@ -126,23 +143,49 @@ def _note_request(
         REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
 
 
-def _note_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
+def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
     label = "counter" if kind == "counter" else "invoice"
     NUMBERS.labels(label).inc(numbers)
     GROUPS.labels(label).observe(callers)
 
 
-def _note_wait(*, outcome: str, seconds: float, **_signal: Any) -> None:
+def _count_wait(*, outcome: str, seconds: float, **_signal: Any) -> None:
     WAITS.labels(outcome).observe(seconds)
 
 
-def _note_lost(*, reason: str, **_signal: Any) -> None:
+def _count_lost(*, reason: str, **_signal: Any) -> None:
     LOST.labels(reason).inc()
 
 
 _RECEIVERS: dict[Signal, Callable[..., None]] = {
-    request_sent: _note_request,
-    numbers_given: _note_numbers,
-    lock_awaited: _note_wait,
-    lease_lost: _note_lost,
+    request_sent: _count_request,
+    numbers_given: _count_numbers,
+    lock_awaited: _count_wait,
+    lease_lost: _count_lost,
 }
+
+
+class MetricsMiddleware(MiddlewareMixin):
+    """Answers `/metrics` if the request has the token; there is no such page without it.
+
+    Prometheus asks each process by its address and, within a private network, without TLS, so it is
+    answered before the host and the scheme are checked. If several processes serve, each counts by
+    itself, in files of `PROMETHEUS_MULTIPROC_DIR`, and the one that is asked adds them up.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path_info != "/metrics" or not _has_token(request):
+            return None
+        registry = REGISTRY
+        if settings.METRICS_DIR:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, settings.METRICS_DIR)
+        response = HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+        add_never_cache_headers(response)
+        return response
+
+
+def _has_token(request: HttpRequest) -> bool:
+    given = request.META.get("HTTP_AUTHORIZATION", "")
+    token: str = settings.METRICS_TOKEN
+    return bool(token) and constant_time_compare(given, f"Bearer {token}")

@@ -1,4 +1,4 @@
-"""What the whole site demands of a request."""
+"""The site's own middlewares."""
 
 from __future__ import annotations
 
@@ -24,71 +24,66 @@ from dynamo.middleware import unavailable
 
 log = logging.getLogger(__name__)
 
-#: How many pages of a process wait for their turn; more get a 503 at once. With the pages under way
-#: they must be fewer than the threads of the server (`--blocking-threads`), so that one is left for
-#: `/livez` whatever visitors do.
+#: How many pages of a process wait for their turn; more get a 503 at once. Together with the pages
+#: that are being made they must be fewer than the threads of the server (`--blocking-threads`), so
+#: that one is always left for `/livez`.
 MOST_WAITING = 96
 
-# What nginx, HAProxy, Envoy and ourselves make: 32 hex digits, or a UUID as it is mostly written.
+# As nginx, HAProxy, Envoy and this site make them: 32 hex digits, or a UUID with hyphens.
 _REQUEST_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class RequestIdMiddleware(MiddlewareMixin):
-    """Lets django-guid, which comes next, see only an `X-Request-ID` that may be believed.
+    """Passes only a trustworthy `X-Request-ID` on to django-guid, which comes next.
 
-    Two things are called by nearly one name. The *HTTP request id*, this one, names one request of
-    a browser's: it is the `requestId` of log lines and the `X-Request-ID` of the answer, and
-    nothing is decided by it. The `request_id` of a form (`web.requestids`), of a registration
-    and of an invoice names what is asked for, however many requests ask for it, and makes it
-    happen once; it is in no log.
+    This *HTTP request id* names one HTTP request: it is the `requestId` of log lines and the
+    `X-Request-ID` of the answer, and nothing depends on it. It is not the `request_id` of a form
+    (`web.requestids`), which makes a registration or an invoice happen once, however often the form
+    is sent, and which is never logged.
 
-    An HTTP request id is taken over from proxies of ours alone (`ACCOUNTS_TRUSTED_HOPS`), and only
-    when it is a UUID: whatever else a client may send would stand in our lines as it likes. Where
-    the proxy passes on its client's id, that client chooses among UUIDs, and could at most let two
-    of its own requests look like one.
+    The id is taken over only from our own proxies (`ACCOUNTS_TRUSTED_HOPS`), and only if it is a
+    UUID, so that a client cannot put other text into log lines. A proxy may pass on its client's
+    id: then a client can at most make two of its own requests look like one.
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        """Forget the header where it is not to be believed; django-guid then draws an id."""
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         if not (settings.ACCOUNTS_TRUSTED_HOPS and _REQUEST_ID.fullmatch(given)):
             request.META.pop("HTTP_X_REQUEST_ID", None)
 
 
 class HeadersMiddleware(MiddlewareMixin):
-    """Gives every answer the headers `ANSWER_HEADERS`, where it has not said something else.
+    """Adds `ANSWER_HEADERS` to every answer, except those that it already has.
 
-    Django's own middlewares miss some of them: probes, and requests for a host that is not ours,
-    which are answered before they are reached.
+    Django's own middlewares do not see every request: probes and requests for other hosts are
+    answered before.
 
     An answer for which the session was read depends on who asked, whether or not somebody is signed
-    in. No cache keeps it: not a proxy, and not the browser, which would show it after the sign-out.
+    in. It must not be cached, by a proxy or by the browser, which would show it after the sign-out.
     """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """`response` with them."""
         for name, value in settings.ANSWER_HEADERS.items():
             response.headers.setdefault(name, value)
         session = getattr(request, "session", None)
-        if session is not None and session.accessed and not _is_kept_nowhere(response):
+        if session is not None and session.accessed and not _is_not_cached(response):
             response.headers["Cache-Control"] = "private, no-store"
         return response
 
 
-def _is_kept_nowhere(response: HttpResponseBase) -> bool:
+def _is_not_cached(response: HttpResponseBase) -> bool:
     return "no-store" in response.headers.get("Cache-Control", "")
 
 
 class HostMiddleware(MiddlewareMixin):
-    """Answers 400 to a request for a host that is not ours (`ALLOWED_HOSTS`), and logs one line.
+    """Answers 400 to a request for a host that is not in `ALLOWED_HOSTS`, and logs one line.
 
-    Django does so itself, but logs a traceback for each, and anybody can send such requests.
+    Django does so, too, but logs a traceback for each, and anybody can send such requests.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        """Let `request` pass, or answer it."""
         try:
             request.get_host()
         except DisallowedHost as error:
@@ -106,31 +101,30 @@ class HostMiddleware(MiddlewareMixin):
 
 
 class FormEncodingMiddleware(MiddlewareMixin):
-    """Answers 400 to a form that is not in UTF-8, as every page of ours is.
+    """Answers 400 to a form that is not in UTF-8.
 
-    Django does so itself, but for multipart forms: those it decodes with whatever codec the
-    client names, and some raise, or make of plain bytes what cannot be encoded again.
+    Django does so, too, except for multipart forms. It decodes them with any codec that the client
+    names, and some of those raise, or return text that cannot be encoded again.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        """Let `request` pass, or answer it."""
         if (request.encoding or "utf-8").lower() in {"utf-8", "utf8"}:
             return None
-        # Not raised: Django's page for developers would read the form, and so become a 500.
+        # Not raised: the debug page would read the form, and so become a 500.
         return bad_request(request, BadRequest("The form is not in UTF-8."))
 
 
 class TooManyPages(Busy):
-    """The process has as many pages under way as it may; this one did not get its turn."""
+    """The process is making as many pages as it may, and this one did not get its turn."""
 
     def __init__(self) -> None:
         super().__init__("a page")
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):
-    """Lets `PAGES_AT_ONCE` pages be under way in a process; the others wait for their turn.
+    """Lets a process make `PAGES_AT_ONCE` pages at once; the others wait for their turn.
 
-    The server has more threads than that. So health checks and static files, which do not come
+    The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
     """
 
@@ -140,9 +134,8 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
         self._places = threading.Semaphore(settings.PAGES_AT_ONCE + MOST_WAITING)
 
     def __call__(self, request: HttpRequest) -> Any:
-        """Answer `request` when it is its turn, or with a 503."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
-            # There views run in one thread, one after the other.
+            # Under ASGI, views run in one thread, one after the other.
             return self.get_response(request)
         try:
             with self._turn(request):
@@ -167,6 +160,6 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
 
 
 def _read_form(request: HttpRequest) -> None:
-    """Read the form for the 503 page, which keeps it. Takes as long as its sender."""
+    """Read the form, which the 503 page shows again. Takes as long as the client sends it."""
     with suppress(BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError):
         _form = request.POST

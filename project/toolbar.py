@@ -1,6 +1,6 @@
-"""django-debug-toolbar under DEBUG: who sees it, and a panel of what a page asked of DynamoDB.
+"""django-debug-toolbar in development, with a panel of a page's requests to DynamoDB.
 
-It is for developers, comes with the test extra, and may be absent: nothing else imports this.
+It is installed with the test dependencies and may be absent: nothing else imports this module.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from django.http.response import HttpResponseBase
 
 from dynamo.tally import Tally, counting
 
-#: What a proxy adds: then the visitor is not on this machine, though the connection is.
+#: A proxy adds them: then the connection is from this machine, but the visitor is not.
 _FORWARDED = {"HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_VIA"}
 
 
 def is_shown(request: HttpRequest) -> bool:
-    """Whether the visitor sits at this machine, and the site is under development."""
+    """Whether the site is under development and the visitor is on this machine."""
     if not settings.DEBUG or _FORWARDED & request.META.keys():
         return False
     try:
@@ -32,33 +32,30 @@ def is_shown(request: HttpRequest) -> bool:
 
 
 class DynamoPanel(Panel):
-    """Each request to DynamoDB: operation, table, units, milliseconds, and which line asked."""
+    """The requests to DynamoDB, each with its table, units, milliseconds and the line of code."""
 
     title = "DynamoDB"
     template = "project/toolbar.html"
 
     @property
     def nav_subtitle(self) -> str:
-        """What stands below the title."""
         return str(self.get_stats().get("summary", ""))
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer, and keep what was asked meanwhile."""
         with counting(keep_calls=True) as tally:
             response: HttpResponseBase = super().process_request(request)
-        self.record_stats(_told(tally))
+        self.record_stats(_stats(tally))
         return response
 
 
 class RequestPanel(ToolbarsRequestPanel):
-    """The toolbar's, which never reads a session that the page has not read.
+    """Never reads a session that the page did not read.
 
-    It looks when the page's time is over, and what it asked for would come on top of that: where
-    DynamoDB gives no answer, it would turn our 503 into a crash, seconds later.
+    The panel runs after the page's deadline. If DynamoDB does not answer, reading the session would
+    turn the 503 page into a crash, seconds later.
     """
 
     def generate_stats(self, request: HttpRequest, response: HttpResponseBase) -> None:
-        """Keep what `request` holds. Costs no request."""
         session = request.__dict__.pop("session", None)
         if hasattr(session, "_session_cache"):
             request.session = session
@@ -69,7 +66,7 @@ class RequestPanel(ToolbarsRequestPanel):
                 request.session = session
 
 
-def _told(tally: Tally) -> dict[str, Any]:
+def _stats(tally: Tally) -> dict[str, Any]:
     # The toolbar keeps it as JSON.
     return {
         "summary": str(tally),

@@ -5,8 +5,7 @@ from django.urls import include, path
 
 from accounts.views import HomeView, switch_language
 from dynamo.health import healthz, livez
-from invoices.views.accountexport import AccountExportView
-from project.exposition import metrics
+from invoices.downloads import AccountExportView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
@@ -17,7 +16,6 @@ urlpatterns = [
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),
     path("livez", livez, name="livez"),
-    path("metrics", metrics, name="metrics"),
 ]
 
 if settings.DEBUG_TOOLBAR:

@@ -1,19 +1,18 @@
-"""Whether the numbers of every series are 1..n, each with an item, and each request id has one.
+"""Checks that each series has the numbers 1..n, each on one item, and one item for each request id.
 
-Works while items are issued, in bounded memory.
+It may run while items are issued, and uses bounded memory.
 
 1. Claims. The counters are read, then the items and guard items; each says to which series and
-   number it belongs. Sorted by these, a sound series is read through without a lookup.
-2. Twins. Sorted by request id, two items for one request stand together.
-3. Confirmation. What is suspect is read again with all that bears on it, at one instant
-   (`sequences.seriesreport`).
+   number it belongs. Sorted by these, a series without damage needs no further reads.
+2. Twins. Sorted by request id, two items with the same request id follow each other.
+3. Confirmation. Everything suspect is read again at one instant (`sequences.seriesreport`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -34,15 +33,15 @@ from sequences.seriesreport import (
     position,
 )
 
+#: Called with the number of items that were read since the last call.
 Progress = Callable[[int], object]
-"""Told how many more items were read."""
 
 _COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is taken at once; tests take less."""
+    """How much is read and sorted at once; tests use less."""
 
     segments: int = bulk.SEGMENTS
     page_limit: int | None = None
@@ -58,31 +57,39 @@ def check_series(
     progress: Progress | None = None,
     sizes: Sizes | None = None,
 ) -> Iterator[SeriesReport]:
-    """The report of each series of `model`, in the order of their names; or of `series` only.
+    """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
 
-    Items are counted by the stored attribute `count_by`, such as a status.
+    Proves for each series that its items have the numbers from 1 to the value of its counter, that
+    no two items have the same request id, and that each guard item names an item with its request
+    id. Items may be issued meanwhile: what a report says is true of the moment when the check
+    began. With `count_by`, a stored attribute such as a status, `SeriesReport.counts` tells how
+    many items have which value of it.
 
-    Costs a scan of `counters` and the model's table: 1 request per MB and 1 read unit per 4 KB of
-    all that is stored; each suspect 1 request and 2 read units for each of its items. It uses
-    about 300 bytes of disk for each item while it runs.
+    Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
+    everything stored; for each suspect number 1 request at most and 2 read units per item. While it
+    runs it uses about 300 bytes of disk per item.
 
-    For `series` nothing is scanned: their counters are read, one Query goes out for each, and
-    guard items are read by the request ids of the items (2 read units each). A guard item whose
-    item is gone is found only by the check of all.
+    With `series` nothing is scanned. Costs a read of their counters, a Query for each, and 2 read
+    units for the guard item of each item. A guard item whose item is gone is then not found.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
     """
     sizes = sizes or Sizes()
-    source: _Source = (
-        _Whole(model, count_by, sizes)
-        if series is None
-        else _Some(model, count_by, sizes, tuple(dict.fromkeys(series)))
-    )
+    attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
+    counters: Iterator[Item]
+    if series is None:
+        counters = chain.from_iterable(_scan(Counter.table(), _COUNTER_ATTRIBUTES, sizes))
+        pages = _scan(model.table(), attributes, sizes)
+    else:
+        names = list(dict.fromkeys(series))
+        counters = _read_items([model.counter_of(name) for name in names])
+        pages = chain.from_iterable(_pages_of(model, name, attributes, sizes) for name in names)
     with Spool(sizes.run_length) as claims, Spool(sizes.run_length) as requests:
-        for counter in source.counters():
+        # Before the items: what is issued from here on is not checked.
+        for counter in counters:
             _claim_counter(model, counter, claims)
-        for page in source.items():
+        for page in pages:
             for item in page:
                 _claim(model, item, count_by, claims, requests)
             if progress:
@@ -94,91 +101,48 @@ def check_series(
                 yield report
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where the items to check come from."""
-
-    model: type[NumberedItem]
-    count_by: str
-    sizes: Sizes
-
-    def counters(self) -> Iterator[Item]:
-        raise AssertionError("a subclass reads them")
-
-    def items(self) -> Iterator[list[Item]]:
-        raise AssertionError("a subclass reads them")
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        extra = (self.count_by,) if self.count_by else ()
-        return ("series", "number", "requestId", "owner", *extra)
+def _scan(table: str, attributes: tuple[str, ...], sizes: Sizes) -> Iterator[list[Item]]:
+    return bulk.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit)
 
 
-@dataclass(frozen=True)
-class _Whole(_Source):
-    """The items of every series, by a scan."""
-
-    def counters(self) -> Iterator[Item]:
-        for page in self._pages(Counter.table(), _COUNTER_ATTRIBUTES):
-            yield from page
-
-    def items(self) -> Iterator[list[Item]]:
-        return self._pages(self.model.table(), self.attributes)
-
-    def _pages(self, table: str, attributes: tuple[str, ...]) -> Iterator[list[Item]]:
-        return bulk.pages(
-            table, attributes, segments=self.sizes.segments, page_limit=self.sizes.page_limit
-        )
+def _read_items(keys: Iterable[Model], together: int = READ_TOGETHER) -> Iterator[Item]:
+    """The items that exist under `keys`."""
+    left = iter(keys)
+    while some := list(islice(left, together)):
+        yield from (item for item in read_together(some) if item)
 
 
-@dataclass(frozen=True)
-class _Some(_Source):
-    """The items of a few series, by their keys."""
-
-    series: tuple[str, ...]
-
-    def counters(self) -> Iterator[Item]:
-        keys = iter([self.model.counter_of(each) for each in self.series])
-        while together := list(islice(keys, READ_TOGETHER)):
-            yield from (item for item in read_together([*together]) if item)
-
-    def items(self) -> Iterator[list[Item]]:
-        for series in self.series:
-            for page in self._pages(series):
-                yield page
-                yield list(self._guards_of(series, page))
-
-    def _pages(self, series: str) -> Iterator[list[Item]]:
-        names = {f"#{number}": name for number, name in enumerate(self.attributes)}
-        request: dict[str, Any] = {
-            "TableName": self.model.table(),
-            "KeyConditionExpression": "series = :series",
-            "ProjectionExpression": ", ".join(names),
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": {":series": {"S": series}},
-        }
-        if self.sizes.page_limit is not None:
-            request["Limit"] = self.sizes.page_limit
-        while True:
-            answer = send("Query", request)
-            yield answer["Items"]
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-    def _guards_of(self, series: str, page: list[Item]) -> Iterator[Item]:
-        # Each key once, as a transaction wants: twins have one guard item.
+def _pages_of(
+    model: type[NumberedItem], series: str, attributes: tuple[str, ...], sizes: Sizes
+) -> Iterator[list[Item]]:
+    """The items of one series, page by page, each followed by the page of their guard items."""
+    names = {f"#{number}": name for number, name in enumerate(attributes)}
+    request: dict[str, Any] = {
+        "TableName": model.table(),
+        "KeyConditionExpression": "series = :series",
+        "ProjectionExpression": ", ".join(names),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": {":series": {"S": series}},
+    }
+    if sizes.page_limit is not None:
+        request["Limit"] = sizes.page_limit
+    while True:
+        answer = send("Query", request)
+        page = answer["Items"]
+        yield page
+        # Each key once, as a transaction requires: twins have the same guard item.
         ids = {request_id for request_id in map(_request_id, page) if request_id}
-        keys = iter(sorted(self.model.guard_key(series, each) for each in ids))
-        while together := list(islice(keys, self.sizes.guards_together)):
-            guards = read_together([self.model.at(key, 0) for key in together])
-            yield from (guard for guard in guards if guard)
+        keys = [model.at(model.guard_key(series, each), 0) for each in sorted(ids)]
+        yield list(_read_items(keys, sizes.guards_together))
+        if "LastEvaluatedKey" not in answer:
+            return
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def _claim_counter(model: type[NumberedItem], item: Item, claims: Spool) -> None:
     name = item["counterName"]["S"]
     if name.startswith(model.counter_prefix()):
-        # A value that is not a number reads as a damaged one.
+        # A value that is not a number is taken for a damaged one.
         value = item.get("currentValue", {}).get("N", "none")
         last = "".join(f"{kind}:{text}" for kind, text in item.get("lastDate", {}).items())
         claims.add(name.removeprefix(model.counter_prefix()), "", COUNTER, value, last)
@@ -187,7 +151,7 @@ def _claim_counter(model: type[NumberedItem], item: Item, claims: Spool) -> None
 def _claim(
     model: type[NumberedItem], item: Item, count_by: str, claims: Spool, requests: Spool
 ) -> None:
-    """Note to which series and number an item of the table belongs, and to which request."""
+    """Record to which series, number and request id an item of the table belongs."""
     key, number = item["series"]["S"], item["number"]["N"]
     if key.startswith(REQUEST_PREFIX):
         place = model.place_of(item)
@@ -204,7 +168,7 @@ def _claim(
 
 
 def _claim_twins(model: type[NumberedItem], requests: Spool, claims: Spool) -> None:
-    """Note the items whose request id another item of the scope has, too."""
+    """Record the items that share their request id with another item of the scope."""
     for _key, items in groupby(requests, key=itemgetter(0)):
         first, is_claimed = next(items), False
         while others := list(islice(items, PRESENT_TOGETHER - 1)):
@@ -218,7 +182,7 @@ def _claim_twins(model: type[NumberedItem], requests: Spool, claims: Spool) -> N
 def _twins_of(
     model: type[NumberedItem], first: list[str], others: list[list[str]]
 ) -> list[list[str]]:
-    """Those of `others` that have, at one instant, the request id that `first` has."""
+    """Those of `others` that have, at one instant, the same request id as `first`."""
     keys: list[Model] = [model.at(series, int(number)) for _key, series, number in (first, *others)]
     stored_first, *stored = [_request_id(item or {}) for item in read_together(keys)]
     return [

@@ -36,7 +36,7 @@ def _held_lock() -> threading.Lock:
 
 @dataclass(eq=False)
 class Caller(Generic[Ask, Answer]):
-    """One caller: what it asks, and what came of it."""
+    """One caller: what it asks, and its answer or error once it is served."""
 
     ask: Ask
     ends_at: float
@@ -44,41 +44,42 @@ class Caller(Generic[Ask, Answer]):
     is_served: bool = False
     has_left: bool = False
     _outcome: Answer | Exception | None = None
-    #: Held while the caller waits. A lock each wakes only those that have something to do.
+    #: Held while the caller waits. Each has its own, so that only callers with work wake up.
     _sleep: threading.Lock = field(default_factory=_held_lock)
 
     def is_here(self) -> bool:
-        """Whether a request may be sent for the caller; from then on its write may be stored.
+        """Whether the caller still waits. If so, a request may be sent for it from now on.
 
         A caller that gives up at its deadline sets `has_left` and then reads `is_tried`; this
-        writes and reads in the other order. So what the caller is told stays true.
+        method sets and reads them in the other order. So no request is sent for a caller that was
+        told that nothing was.
         """
         self.is_tried = True
         return not self.has_left
 
     def serve(self, outcome: Answer | Exception) -> None:
-        """Set what the caller gets: an answer, or an error of its own. The first one stays."""
+        """Set the caller's answer, or an error of its own. The first outcome stays."""
         if not self.is_served:
             self._outcome = outcome
             self.is_served = True
 
     def answer(self) -> Answer:
-        """The answer, once served. Raises the error if the outcome is one."""
+        """Return the answer, or raise the error. Call it once the caller is served."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome  # type: ignore[return-value]  # set by `serve`
 
     def sleep(self) -> bool:
-        """Wait to be woken; False once the deadline has passed."""
+        """Wait to be woken; return False if the deadline passed first."""
         return self._sleep.acquire(timeout=max(0.0, self.ends_at - time.monotonic()))
 
     def wake(self) -> None:
-        """Let the caller look. Call it with the queue's lock held."""
+        """Wake the caller. The combiner's lock must be held."""
         if self._sleep.locked():
             self._sleep.release()
 
 
-#: How long after its deadline a leader may still wait for its last request.
+#: How long after its deadline a leader may still be waiting for the reply to its last request.
 OVERDUE_SECONDS = 5.0
 
 
@@ -91,7 +92,7 @@ class _Queue(Generic[Ask, Answer]):
 
     @property
     def is_led(self) -> bool:
-        """Whether a leader is at work. One that is long overdue was killed, and left no word."""
+        """Whether a leader is at work. One that is long overdue ended without handing over."""
         leader = self.leader
         return leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS
 
@@ -99,15 +100,14 @@ class _Queue(Generic[Ask, Answer]):
 class Combiner(Generic[Key, Ask, Answer]):
     """Serves callers of a key together. Make one for the life of the process.
 
-    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, except
-    those that `is_here` denies, and calls `serve` of those that it decides; the others share a
-    later request with callers that arrive meanwhile. It runs in the thread and under the deadline
-    of one caller, the leader, which calls it until it is served itself. An exception that it
-    raises concerns the leader alone: the others are served by the next leader, so it may be called
-    again for an ask that is stored.
+    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
+    `serve` of each caller that the request decides. It must ask `is_here` of each before it sends.
+    The other callers share a later request with those that arrive meanwhile. It runs in the thread
+    and under the deadline of one caller, the leader, and is repeated until the leader is served.
+    An exception that it raises goes to the leader alone. The next leader serves the others, so it
+    may be called again for an ask that was carried out.
 
-    `prepare(key)` is called before the callers are gathered. It may wait; callers that arrive
-    meanwhile join the request.
+    `prepare(key)` is called before each request. It may wait; callers that arrive meanwhile join.
     """
 
     def __init__(
@@ -126,11 +126,11 @@ class Combiner(Generic[Key, Ask, Answer]):
         self._queues: dict[Key, _Queue[Ask, Answer]] = {}
 
     def __call__(self, key: Key, ask: Ask) -> Answer:
-        """The answer to `ask`.
+        """Return the answer to `ask`.
 
         Raises:
             Unavailable: the deadline of the operation passed while the caller waited.
-            Exception: the error that `serve` set for `ask`, or raised while this caller led.
+            Exception: the error that `serve` set for this caller, or raised while it led.
         """
         caller: Caller[Ask, Answer] = Caller(ask, operation_ends_at())
         try:
@@ -148,7 +148,7 @@ class Combiner(Generic[Key, Ask, Answer]):
         return caller.answer()
 
     def _queue_to_lead(self, key: Key, caller: Caller[Ask, Answer]) -> _Queue[Ask, Answer] | None:
-        """Wait until the caller is served (None) or leads (its queue)."""
+        """Wait until the caller is served; return None then, or its queue if it must lead."""
         with self._lock:
             queue = self._queues.setdefault(key, _Queue())
             if not queue.is_led:
@@ -182,7 +182,7 @@ class Combiner(Generic[Key, Ask, Answer]):
                     self._put_back(queue, callers[1:])
 
     def _put_back(self, queue: _Queue[Ask, Answer], followers: list[Caller[Ask, Answer]]) -> None:
-        """Wake the followers that are served; the others go first next time."""
+        """Wake the followers that are served. The others come first in the next request."""
         with self._lock:
             unserved = []
             for follower in followers:
@@ -193,7 +193,7 @@ class Combiner(Generic[Key, Ask, Answer]):
             queue.waiting.extendleft(reversed(unserved))
 
     def _leave(self, key: Key, caller: Caller[Ask, Answer]) -> None:
-        """Take the caller out; a leader hands over to the first that waits."""
+        """Take the caller out. A leader hands over to the first caller that waits."""
         with self._lock:
             caller.has_left = True
             queue = self._queues.get(key)

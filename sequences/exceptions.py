@@ -1,9 +1,9 @@
-"""What can go wrong with counters and series.
+"""Errors of counters and series.
 
 SequenceError
 ├── ReservedName         the name belongs to the counter of a series
 ├── NotACounter          the stored value is not a whole number
-├── CounterContended     the optimistic strategy lost every race until its deadline
+├── CounterContended     other callers changed the counter at every try until the deadline
 └── SeriesError
     ├── RequestIdReused  the request id issued an item with other contents
     ├── OutOfOrder       the series has an item with a later value of `ordered_by`
@@ -42,14 +42,14 @@ class NotACounter(SequenceError):
 
 
 class CounterContended(SequenceError):
-    """Other callers changed the counter at every try until the deadline; no number was drawn."""
+    """Other callers changed the counter at every try until the deadline. No number was drawn."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return f"The counter {self.name!r} is too busy for the optimistic strategy."
+        return f"The counter {self.name!r} is too busy: other callers changed it at every try."
 
 
 class SeriesError(SequenceError):
@@ -57,7 +57,7 @@ class SeriesError(SequenceError):
 
 
 class RequestIdReused(SeriesError):
-    """The request id issued item `number` of `series` before, with other contents."""
+    """The request id was used before, for item `number` of `series` with other contents."""
 
     def __init__(self, request_id: str, series: str, number: int) -> None:
         super().__init__(request_id, series, number)
@@ -73,7 +73,7 @@ class RequestIdReused(SeriesError):
 
 
 class OutOfOrder(SeriesError):
-    """The item has `value`, but the series has `last` already. Both are stored values."""
+    """The item has `value`, but the series already has `last`. Both are stored values."""
 
     def __init__(self, value: str, last: str) -> None:
         super().__init__(value, last)
@@ -81,11 +81,11 @@ class OutOfOrder(SeriesError):
         self.last = last
 
     def __str__(self) -> str:
-        return f"The series has {self.last} already, which is after {self.value}."
+        return f"The series already has {self.last}, which is after {self.value}."
 
 
 class ItemTooLarge(SeriesError):
-    """The item has `size_bytes`, and at most `limit_bytes` can be stored."""
+    """The item has `size_bytes`; at most `limit_bytes` can be stored."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(size_bytes, limit_bytes)
@@ -93,7 +93,10 @@ class ItemTooLarge(SeriesError):
         self.limit_bytes = limit_bytes
 
     def __str__(self) -> str:
-        return f"The item is too large: {self.size_bytes:,} of {self.limit_bytes:,} bytes."
+        return (
+            f"The item is too large: it has {self.size_bytes:,} bytes; at most "
+            f"{self.limit_bytes:,} can be stored."
+        )
 
 
 class DamagedSeries(SeriesError):
@@ -104,4 +107,4 @@ class DamagedSeries(SeriesError):
         self.series = series
 
     def __str__(self) -> str:
-        return f"The series {self.series} is damaged: run checkseries. Nothing was issued."
+        return f"The series {self.series} is damaged. Nothing was issued. Run checkseries."

@@ -3,34 +3,38 @@
 counter   <table>#<series>          n → n+k                  if it is n
 item      <series>, n+1 … n+k       put                      if absent
 guard     requestId#<scope>#<id>    put, naming its item     if absent
-          whatever a caller adds by `also`                   under its own condition
+          the writes of `also`                               under their own conditions
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item
+from dynamo.models import Item, item_bytes
 from dynamo.transactions import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
-from sequences.models import NumberedItem
+from sequences.models import Counter, NumberedItem
 
 Numbered = TypeVar("Numbered", bound=NumberedItem)
 Model = type[NumberedItem]
+#: A value of `ordered_by` as on the wire: its type and its text.
+Order = tuple[str, str]
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MAX_ACTIONS = 100
-#: Below the 4 MB of a transaction, whose sizes DynamoDB counts a little differently.
+#: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
 MAX_BYTES = 3_000_000
-#: A partition takes 1,000 write units a second: a group must not use up more than half of one.
+#: A partition takes 1,000 write units a second; a group takes at most half of them.
 MAX_UNITS = 500
+#: A guard item has fewer bytes; this costs the same.
+GUARD_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -38,16 +42,16 @@ class Head:
     """How far a series has come: its last number, and its last value of `ordered_by`, if any."""
 
     number: int = 0
-    last: tuple[str, str] | None = None
+    last: Order | None = None
 
 
 @dataclass(eq=False)
 class Ask(Generic[Numbered]):
-    """One caller's item, complete but for its number.
+    """One caller's item, complete except for its number.
 
-    `wire` is the item as on the wire, made by each caller for itself while another transaction is
-    under way. `guard_key` is the partition key of its guard item. With `is_alone` it shares its
-    transaction with no other.
+    Each caller makes `wire`, the item as on the wire, while another transaction is under way.
+    `guard_key` is the partition key of its guard item. With `is_alone` it shares its transaction
+    with no other item.
     """
 
     item: Numbered
@@ -57,44 +61,81 @@ class Ask(Generic[Numbered]):
     size_bytes: int
     also: Sequence[Write] = ()
     is_alone: bool = False
+    order: Order | None = field(init=False)
 
-    @property
-    def request_id(self) -> str:
-        """The request id, which is always set here."""
-        return str(self.item.request_id)
-
-    @property
-    def order(self) -> tuple[str, str] | None:
-        """The attribute that orders the series, as on the wire: its type and its value."""
+    def __post_init__(self) -> None:
         name = self.item.ordered_by
-        return None if name is None else next(iter(self.wire[name].items()))
+        self.order = None if name is None else next(iter(self.wire[name].items()))
 
 
-def is_before(order: tuple[str, str] | None, other: tuple[str, str] | None) -> bool:
-    """Whether `order` comes before `other`; without either there is no order."""
-    if order is None or other is None:
-        return False
-    return bool(rank(order) < rank(other))
+Asking = Caller[Ask[Any], Any]
 
 
-def _out_of_order(order: tuple[str, str] | None, last: tuple[str, str] | None) -> OutOfOrder:
-    return OutOfOrder(order[1] if order else "", last[1] if last else "")
+def choose(callers: list[Asking], head: Head) -> list[Asking]:
+    """Return the callers of the next transaction, in order. Serve those whose item is too early.
+
+    A transaction takes each key once. So if two callers have the same request id, or write the
+    same item by `also`, the second one waits; so do callers that no longer fit. No caller with a
+    later order goes before one that waits, because the waiting item would then be out of order.
+    """
+    chosen: list[Asking] = []
+    held_back: Asking | None = None
+    keys: set[Any] = set()
+    actions, size_bytes, units = 1, 0, 2
+    for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
+        ask = caller.ask
+        if caller.is_served:
+            continue
+        if is_before(ask.order, head.last):
+            caller.serve(_issued_before(ask) or _out_of_order(ask.order, head.last))
+            continue
+        if held_back is not None and is_before(held_back.ask.order, ask.order):
+            break
+        own_keys = [ask.guard_key, *(write.key for write in ask.also)]
+        if not keys.isdisjoint(own_keys):
+            held_back = caller
+            continue
+        sizes = [ask.size_bytes, GUARD_BYTES, *map(_bytes_of, ask.also)]
+        actions += len(sizes)
+        size_bytes += sum(sizes)
+        units += sum(2 * math.ceil(each / 1024) for each in sizes)
+        too_much = actions > MAX_ACTIONS or size_bytes > MAX_BYTES or units > MAX_UNITS
+        if chosen and (too_much or ask.is_alone):
+            break
+        chosen.append(caller)
+        keys.update(own_keys)
+        if ask.is_alone:
+            break
+    return chosen
 
 
-def rank(order: tuple[str, str] | None) -> Any:
-    """What to sort by, of a value that `NumberedItem.check_order` takes."""
+def _bytes_of(write: Write) -> int:
+    """The size of the item that `write` puts; of other writes, of what they send.
+
+    The item that they change may be larger. If a group is therefore too large, DynamoDB rejects
+    it, and its items are sent one by one.
+    """
+    request = write.request
+    if "Item" in request:
+        return item_bytes(request["Item"])
+    return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
+
+
+def is_before(order: Order | None, other: Order | None) -> bool:
+    """Whether `order` comes before `other`. If one of them is None, there is no order."""
+    return order is not None and other is not None and bool(_rank(order) < _rank(other))
+
+
+def _rank(order: Order | None) -> Any:
+    """The value to sort by; `NumberedItem.check_order` has accepted it."""
     if order is None:
         return ""
     kind, value = order
     return Decimal(value) if kind == "N" else value
 
 
-def write_units(size_bytes: int) -> int:
-    """What a write of so many bytes costs in a transaction."""
-    return 2 * math.ceil(size_bytes / 1024)
-
-
-Asking = Caller[Ask[Any], Any]
+def _out_of_order(order: Order | None, last: Order | None) -> OutOfOrder:
+    return OutOfOrder(order[1] if order else "", last[1] if last else "")
 
 
 class Group:
@@ -104,36 +145,38 @@ class Group:
         self._model = model
         self._series = series
         self._head = head
-        self._callers = callers
+        self._numbered = list(enumerate(callers, head.number + 1))
         self.head_after = Head(head.number + len(callers), callers[-1].ask.order or head.last)
-        self._write = Transaction(afresh=True)
+        self._write = Transaction(repeat_conflicts=False)
 
     def commit(self) -> bool:
-        """Send the transaction; return whether it is committed. Its callers are served then.
+        """Send the transaction; return whether it is committed. If so, its callers are served.
 
         Raises:
-            Hindered: another transaction or throttling was in the way; nothing is committed.
+            TransactionConflict: another transaction or throttling was in the way.
             Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
         """
         refused = SeriesError()
-        self._write.add(Write(self, {"Update": self._counter_update()}, refused))
-        for number, caller in enumerate(self._callers, self._head.number + 1):
+        # Found by its head, not by `self`: a cycle would leave the whole group to the collector.
+        self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
+        issued = []
+        for number, caller in self._numbered:
             ask = caller.ask
+            item = ask.wire | {"number": {"N": str(number)}}
             guard = {
                 "series": {"S": ask.guard_key},
                 "number": {"N": "0"},
                 "owner": {"S": f"{self._series}#{number}"},
                 "digest": {"S": ask.digest},
             }
-            item = ask.wire | {"number": {"N": str(number)}}
             self._write.add(self._put(item, caller, refused), self._put(guard, ask, refused))
             self._write.add(*ask.also)
+            issued.append(item)
         if self._write.try_commit():
             return False
-        for number, caller in enumerate(self._callers, self._head.number + 1):
+        for (number, caller), stored in zip(self._numbered, issued, strict=True):
             item = caller.ask.item
-            item.number = number
-            item.stored = caller.ask.wire | {"number": {"N": str(number)}}
+            item.number, item.stored = number, stored
             caller.serve(item)
         return True
 
@@ -158,7 +201,7 @@ class Group:
             update += ", lastDate = :last"
         unchanged = "currentValue = :before"
         if self._head.last is not None:
-            # A counter that was restored or made again can have the same number and another value.
+            # A counter that was restored or recreated can have the same number and another value.
             kind, value = self._head.last
             values[":lastBefore"] = {kind: value}
             unchanged += " AND lastDate = :lastBefore"
@@ -173,12 +216,12 @@ class Group:
         }
 
     def answer_the_refused(self) -> None:
-        """Serve the callers whose request id is stored, then those whose `also` was refused."""
-        for caller in self._callers:
+        """Serve the callers whose request id is stored, and those whose `also` was refused."""
+        for _number, caller in self._numbered:
             ask = caller.ask
             refusal = self._write.refusal_of(ask)
             if refusal is not None:
-                earlier = issued_before(ask, refusal.stored)
+                earlier = _issued_before(ask, refusal.stored)
                 if earlier is not None:
                     caller.serve(earlier)
                 continue
@@ -186,58 +229,24 @@ class Group:
                 caller.serve(error)
 
     def true_head(self) -> Head | None:
-        """How far the series really is, if that is why the group was refused.
+        """How far the series really is, if the group was refused because it is further.
 
-        It is no further than `head` if an item is stored beyond the counter.
+        It is the same as `head` if an item is stored beyond the counter: the series is damaged.
         """
-        refusal = self._write.refusal_of(self)
+        refusal = self._write.refusal_of(self._head)
         if refusal is not None:
-            return head_of(self._series, self._model, refusal.stored)
-        for number, caller in enumerate(self._callers, self._head.number + 1):
+            return _head_of(self._series, self._model, refusal.stored)
+        for number, caller in self._numbered:
             if self._write.refusal_of(caller) is not None:
-                return _head_beside(self._model, self._series, number)
+                # Both at one instant: the reasons of a refusal may come from different ones.
+                keys = [self._model.counter_of(self._series), self._model.at(self._series, number)]
+                counter, item = read_together([*keys])
+                return _head_of(self._series, self._model, counter) if item else None
         return None
 
 
-def choose(callers: list[Asking], head: Head) -> list[Asking]:
-    """The callers of the next transaction, in their order. Those that come too early are served.
-
-    Of two with one request id the second waits, as do those that no longer fit, or that add a
-    write of an item which another one writes: a transaction takes each item once. Nobody whose
-    order is later overtakes one that waits, as that would then come too late.
-    """
-    chosen: list[Asking] = []
-    held_back: Asking | None = None
-    keys: set[Any] = set()
-    actions, size_bytes, units = 1, 0, 2
-    for caller in sorted(callers, key=lambda each: rank(each.ask.order)):
-        ask = caller.ask
-        if caller.is_served:
-            continue
-        if is_before(ask.order, head.last):
-            caller.serve(issued_before(ask) or _out_of_order(ask.order, head.last))
-            continue
-        if held_back is not None and is_before(held_back.ask.order, ask.order):
-            break
-        own_keys = [ask.guard_key, *(write.key for write in ask.also)]
-        if not keys.isdisjoint(own_keys):
-            held_back = caller
-            continue
-        actions += 2 + len(ask.also)
-        size_bytes += ask.size_bytes + 1024
-        units += write_units(ask.size_bytes) + 2 * (1 + len(ask.also))
-        too_much = actions > MAX_ACTIONS or size_bytes > MAX_BYTES or units > MAX_UNITS
-        if chosen and (too_much or ask.is_alone):
-            break
-        chosen.append(caller)
-        keys.update(own_keys)
-        if ask.is_alone:
-            break
-    return chosen
-
-
-def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | Exception | None:
-    """What the same request id issued: the stored item, or why it cannot be the answer.
+def _issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | Exception | None:
+    """What the same request id issued: the stored item, or the error that answers the caller.
 
     None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request
     and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
@@ -252,10 +261,11 @@ def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | E
         return DamagedSeries(ask.item.series)
     # Guard and item at one instant.
     guard, stored = read_together([model.at(ask.guard_key, 0), model.at(*place)])
-    if guard is None or stored is None or stored.get("requestId") != {"S": ask.request_id}:
+    request_id = ask.wire["requestId"]
+    if guard is None or stored is None or stored.get("requestId") != request_id:
         return DamagedSeries(place.series)
     if guard.get("digest") != {"S": ask.digest}:
-        return RequestIdReused(ask.request_id, place.series, place.number)
+        return RequestIdReused(request_id["S"], place.series, place.number)
     try:
         return model.from_raw_data(stored)
     except DamagedItem as error:
@@ -267,35 +277,21 @@ def issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | E
 
 def key_of_counter(model: Model, series: str) -> dict[str, Any]:
     """Table and key of the counter of a series, as in a request."""
-    counter = model.counter_of(series)
-    return {"TableName": counter.table(), "Key": {"counterName": {"S": counter.name}}}
+    name = model.counter_prefix() + series
+    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
 
 
 def read_head(model: Model, series: str) -> Head:
-    """How far the series is now. Costs 1 request, 1 read unit.
+    """How far the series is now. Costs 1 request and 1 read unit.
 
     Raises:
         DamagedSeries: its counter does not hold a number.
     """
     answer = send("GetItem", key_of_counter(model, series))
-    return head_of(series, model, answer.get("Item"))
+    return _head_of(series, model, answer.get("Item"))
 
 
-def _head_beside(model: Model, series: str, number: int) -> Head | None:
-    """How far the series is while the item `number` is stored; None if it is not.
-
-    Both at one instant: the reasons of a refused transaction may come from different ones.
-    """
-    counter, item = read_together([model.counter_of(series), model.at(series, number)])
-    return head_of(series, model, counter) if item else None
-
-
-def head_of(series: str, model: Model, stored: Item | None) -> Head:
-    """How far a series is by the item of its counter.
-
-    Raises:
-        DamagedSeries: the item does not hold a number, or its last value is not usable.
-    """
+def _head_of(series: str, model: Model, stored: Item | None) -> Head:
     try:
         return counted(stored, model)
     except ValueError as error:
@@ -303,7 +299,7 @@ def head_of(series: str, model: Model, stored: Item | None) -> Head:
 
 
 def counted(counter: Item | None, model: Model) -> Head:
-    """The head that a counter's item tells; number 0 if there is no item.
+    """The head that the item of a counter tells; number 0 if there is no item.
 
     Raises:
         ValueError: it does not hold a whole number, or its last value is not usable.

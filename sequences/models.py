@@ -4,7 +4,7 @@ The table `counters`:
 
     counterName (S)    a counter's name; `<table>#<series>` for the counter of a series
     currentValue (N)   the last number that was given out
-    lastDate (S or N)  of a series with `ordered_by`: that attribute of its last item
+    lastDate (S or N)  in a series with `ordered_by`: that attribute of the last item
 
 The table of a `NumberedItem`:
 
@@ -13,7 +13,7 @@ The table of a `NumberedItem`:
     requestId#<scope>#<id>    0            the guard item of a request id: `owner` (S) =
                                            `<series>#<number>`, `digest` (S) of the contents
 
-Numbers are exact, so counters are written and read as on the wire.
+Counters are written and read as on the wire, because PynamoDB's numbers are floats.
 """
 
 from __future__ import annotations
@@ -56,30 +56,38 @@ class Place(NamedTuple):
 
 
 class NumberedItem(Model):
-    """An item with a number of its series: 1, 2, 3 … without a gap.
+    """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
 
-    Subclass it, name the table in `Meta.table_name`, and store items with
-    `sequences.series.issue` only:
+    Subclass it and name the table in `Meta.table_name`:
 
         class Ticket(NumberedItem):
             class Meta:
                 table_name = "tickets"
 
             subject = UnicodeAttribute()
+
+    Create items with `sequences.series.issue` only. You may change an item's own attributes later;
+    never change its series, number or request id, and never delete it, because that leaves a gap.
+
+    The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
+    counters cannot have such names. If your project already has plain counters whose names begin
+    with `<table>#`, give the model another table name: a series would go on from their values, and
+    `checkseries` would report the numbers before as gaps.
     """
 
     series = UnicodeAttribute(hash_key=True)
     number = IntegerAttribute(range_key=True)
     request_id = UnicodeAttribute(attr_name="requestId", null=True)
 
-    #: The stored name of an attribute (S or N) whose values may not go back within a series.
+    #: The stored name of an attribute (S or N) whose values must not decrease within a series.
     #: S is compared as text, so use a format that sorts, such as ISO dates.
     ordered_by: ClassVar[str | None] = None
 
-    #: Whether a `request_scope` may contain `#`; if so, no request id may: guard keys are unique.
+    #: Whether a `request_scope` may contain `#`. If so, a request id must not, so that two scopes
+    #: never share a guard key.
     scopes_have_hash: ClassVar[bool] = True
 
-    #: Bytes that must stay free in the stored item, for what its model writes later.
+    #: Bytes to keep free in an item, for what the model writes to it later.
     reserved_bytes: ClassVar[int] = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -89,10 +97,10 @@ class NumberedItem(Model):
 
     @classmethod
     def check_order(cls, order: tuple[str, str]) -> None:
-        """Refuse a value of `ordered_by`, as its type and text on the wire, that is not in order.
+        """Check that a value of `ordered_by`, as its type and text on the wire, can be ordered.
 
         Raises:
-            ValueError: it has another type than the attribute, or is not finite.
+            ValueError: its type is not that of the attribute, or it is not finite.
         """
         own = cls.get_attributes().values()
         kinds = {each.attr_type for each in own if each.attr_name == cls.ordered_by} or {"S", "N"}
@@ -102,14 +110,14 @@ class NumberedItem(Model):
 
     @classmethod
     def request_scope(cls, series: str) -> str:
-        """The name within which a request id is unique; the series itself unless overridden."""
+        """The name within which a request id is unique. By default the series itself."""
         return series
 
     def contents(self) -> Any:
-        """What two calls with one request id must agree on, as JSON.
+        """What two calls with the same request id must have in common, as JSON.
 
-        By default all that is stored but the series, the number and the request id. Override it
-        if an attribute depends on when the item was made.
+        By default all attributes except series, number and request id. Override it if an attribute
+        depends on when the item was made, such as a time stamp.
         """
         own = self.to_wire()
         return {name: _ordered(value) for name, value in own.items() if name not in _KEPT_APART}
@@ -123,13 +131,13 @@ class NumberedItem(Model):
         """The attributes as on the wire; `issue` adds series, number and request id.
 
         Raises:
-            ValueError: one is missing.
+            ValueError: a required one is missing.
         """
-        # Unlike `to_dynamodb_dict`, which encodes bytes for JSON and lets anything be missing.
+        # `to_dynamodb_dict` would encode bytes for JSON and not notice a missing attribute.
         wire: Item = self.serialize()
         return wire
 
-    # Keys, and what stands beside the item --------------------------------------------------
+    # Keys -------------------------------------------------------------------------------------
 
     @classmethod
     def counter_of(cls, series: str) -> Counter:
@@ -154,7 +162,7 @@ class NumberedItem(Model):
 
     @classmethod
     def at(cls, series: str, number: int) -> Self:
-        """The key of an item; see `dynamo.transactions.read_together`."""
+        """The key of an item, for `dynamo.transactions.read_together`."""
         return cls(series, number)
 
     @staticmethod
@@ -169,7 +177,7 @@ _SETS = {"SS", "NS", "BS"}
 
 
 def _ordered(value: Any) -> Any:
-    """A value as on the wire, with its sets, which have no order of their own, in one."""
+    """A value as on the wire, with its sets sorted: two sets are equal in any order."""
     if isinstance(value, list):
         return [_ordered(each) for each in value]
     if isinstance(value, dict):

@@ -1,12 +1,16 @@
-"""When a process sends its next group, where others issue on the same series.
+"""When a process sends its next group to a series on which other processes issue, too.
 
-Two who send at once hinder each other: one is refused, or both have met. So there is a *width*, in
-attempts, over which each spreads what it sends: it grows with each group that was in vain and
-shrinks with each that was not, and thereby finds out how many rivals there are. The winner of a
-collision never learns of it, so for some seconds after a loss a process rests between its groups
-as well. Who has lost for long hurries: it hardly pauses any more, so that nobody waits for ever.
+Two groups that are sent at the same time hinder each other: one is refused, or both met another
+transaction. So each process spreads its groups over a *width*, measured in attempts, that grows
+with each group that failed and shrinks with each that was committed. It settles where it fits the
+number of processes. The winner of a collision does not learn of it, so for some seconds after a
+loss a process also rests between its own groups. A process that has lost for long pauses less and
+less, so that none starves.
 
-No clock is read here: `now` is any that does not go back, so that it can be simulated.
+With full jitter alone, which lets the winner send at once, a process can lose every race until its
+callers' deadlines have passed; `benchmarks/README.md` has the numbers.
+
+No clock is read here: `now` is from any clock that does not go back, so it can be simulated.
 """
 
 from __future__ import annotations
@@ -16,22 +20,22 @@ from dataclasses import dataclass, replace
 
 from dynamo.client.retries import pause_seconds
 
-#: How long a process that was hindered takes its rivals into account.
+#: How long after a loss a process expects that others issue on the series.
 RIVALRY_SECONDS = 3.0
 
 # Found by `benchmarks.scale`: with these, 4 and 16 processes on one series wait least.
 NARROWEST, WIDEST = 0.5, 16.0
 WIDER, NARROWER = 1.5, 0.8
-#: Who has lost for so long pauses a tenth of what it would.
+#: A process that has lost for so long pauses a tenth of what it otherwise would.
 PATIENCE_SECONDS = 0.3
 LONGEST_PAUSE_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
 class Pace:
-    """When the next group may go (`begins_at`), and by what that is measured.
+    """When the next group may go (`begins_at`), and what that is computed from.
 
-    `looks` says that the series may be farther by then than the process knows.
+    `looks`: by then the series may be further than the process knows.
     """
 
     begins_at: float = 0.0
@@ -39,12 +43,12 @@ class Pace:
     rivalry_ends_at: float = 0.0
     width: float = 1.0
     attempt_seconds: float = 0.0
-    #: Since when no group went through, None where the last one did.
+    #: Since when no group was committed; None if the last one was.
     lost_since: float | None = None
     throttled: int = 0
 
     def won(self, now: float, took_seconds: float) -> Pace:
-        """After a group that took so long and was written."""
+        """The pace after a group that was committed and took so long."""
         attempt = self._attempt_seconds(took_seconds)
         width = max(NARROWEST, self.width * NARROWER)
         if now > self.rivalry_ends_at:
@@ -54,9 +58,10 @@ class Pace:
         return Pace(begins_at, True, self.rivalry_ends_at, width, attempt)
 
     def lost(self, now: float, took_seconds: float, *, told: bool) -> Pace:
-        """After a group that a rival's was in the way of; `told` how far the series is by now.
+        """The pace after a group that another process's group hindered.
 
-        Who is told so, and had no rivals lately, goes on at once: it is likely the only one.
+        `told`: the refusal showed how far the series is. A process that is told so, and met no
+        other lately, goes on at once: it probably has the series to itself.
         """
         since = now - took_seconds if self.lost_since is None else self.lost_since
         attempt = self._attempt_seconds(took_seconds)
@@ -68,7 +73,7 @@ class Pace:
         return Pace(begins_at, not at_once, now + RIVALRY_SECONDS, width, attempt, since)
 
     def slowed(self, now: float) -> Pace:
-        """After a group that was throttled."""
+        """The pace after a group that was throttled."""
         return replace(
             self,
             begins_at=now + pause_seconds(self.throttled),
@@ -77,7 +82,7 @@ class Pace:
         )
 
     def must_look(self, now: float) -> bool:
-        """Whether to read how far the series is, before a group that is sent now."""
+        """Whether to read how far the series is before a group that is sent now."""
         return self.looks and now < self.rivalry_ends_at
 
     def _attempt_seconds(self, took_seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""Numbers 1, 2, 3 … without a gap, for items of any model.
+"""Series: numbers 1, 2, 3 … without a gap, for items of any model.
 
     class Ticket(NumberedItem):
         class Meta:
@@ -9,12 +9,18 @@
     ticket = issue(Ticket(subject="Broken door"), series="tickets#2026", request_id=form_id)
     ticket.number  # assigned, stored and final
 
-The counter, the item and the guard item of the request id are one transaction (`sequences.groups`),
-so a number without its item cannot exist, and a crash leaves nothing to repair. The process
-remembers the counter; if another process moved it, the refusal tells its true value. Items that
-wait for the same series share a transaction (`sequences.combining`): 2 + 4k write units for k items
-of up to 1 KB. A transaction that met another one is not repeated: after a pause (`sequences.pace`)
-the counter is read, and the items that came meanwhile join.
+From `issue` to the transaction:
+
+1. `issue` (here) completes the item and hands it to the combiner.
+2. `sequences.combining`: items that wait for the same series share a transaction, which costs
+   2 + 4k write units for k items of up to 1 KB.
+3. `_serve` (here) lets `sequences.groups` choose the items that fit and send the transaction:
+   counter, items and guard items, all or nothing. So a number without its item cannot exist, and
+   a crash leaves nothing to repair.
+
+The process remembers the counter. If another process moved it, the transaction is refused, and the
+refusal shows the counter's value. A transaction that met another one is not repeated as it is:
+after a pause (`sequences.pace`) the counter is read, and items that arrived meanwhile join.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from dynamo.client.deadline import operation_ends_at
-from dynamo.exceptions import Hindered, Rejected, TableMissing, Unavailable
+from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
 from dynamo.models import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
 from dynamo.transactions import Write
 from sequences.combining import Combiner
@@ -44,9 +50,9 @@ __all__ = ["NumberedItem", "issue"]
 Numbered = TypeVar("Numbered", bound=NumberedItem)
 Key = tuple[type[NumberedItem], str]
 
-#: How many series a process remembers; a forgotten one costs one more read.
+#: How many series a process remembers. A series that was forgotten costs one more read.
 REMEMBERED_SERIES = 10_000
-#: The number of an item is at most this much longer than the 0 that it has before.
+#: A number in an item takes at most so many bytes more than the 0 that stands for it before.
 NUMBER_BYTES = 21
 
 
@@ -57,40 +63,45 @@ def issue(
     request_id: str | uuid.UUID | None = None,
     also: Sequence[Write] = (),
 ) -> Numbered:
-    """Give `item` the next number of `series` and store it; return it.
+    """Store `item` under the next number of `series` and return it.
 
-    `request_id` names this call (one is drawn if none is given): a later call with the same id and
-    `contents` returns the stored item, whatever it says by then. `also` are further writes that
-    are committed with the item or not at all; a refusal of one rejects this item alone.
+    Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …
+    at every instant; no error, crash or race skips one or gives it twice.
 
-    Costs 1 request and 6 write units for an item of up to 1 KB if no other process issues on the
-    series and this one has seen its counter before (else 1 read more); less in a group. Each write
-    of `also` adds 2 units per KB.
+    `request_id` makes the call repeatable: a later call with the same id and the same `contents`
+    returns the item that is stored, as it is by then, and issues nothing. Take an id that the
+    caller keeps, such as one in a form. Without one, a random id is used.
+
+    `also` are further writes that are committed with the item or not at all. If one of them is
+    refused, only this item is refused, although it may share a transaction with others.
+
+    Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
+    series. The first call of a process on a series costs 1 read more; items that share a
+    transaction cost less. Each write of `also` adds 2 units per KB.
 
     Raises:
         RequestIdReused: the request id issued an item with other contents.
-        OutOfOrder: the series has a later value of `ordered_by`.
+        OutOfOrder: the series already has a later value of `ordered_by`.
         ItemTooLarge: the item does not fit into DynamoDB.
         DamagedSeries: the counter and the items contradict each other; see `checkseries`.
         the `otherwise` of a refused write of `also`.
-        Unavailable: no answer in time; the item may be stored. Ask again with the same request id.
+        Unavailable: no answer in time. The item may be stored: call again with the same request id.
         Rejected, TableMissing: see `dynamo.client.sending`.
-        ValueError: `series` or `request_id` cannot be part of a key, or the item has no usable
-            value of `ordered_by`; nothing was sent.
+        ValueError: `series` or `request_id` cannot be part of a key, or an attribute is missing or
+            not usable. No request was sent.
     """
-    item.series = series
-    item.number = 0
-    item.request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
-    guard_key = _checked_guard_key(item)
+    request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
+    guard_key = _checked_guard_key(type(item), series, request_id)
+    item.series, item.number, item.request_id = series, 0, request_id
     wire = item.to_wire() | {
         "series": {"S": series},
         "number": {"N": "0"},
-        "requestId": {"S": item.request_id},
+        "requestId": {"S": request_id},
     }
     if item.ordered_by is not None:
-        # Before it waits with others: what cannot be compared would fail for all of them.
+        # Checked here, because in a group it would fail for all items.
         if item.ordered_by not in wire:
-            raise ValueError(f"The item has no {item.ordered_by}, which orders its series.")
+            raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
         item.check_order(next(iter(wire[item.ordered_by].items())))
     size_bytes = item_bytes(wire) + NUMBER_BYTES
     limit = ITEM_MAX_BYTES - item.reserved_bytes
@@ -101,17 +112,15 @@ def issue(
     return issued
 
 
-def _checked_guard_key(item: NumberedItem) -> str:
-    """The key of the guard item. Raises ValueError if a key cannot be made of its parts."""
-    series, request_id = item.series, str(item.request_id)
+def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:
     if not series.strip() or not request_id.strip():
-        raise ValueError("Neither the series nor the request id may be empty.")
+        raise ValueError("The series and the request id must not be empty.")
     if series.startswith(REQUEST_PREFIX):
         raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
-    if item.scopes_have_hash and "#" in request_id:
+    if model.scopes_have_hash and "#" in request_id:
         raise ValueError(f"The request id must not contain #: {request_id!r}.")
-    guard_key = item.guard_key(series, request_id)
-    for key in (guard_key, item.counter_prefix() + series):
+    guard_key = model.guard_key(series, request_id)
+    for key in (guard_key, model.counter_prefix() + series):
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
             raise ValueError(f"The key is longer than {PARTITION_KEY_MAX_BYTES} bytes: {key!r}.")
     return guard_key
@@ -119,18 +128,18 @@ def _checked_guard_key(item: NumberedItem) -> str:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the process remembers of a series: its head, and when the next group goes."""
+    """What this process remembers of a series: its head, and when its next group may go."""
 
     head: Head
     pace: Pace = field(default_factory=Pace)
 
 
 class _Memory:
-    """What this process knows of series. Those unused for longest are forgotten."""
+    """What this process remembers of series. Those not used for longest are forgotten."""
 
     def __init__(self) -> None:
         self._begin()
-        # A thread that a forked child does not have may hold the lock.
+        # A fork may happen while another thread, which the child does not have, holds the lock.
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
@@ -153,9 +162,9 @@ _memory = _Memory()
 
 
 def _prepare(key: Key) -> None:
-    """Pause before a group if other processes issue on the series, too, and read the counter.
+    """If other processes issue on the series, too, wait for our turn and read the counter.
 
-    A read costs less than a group that is refused.
+    A read costs less than a refused group.
     """
     known = _memory.get(key)
     if known is None:
@@ -168,14 +177,14 @@ def _prepare(key: Key) -> None:
 
 
 def _serve(key: Key, callers: list[Asking]) -> None:
-    """Send one transaction for as many of `callers` as fit; serve those that it decides."""
+    """Send one transaction for as many of `callers` as fit, and serve those that it decides."""
     model, series = key
     known = _memory.get(key)
     if known is None:
         known = _Known(read_head(model, series))
         _memory.put(key, known)
     elif any(is_before(each.ask.order, known.head.last) for each in callers):
-        # A refusal must not rest on memory: the tables may have been restored since.
+        # Do not refuse by what is remembered: the tables may have been restored since.
         known = replace(known, head=read_head(model, series))
         _memory.put(key, known)
     chosen = choose(callers, known.head)
@@ -188,16 +197,16 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     began = time.monotonic()
     try:
         is_committed = group.commit()
-    except Hindered as hindered:
+    except TransactionConflict as conflict:
         now = time.monotonic()
         pace = known.pace
-        pace = pace.slowed(now) if hindered.throttled else pace.lost(now, now - began, told=False)
+        pace = pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
         _memory.put(key, replace(known, pace=pace))
         return
     except TableMissing:
         raise
     except Rejected as error:
-        # One item is at fault: each goes alone from here on, and that one gets the error.
+        # One item is at fault. From now on each goes alone, and that item gets the error.
         for caller in chosen:
             caller.ask.is_alone = True
         if len(chosen) == 1:
@@ -213,7 +222,7 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     group.answer_the_refused()
     true_head = group.true_head()
     if true_head is None:
-        # Only request ids and writes of `also` were refused; the others go on.
+        # Only request ids and writes of `also` were refused. The other items go with the next one.
         return
     if true_head == known.head:
         for caller in chosen:

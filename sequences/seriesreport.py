@@ -1,9 +1,9 @@
-"""One series, from what a scan saw of it: which numbers are missing, and what else is wrong.
+"""The report on one series: which numbers are missing, and what else is wrong.
 
-A scan is not isolated from transactions, so what it shows is only suspect. The counter, the
-suspicious numbers and their guard items, read at one instant, decide. Items are issued meanwhile,
-so the check speaks of the numbers that were given out when it began: the counters are read first,
-and what is issued later is neither counted nor missed.
+A scan is not isolated from transactions, so what it shows is only suspect. Before anything is
+reported, the counter, the suspect numbers and their guard items are read again at one instant.
+Items may be issued meanwhile, so the report is about the numbers that were given out when the check
+began: the counters are read first, and items issued later are neither counted nor missed.
 """
 
 from __future__ import annotations
@@ -18,39 +18,38 @@ from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.groups import counted
 from sequences.models import NumberedItem
 
-# How many numbers one transaction reads besides the counter: for those that probably have no item
-# as many as a transaction takes, for items of up to 400 KB as many as fit into its 4 MB.
+# How many numbers one transaction reads besides the counter: if they probably have no item, as many
+# as a transaction takes; otherwise as many items of 400 KB as fit into its 4 MB.
 ABSENT_TOGETHER = READ_TOGETHER - 1
 PRESENT_TOGETHER = 9
 
-# The kinds of entry, in the order in which those of one number are read. An entry is the series,
-# the position of the number, the kind, and then:
-COUNTER = "counter"  # its value, and the type and value of its last order, if any
-ITEM = "item"  # what it counts as, and its request id
-REQUEST = "request"  # a guard item that names it: its key
-TWIN = "twin"  # nothing: another item has the same request id
+# The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
+# the position of the number, the kind, and:
+COUNTER = "counter"  # its value, and type and text of its `lastDate`, if any
+ITEM = "item"  # its value of `count_by`, and its request id
+REQUEST = "request"  # the key of a guard item that names the number
+TWIN = "twin"  # nothing more; another item has the same request id
 
 _POSITION_DIGITS = 40
 
 
 def position(number: str) -> str:
-    """A number as on the wire, so that the order of texts is that of whole numbers."""
+    """A number as on the wire, padded so that texts sort as whole numbers do."""
     return number.zfill(_POSITION_DIGITS) if number.isdigit() else f"-{number}"
 
 
 @dataclass
 class SeriesReport:
-    """What the check says of a series.
+    """What the check found in a series.
 
-    `last` is the number that its counter had given out when the check began (0 without a counter,
-    None if it does not hold a number). `counts` are the items by what they were counted as: if
-    nothing is wrong, together they are `last`.
-
-    `gaps` are numbers up to `last` without an item. `duplicates` are numbers whose item shares its
-    request id with another one: two items for one request. (Two items of one number cannot exist:
-    it is their key.) `beyond` are numbers of items that the counter has not given out. `guards`
-    are keys of guard items that name an item which does not exist or has another request id; one
-    that names none stands under its scope instead of a series.
+    - `last`: the last number that its counter had given out when the check began; 0 without a
+      counter, None if the counter does not hold a number.
+    - `counts`: how many items have which value of `count_by`. Without damage they add up to `last`.
+    - `gaps`: numbers up to `last` without an item.
+    - `duplicates`: numbers whose item has the same request id as another item.
+    - `beyond`: numbers of items that the counter has not given out.
+    - `guards`: keys of guard items that name an item that does not exist or has another request id.
+      A guard item that names none is reported under its scope instead of a series.
     """
 
     series: str
@@ -68,16 +67,13 @@ class SeriesReport:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the check found no damage."""
         wrong = self.gaps or self.duplicates or self.beyond or self.guards
         return self.last is not None and not wrong
 
 
 class SeriesCheck:
-    """Takes the entries of one series in their order and makes its report.
-
-    `count_by` is the stored attribute by which items are counted.
-    """
+    """Makes the report of one series from its sorted entries."""
 
     def __init__(self, model: type[NumberedItem], series: str, count_by: str) -> None:
         self.report = SeriesReport(series)
@@ -86,15 +82,15 @@ class SeriesCheck:
         self._has_counter = False
         self._last = 0
         self._expected = 1
-        #: The number that is looked at, and the key of the guard item that its item may have.
+        #: The position of the current number, and the key of the guard item that its item has.
         self._at = ""
         self._guard_key: str | None = None
-        #: Items that may stand beyond the counter, which is not read until there is one.
+        #: Items that may be beyond the counter, which is read again only if there is one.
         self._outside: list[int] = []
         self._last_now: int | None = None
 
     def run(self, entries: Iterable[list[str]]) -> SeriesReport | None:
-        """The report; None where there was nothing yet when the check began."""
+        """Return the report; None if the series did not exist yet when the check began."""
         for _series, at, kind, *details in entries:
             if at != self._at:
                 self._at, self._guard_key = at, None
@@ -113,7 +109,7 @@ class SeriesCheck:
 
     @property
     def _number(self) -> int | None:
-        """The number that is looked at; None where it is no whole number from 1 on."""
+        """The current number; None if it is not a whole number above 0."""
         return int(self._at) or None if self._at.isdigit() else None
 
     def _take_counter(self, value: str, last_date: str) -> None:
@@ -129,13 +125,13 @@ class SeriesCheck:
         self._guard_key = self._model.guard_key(self.report.series, request_id)
         number = self._number
         if number is None:
-            # Nothing of ours writes such a number, so there is no transaction to wait for.
-            self._count(status)
+            # We never write such a number, so there is no transaction to wait for.
+            self.report.counts[status] += 1
             self.report.beyond.add(self._at[1:] if self._at.startswith("-") else 0)
         elif number <= self._last:
             self._suspect_gap(number)
             self._expected = number + 1
-            self._count(status)
+            self.report.counts[status] += 1
         elif not self._is_issued_since(number):
             self._outside.append(number)
             if len(self._outside) >= PRESENT_TOGETHER:
@@ -150,25 +146,22 @@ class SeriesCheck:
         if self.report.guards.is_full or self._is_wrong(key, number):
             self.report.guards.add(key)
 
-    def _count(self, kind: str) -> None:
-        self.report.counts[kind] += 1
-
     def _is_issued_since(self, number: int) -> bool:
-        """Whether the counter has given the number out by now."""
+        """Whether the counter has given out the number meanwhile."""
         if self._last_now is None:
             [counter] = read_together([self._model.counter_of(self.report.series)])
             self._last_now = self._last_of(counter) or 0
         return number <= self._last_now
 
     def _suspect_gap(self, end: int) -> None:
-        """The numbers from the expected one up to below `end` were not seen."""
+        """Confirm that the numbers from the expected one up to below `end` have no item."""
         first = self._expected
         while first < end and not self.report.gaps.is_full:
             numbers = range(first, min(end, first + ABSENT_TOGETHER))
             last, items = self._read(numbers)
             for number in numbers:
                 if number in items:
-                    self._count(_text(items[number], self._count_by))
+                    self.report.counts[_text(items[number], self._count_by)] += 1
                 elif number <= last:
                     self.report.gaps.add(number)
             first = numbers.stop
@@ -181,7 +174,7 @@ class SeriesCheck:
             last, items = self._read(self._outside)
             for number, item in items.items():
                 if number > last:
-                    self._count(_text(item, self._count_by))
+                    self.report.counts[_text(item, self._count_by)] += 1
                     self.report.beyond.add(number)
         self._outside = []
 
@@ -195,7 +188,7 @@ class SeriesCheck:
         return self._last_of(counter) or 0, {number: item for number, item in found if item}
 
     def _is_wrong(self, key: str, number: int | None) -> bool:
-        """Whether the guard item names, at one instant, a missing item or another request's."""
+        """Whether the guard item names, at one instant, no item or that of another request."""
         guard_item = self._model.at(key, 0)
         if number is None:
             [guard] = read_together([guard_item])

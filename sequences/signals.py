@@ -1,7 +1,8 @@
-"""What other apps can listen to, for metrics."""
+"""Signals of counters and series, for metrics. Errors of receivers are only logged."""
 
 from django.dispatch import Signal
 
-#: One request gave numbers. `kind`: "counter" or "series"; `callers`: how many shared it;
-#: `numbers`: how many it gave. `sender` is the numbered model, or None for a counter.
+#: One request gave numbers. `sender` is the numbered model, or None for a counter. Arguments:
+#: kind (str): "counter" or "series"; callers (int): how many shared the request; numbers (int): how
+#: many it gave.
 numbers_given = Signal()

@@ -15,7 +15,7 @@ from dynamo.transactions import read_together
 from dynamo.unique.attributes import SEPARATOR
 from dynamo.unique.guards import Guard
 from dynamo.unique.snapshots import Snapshot, reservation_noted
-from invoices import days
+from invoices import issuing
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
 from sequences.groups import counted
@@ -127,7 +127,7 @@ def read_account(pk: str) -> AccountView:
         DamagedItem: it cannot be read.
     """
     user = User.get(pk)
-    this_year = days.today().year
+    this_year = issuing.today().year
     years = range(this_year, this_year - YEARS, -1)
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):

@@ -19,7 +19,7 @@ from dynamo.findings import Findings
 from dynamo.models import Item
 from dynamo.unique.check import check_guards
 from dynamo.unique.snapshots import KINDS, is_user_key
-from invoices.check import check_invoices
+from invoices.records import check_invoices
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
 from sequences.seriesreport import SeriesReport
@@ -65,7 +65,7 @@ def guards(progress: Progress) -> Result:
 
 
 def invoices(progress: Progress) -> Result:
-    """Costs and raises as `invoices.check.check_invoices`."""
+    """Costs and raises as `invoices.records.check_invoices`."""
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):

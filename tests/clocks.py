@@ -21,7 +21,7 @@ _MODULES = (
     "dynamo.client.sending",
     "dynamo.client.deadline",
     "sequences.combining",
-    "sequences.draws",
+    "sequences.counters",
     "sequences.series",
 )
 

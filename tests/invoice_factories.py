@@ -10,8 +10,7 @@ from typing import Any
 from dynamo import bulk
 from dynamo.client.sending import send
 from dynamo.models import Item
-from invoices.amounts import Line
-from invoices.documents import Draft, Invoice, Party, series_of
+from invoices.documents import Draft, Invoice, Line, Party, series_of
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
 from sequences.models import Counter

@@ -103,12 +103,12 @@ def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpRespons
 
 
 def signed_in_as(client: Client) -> str | None:
-    """The user name that the pages show to this visitor; None for an anonymous one."""
+    """The username that the pages show to this visitor; None for an anonymous one."""
     return shown_user(client.get("/"))
 
 
 def shown_user(response: HttpResponse) -> str | None:
-    """The user name in the head of a page; None on one for anonymous visitors."""
+    """The username in the head of a page; None on one for anonymous visitors."""
     shown = re.search(r'class="who"[^>]*><bdi>(.*?)</bdi>', response.content.decode())
     return html.unescape(shown[1]) if shown else None
 

@@ -5,7 +5,7 @@ UploadError
 ├── BadKey                 an object cannot have this key
 ├── Unreadable             a file cannot be read
 ├── FileChanged            a file changed while it was read
-├── Conflict               another object has the key; it is left alone
+├── Conflict               the key belongs to another object, which is left unchanged
 ├── ClaimLost              another process has taken over the row
 ├── Interrupted            the run was told to stop; the next run continues the upload
 └── StorageFailed          S3 refused, or did not answer
@@ -18,86 +18,61 @@ UploadError
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from dynamo.terminal import printable
 
 
 class UploadError(Exception):
+    """`subject` is the text, path, key or URL that the error is about."""
+
+    message = "{reason}."
+
+    def __init__(self, subject: str = "", reason: str = "") -> None:
+        super().__init__(subject, reason)
+        self.subject = subject
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.message.format(subject=printable(self.subject), reason=self.reason)
+
+
+class BadDestination(UploadError):
+    message = "{subject} is not an s3://BUCKET/PREFIX URL: {reason}."
+
+
+class BadKey(UploadError):
+    message = "Not a valid S3 key: {reason}."
+
+
+class Unreadable(UploadError):
+    message = "The file cannot be read: {reason}."
+
+
+class FileChanged(UploadError):
+    message = "The file changed while it was read."
+
+
+class Conflict(UploadError):
     pass
 
 
-@dataclass(eq=False)
-class BadDestination(UploadError):
-    text: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{printable(self.text)} is not an s3://BUCKET/PREFIX URL: {self.reason}."
-
-
-@dataclass(eq=False)
-class BadKey(UploadError):
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"Not a valid S3 key: {self.reason}."
-
-
-@dataclass(eq=False)
-class Unreadable(UploadError):
-    path: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"The file cannot be read: {self.reason}."
-
-
-@dataclass(eq=False)
-class FileChanged(UploadError):
-    path: str
-
-    def __str__(self) -> str:
-        return "The file changed while it was read."
-
-
-@dataclass(eq=False)
-class Conflict(UploadError):
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}."
-
-
-@dataclass(eq=False)
 class ClaimLost(UploadError):
-    url: str
-
-    def __str__(self) -> str:
-        return f"Another process has taken over {printable(self.url)}."
+    message = "Another process has taken over {subject}."
 
 
 class Interrupted(UploadError):
-    def __str__(self) -> str:
-        return "The upload was interrupted."
+    message = "The upload was interrupted."
 
 
-@dataclass(eq=False)
 class StorageFailed(UploadError):
     """`code` is S3's error code, or the name of botocore's exception.
 
     `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
     """
 
-    operation: str
-    code: str
-    message: str
-    retries: int = field(default=0, kw_only=True)
-
-    def __str__(self) -> str:
-        return f"S3 {self.operation} failed: {self.code}: {self.message}".rstrip(". ") + "."
+    def __init__(self, operation: str, code: str, message: str, *, retries: int = 0) -> None:
+        super().__init__(operation, f"S3 {operation} failed: {code}: {message}".rstrip(". "))
+        self.code = code
+        self.retries = retries
 
 
 class BucketMissing(StorageFailed):

@@ -1,4 +1,4 @@
-"""A dry run: what a run would do, without a write to the table or the bucket."""
+"""A dry run: predicts the result of a run without writing to the table or the bucket."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def preview_files(
     on_result: Callable[[Result], object],
     stop: threading.Event,
 ) -> Summary:
-    """What `upload_files` would make of each source, as table, bucket and disk are now.
+    """The result that `upload_files` would have for each source now.
 
     Costs 1 request per 100 files, 1 read unit per file, and a HeadObject for each file that is not
     in the table. A file that is in the table or in the bucket is read, and an object may have to be
@@ -69,11 +69,7 @@ class _Preview:
         self._first_paths: dict[bytes, str] = {}
 
     def results(self, batch: list[Source | Unusable], pool: CountingPool) -> Iterator[Result]:
-        jobs = [
-            Job(source, self._destination.key_for(source.relative))
-            for source in batch
-            if isinstance(source, Source)
-        ]
+        jobs = [Job(source) for source in batch if isinstance(source, Source)]
         urls = {self._destination.url_for(job.key) for job in jobs}
         rows = {
             row["key"]["S"]: row

@@ -1,6 +1,7 @@
 """A run: uploads files to S3, each exactly once, with several threads.
 
-    summary = upload_files(sources, Destination.parse("s3://bucket/prefix"), on_result=print)
+    destination = Destination.parse("s3://bucket/prefix")
+    summary = upload_files(walk(["logs"], destination), destination, on_result=print)
 
 Any number of processes may be given the same files. Each file is claimed by one of them, and each
 process ends when every file is uploaded, skipped, conflicting or failed.
@@ -27,7 +28,7 @@ from locks.clock import now
 from locks.holders import HolderWatch
 from uploads import claims, metrics
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
-from uploads.exceptions import BadKey, Interrupted
+from uploads.exceptions import Interrupted
 from uploads.multipart import PartSenders
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
@@ -60,7 +61,7 @@ def upload_files(
     there), part by part, for files that are being uploaded. Both are called in the calling thread.
 
     Once `stop` is set no file is started. Small files that are being uploaded are finished; large
-    ones stop between two parts, and the next run continues them. The rest has no result.
+    ones stop between two parts, and the next run continues them. The other sources get no result.
 
     A new small file costs 2 requests, 2 write units and 1 PutObject (see `uploads.transfer`). A run
     costs 1 request and 1 write unit at its start, at its end and per quarter of its lease, and 2
@@ -68,7 +69,7 @@ def upload_files(
 
     Raises:
         BucketMissing: the bucket does not exist.
-        StorageFailed: S3 did nothing for the run, and does not show the bucket.
+        StorageFailed: S3 did nothing for the run, and does not list the bucket.
         TableMissing: a table does not exist.
         Unavailable, Rejected: DynamoDB did not let the run begin.
     """
@@ -90,8 +91,8 @@ def upload_files(
 class _Dispatcher:
     """Gives the files of a run to its threads. The end of the block ends the threads and the lease.
 
-    Only the caller's thread decides: it draws sources while threads are free, never has two files
-    of one key in progress, and keeps the files whose rows other processes hold.
+    All decisions are made in the caller's thread. It draws sources while threads are free, never
+    starts two files of one key at once, and keeps the files whose rows other processes hold.
     """
 
     def __init__(
@@ -105,7 +106,6 @@ class _Dispatcher:
     ) -> None:
         self._sources = iter(sources)
         self._is_drained = False
-        self._destination = destination
         self._stop = stop or threading.Event()
         self._on_bytes = on_bytes
         self._files = CountingPool(workers, "uploads")
@@ -176,12 +176,7 @@ class _Dispatcher:
             elif isinstance(source, Unusable):
                 yield Result(source.name, "", "failed", 0, source.reason)
             else:
-                try:
-                    job = Job(source, self._destination.key_for(source.relative))
-                except BadKey as error:
-                    yield Job(source, "").result("failed", source.size, error)
-                else:
-                    self._start(job)
+                self._start(Job(source))
 
     def _start(self, job: Job) -> None:
         waiting = self._keys.get(job.key)

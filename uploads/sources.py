@@ -1,4 +1,4 @@
-"""What an `uploadfiles` run is given: paths to find files below, and the destination of the files.
+"""Finds the files to upload below given paths, and their keys in the bucket.
 
 A folder is read while its files are uploaded: only a few thousand names are in memory. Symbolic
 links are followed. What cannot be uploaded is reported with its reason, and the rest continues.
@@ -13,12 +13,10 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 from dynamo.terminal import printable
 from uploads.exceptions import BadDestination, BadKey
-
-T = TypeVar("T")
 
 #: Files are picked at random from this many, so that machines that upload one folder rarely meet.
 WINDOW = 2000
@@ -71,7 +69,7 @@ class Destination:
 
     @property
     def key_prefix(self) -> str:
-        """What every key below the prefix begins with: for `logs` it is `logs/`."""
+        """The beginning of every key below the prefix: for `logs` it is `logs/`."""
         return f"{self.prefix}/" if self.prefix else ""
 
     def key_for(self, relative: str) -> str:
@@ -100,19 +98,18 @@ class Destination:
 class Source:
     """A file to upload.
 
-    `path`: as `os.fsdecode` returns it (bytes that are not UTF-8 are surrogates). `relative`: its
-    name below the destination's prefix, with `/` between folders. `size`: in bytes, when it was
-    found; it is read later.
+    `path`: as `os.fsdecode` returns it (bytes that are not UTF-8 are surrogates). `size`: in bytes,
+    when it was found; it is read later.
     """
 
     path: str
-    relative: str
+    key: str
     size: int
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """Something that was named or found and cannot be uploaded.
+    """A file, folder or link that cannot be uploaded.
 
     `name` is printable; `reason` is a sentence without its period.
     """
@@ -125,7 +122,7 @@ class Selection:
     """The files to take: those that match an `include` (or none is given) and no `exclude`.
 
     Patterns are those of `fnmatch`, case-sensitive, for the path below the folder (for a single
-    file: its name). `*` matches `/` too, so `*.log` takes logs at every depth.
+    file: its name). `*` also matches `/`, so `*.log` takes logs at every depth.
     """
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
@@ -154,36 +151,32 @@ def sources(
     *,
     window: int = WINDOW,
 ) -> Iterator[Source | Unusable]:
-    """Every file of `paths` that `selection` takes, in random order.
-
-    A path is text as `os.fsdecode` returns it. The files of a folder keep their path below it; a
-    path that is a file keeps its name. Files, folders and links that cannot be uploaded are
-    `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
-    files' keys would all be too long. Files are not opened here.
-    """
-    return _shuffled(walk(paths, destination, selection), window)
+    """As `walk`, in random order."""
+    waiting: list[Source | Unusable] = []
+    for found in walk(paths, destination, selection):
+        if len(waiting) < window:
+            waiting.append(found)
+            continue
+        picked = random.randrange(window)  # noqa: S311 - spreads load, keeps no secret
+        yield waiting[picked]
+        waiting[picked] = found
+    random.shuffle(waiting)
+    yield from waiting
 
 
 def walk(
     paths: Iterable[str], destination: Destination, selection: Selection | None = None
 ) -> Iterator[Source | Unusable]:
-    """The same as `sources`, in the order in which they are found."""
+    """Every file of `paths` that `selection` takes, in the order in which they are found.
+
+    A path is text as `os.fsdecode` returns it. The keys of a folder's files are their paths below
+    it; that of a path that is a file is its name. Files, folders and links that cannot be uploaded
+    are `Unusable`, such as a path that does not exist, a folder that cannot be read, and one whose
+    files' keys would all be too long. Files are not opened here.
+    """
     walker = _Walk(destination, selection or Selection())
     for path in paths:
-        yield from walker.found_at(path)
-
-
-def _shuffled(things: Iterable[T], window: int) -> Iterator[T]:
-    waiting: list[T] = []
-    for thing in things:
-        if len(waiting) < window:
-            waiting.append(thing)
-            continue
-        picked = random.randrange(window)  # noqa: S311 - spreads load, keeps no secret
-        yield waiting[picked]
-        waiting[picked] = thing
-    random.shuffle(waiting)
-    yield from waiting
+        yield from walker.find(path)
 
 
 @dataclass(frozen=True)
@@ -201,7 +194,7 @@ class _Walk:
     destination: Destination
     selection: Selection
 
-    def found_at(self, path: str) -> Iterator[Source | Unusable]:
+    def find(self, path: str) -> Iterator[Source | Unusable]:
         try:
             status = os.stat(path)  # noqa: PTH116 - the path as the shell gave it
         except (OSError, ValueError) as error:
@@ -275,12 +268,10 @@ class _Walk:
                 "not a regular file",
             )
             return _unusable(path, f"It is {kind}")
-        name = _as_text(relative)
         try:
-            self.destination.key_for(name)
+            return Source(path, self.destination.key_for(_as_text(relative)), status.st_size)
         except BadKey as error:
             return _unusable(path, error)
-        return Source(path, name, status.st_size)
 
 
 def _as_text(relative: str) -> str:

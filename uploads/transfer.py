@@ -1,4 +1,4 @@
-"""The upload of one file: claim its row, store the object, write that it is done.
+"""Uploads one file: claims its row, stores the object, writes that it is done.
 
 A crash between two of these requests leaves a row that tells the next run where to continue. An
 object that is already in the bucket is compared, and never stored again.
@@ -51,11 +51,11 @@ from uploads.sources import Destination, Source
 
 log = logging.getLogger(__name__)
 
-#: How often a file is tried: because its row or the lease was lost, because another process was
-#: faster in S3, or because an object or an upload disappeared meanwhile.
+#: How often a file is tried if its row or the lease is lost, another process is faster in S3, or an
+#: object or an upload disappears meanwhile.
 TRIES = 5
 
-# Why a file was skipped or is a conflict: by what the table knows, and by what the bucket has.
+# Why a file is skipped or a conflict: because of its row in the table, or of an object.
 STORED_BEFORE = "it was stored before"
 ANOTHER_STORED = "another file was stored under this key"
 ADOPTED = "the bucket had it already"
@@ -66,7 +66,7 @@ Outcome = Literal["uploaded", "skipped", "conflict", "failed"]
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one source. `name` is printable; `key` is "" if it cannot have one.
+    """The outcome of one source. `name` is printable; `key` is "" if the source is unusable.
 
     `reason` says why it was not uploaded, without a period.
     """
@@ -110,9 +110,9 @@ class Run:
     reached: threading.Event
 
     def assert_reachable(self) -> None:
-        """Check that S3 shows the bucket, unless it has already done something for the run.
+        """Check that S3 lists the bucket, unless it has already done something for the run.
 
-        So that an error that stops all files is reported once. Costs 1 request until one succeeds.
+        An error that concerns all files is then reported once. Costs 1 request until one succeeds.
 
         Raises:
             BucketMissing, StorageFailed: see `uploads.s3`.
@@ -124,24 +124,26 @@ class Run:
 
 @dataclass(eq=False)
 class Job:
-    """A file and its key.
+    """A file that is being uploaded.
 
     `is_put`: this run stored the object. If the lease is lost before the row says so, the next try,
     or another process, finds the object in the bucket; it still counts as uploaded by this run.
     """
 
     source: Source
-    key: str
     is_put: bool = False
 
+    @property
+    def key(self) -> str:
+        return self.source.key
+
     def result(self, outcome: Outcome, size: int, reason: str | Exception = "") -> Result:
-        """`reason` may be an error."""
         reason = str(reason).removesuffix(".")
         return Result(printable(self.source.path), self.key, outcome, size, reason)
 
 
 def store(job: Job, run: Run) -> Result | Holder:
-    """Upload the file. Returns the holder of its row instead if that may be at work on it.
+    """Upload the file. If another process may be working on it, return the holder of its row.
 
     A new small file costs 2 requests, 2 write units and 1 PutObject; one that was uploaded before
     1 request, 1 write unit and nothing in S3.
@@ -310,10 +312,10 @@ def is_equal(file: OpenFile, found: Found, bucket: str, key: str) -> bool:
 
 @contextmanager
 def _released_on_error(uploads: MultipartUploads) -> Iterator[None]:
-    """After an error the row does not name this process any more.
+    """After an error, stop naming this process in the row.
 
     If a later run may succeed, the row stays, free, with the parts that S3 has. Otherwise both are
-    deleted. A row that may name another process is left alone.
+    deleted. A row that may name another process is not changed.
     """
     try:
         yield

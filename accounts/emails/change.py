@@ -44,7 +44,7 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
     more where another took that address since it lapsed.
 
     Raises:
-        ValidationError: no e-mail address.
+        ValidationError: no email address.
         EmailTaken: another account has it, or has reserved it.
         StaleUser: the account changed, or was deleted, since `user` was read.
     """

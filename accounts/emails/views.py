@@ -107,24 +107,24 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
         names = ", ".join(str(fields[name].label) for name in fields if name in taken)
         return _("Another account has taken this in the meantime: %(names)s.") % {"names": names}
     if any(isinstance(each, StaleUser) for each in errors):
-        return _("The account was changed at the same moment. Please try again.")
+        return _("This account was changed meanwhile, and nothing was stored. Please try again.")
     if any(isinstance(each, RequestIdUsed) for each in errors):
-        return _("Another link of the same form has made an account already.")
-    return _("This link was used already, is too old, or is not whole.")
+        return _("Another link from the same form has already created an account.")
+    return _("This link was already used, is too old, or is incomplete.")
 
 
 class EmailConfirmView(LinkView):
     """Confirms the address that the link was sent to."""
 
     purpose = confirmation.PURPOSE
-    question = gettext_lazy("Is the address to which we sent this link yours?")
+    question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
         """Note it; who follows the link again is told the same."""
         user = confirmation.confirm(token)
-        messages.success(request, _("Your e-mail address is confirmed."))
+        messages.success(request, _("Your email address is confirmed."))
         return redirect("profile" if request.user == user else "login")
 
 
@@ -137,9 +137,9 @@ class ConfirmationSendView(LoginRequiredMixin, View):
         """Send it, unless the address is confirmed."""
         user = signed_in(request)
         if user.is_confirmed:
-            messages.info(request, _("Your e-mail address is confirmed already."))
+            messages.info(request, _("Your email address is already confirmed."))
         elif _is_sent(user, request):
-            messages.success(request, _("The link is on its way. Look into your mailbox."))
+            messages.success(request, _("The link was sent. Check your email."))
         else:
             messages.error(request, _("The mail could not be sent. Please try again later."))
         return redirect("profile")
@@ -157,7 +157,7 @@ class EmailChangeConfirmView(LinkView):
     """Makes the change that the link was sent for."""
 
     purpose = change.PURPOSE
-    question = gettext_lazy("Should your account use the address to which we sent this link?")
+    question = gettext_lazy("Should your account use the email address that received this link?")
     button = gettext_lazy("Change my email address")
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
@@ -166,7 +166,7 @@ class EmailChangeConfirmView(LinkView):
         if confirmed.former is not None:
             language = language_of(confirmed.user)
             mails.send("email_changed", confirmed.former, language=language)
-        messages.success(request, _("Your e-mail address is changed and confirmed."))
+        messages.success(request, _("Your email address was changed and confirmed."))
         return redirect("profile" if request.user == confirmed.user else "login")
 
 
@@ -181,19 +181,22 @@ class EmailChangeCancelView(LoginRequiredMixin, View):
             change.cancel_change(signed_in(request))
         except StaleUser:
             messages.error(
-                request, _("The account was changed at the same moment. Please try again.")
+                request,
+                _("This account was changed meanwhile, and nothing was stored. Please try again."),
             )
         else:
-            messages.success(request, _("Your e-mail address stays as it is."))
+            messages.success(
+                request, _("The change was canceled. Your email address stays the same.")
+            )
         return redirect("profile")
 
 
 class EmailChangeView(PasswordConfirmedView):
-    """Another e-mail address."""
+    """Another email address."""
 
     template_name = "accounts/email_change.html"
     form_class = EmailChangeForm
-    success_message = gettext_lazy("Your e-mail address is changed.")
+    success_message = gettext_lazy("Your email address was changed.")
 
     def get_initial(self) -> dict[str, Any]:
         """Today's."""
@@ -226,12 +229,13 @@ class EmailChangeView(PasswordConfirmedView):
         """Reserve the new address, and send it the link; the old one stays until then."""
         change.request_change(user, email)
         self.success_message = gettext_lazy(
-            "Your new address is reserved. Follow the link that we send there to make the change."
+            "Your new email address is reserved. Follow the link that we sent to it to make the "
+            "change."
         )
         if not mails.send_email_change(user):
             messages.error(
                 self.request,
-                _("The mail could not be sent. Please ask for the change again later."),
+                _("The mail could not be sent. Please request the change again later."),
             )
 
 

@@ -22,7 +22,7 @@ class Candidate:
     """A row that keeps the rules of the site.
 
     `values` are as they are stored, empty ones as empty texts. `request_id` names its registration,
-    `import:ann:ann@example.com`, by user name and address as compared; `keys` are those of the
+    `import:ann:ann@example.com`, by username and address as compared; `keys` are those of the
     guards of all its unique values, by attribute. `name_fault` says why no new account may have the
     username (`accounts.usernames`); an account that has it already keeps it.
     """
@@ -41,7 +41,7 @@ class Candidate:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Of `keys` those of user name and address: an account that has both is this row's."""
+        """Of `keys` those of username and address: an account that has both is this row's."""
         return {name: self.keys[name] for name in NEEDED}
 
 

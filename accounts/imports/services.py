@@ -1,10 +1,10 @@
 """Importing accounts: each row is registered once, however often and from wherever it comes.
 
-A row's registration is named by its user name and address as they are compared. So its primary
+A row's registration is named by its username and address as they are compared. So its primary
 key is the same each time, and an import that was killed, or lost a reply, finds its own work.
 
 Rows are registered side by side, with one exception: a row waits for an earlier one with the same
-user name, address or other unique value. So of two rivals in a file the earlier always wins.
+username, address or other unique value. So of two rivals in a file the earlier always wins.
 Results come in the order of the lines.
 """
 
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
     """What becomes of a row."""
 
     CREATED = "created"
-    #: One account with this user name and this address is there already, however it came.
+    #: One account with this username and this address is there already, however it came.
     UNCHANGED = "unchanged"
     REJECTED = "rejected"
 
@@ -197,7 +197,7 @@ def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
 
 
 def _one_account_has_both(candidate: Candidate) -> bool:
-    """Whether one account has the user name and the address. Costs 2 requests, 2 read units."""
+    """Whether one account has the username and the address. Costs 2 requests, 2 read units."""
     try:
         user = User.unique.get("username", candidate.values["username"])
     except User.DoesNotExist:
@@ -209,7 +209,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     """What `import_users` would make of `rows` now; writes nothing.
 
     Costs 2 requests for 50 rows, and 3 read units a row; with a third unique attribute 2 for 33,
-    and 4. Memory: about 400 bytes a row, as the user names and addresses that rows before would
+    and 4. Memory: about 400 bytes a row, as the usernames and addresses that rows before would
     have taken are remembered too.
 
     Raises:

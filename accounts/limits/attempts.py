@@ -95,7 +95,7 @@ class SignUp:
     mail: Slot | None
 
     def was_refused(self) -> None:
-        """No mail was sent, as where the user name is taken. Costs 1 request."""
+        """No mail was sent, as where the username is taken. Costs 1 request."""
         limit("mail").give_back(self.mail)
 
 
@@ -134,7 +134,7 @@ def _account(user: User) -> str:
 
 
 def _comparable(who: str) -> str:
-    """The one form of all spellings of a user name or an address."""
+    """The one form of all spellings of a username or an address."""
     name = who.strip()
     if "@" not in name:
         return comparable_username(name)

@@ -49,7 +49,7 @@ class UserCommand(DynamoCommand, ABC):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take WHO."""
         parser.add_argument(
-            "who", metavar="WHO", help="a user name, an e-mail address or a primary key"
+            "who", metavar="WHO", help="a username, an email address or a primary key"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

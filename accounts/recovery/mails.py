@@ -31,7 +31,7 @@ def whom_to_mail(address: str) -> User | None:
 
 
 def name_to_mail(user: User) -> str:
-    """The user name as it may stand in a mail to the account's address; empty where it must not.
+    """The username as it may stand in a mail to the account's address; empty where it must not.
 
     Mail programs make a link of `win.prize.example`. Whoever signs up with a stranger's address
     must not have it sent there.
@@ -57,7 +57,7 @@ def send_reset(address: str) -> bool:
 
 
 def send_reminder(address: str) -> bool:
-    """The user name of the account that has the address, or that none has it.
+    """The username of the account that has the address, or that none has it.
 
     Costs 2 requests and 2 read units, whether or not one has.
     """

@@ -76,13 +76,13 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
 
 class ReminderForm(forms.Form):
-    """Whose user name is asked for."""
+    """Whose username is asked for."""
 
     email = email_field()
 
 
 class UsernameReminderView(FormPageMixin, FormView):
-    """Mails the user name to its owner; answers alike whether or not there is one."""
+    """Mails the username to its owner; answers alike whether or not there is one."""
 
     template_name = "accounts/username_reminder.html"
     form_class = ReminderForm

@@ -29,7 +29,7 @@ from accounts.sessions.browsers import readable
 
 
 class SignInView(FormPageMixin, auth_views.LoginView):
-    """Django's sign-in, by user name or e-mail address."""
+    """Django's sign-in, by username or email address."""
 
     authentication_form = SignInForm
 
@@ -144,5 +144,5 @@ class SessionsEndOthersView(_EndingView):
             # As above; the others are as they were.
             return redirect(self.return_to)
         visitor.keep(request, user)
-        messages.success(request, _("You are signed in nowhere else."))
+        messages.success(request, _("All your other sessions have ended."))
         return redirect(self.return_to)

@@ -103,7 +103,7 @@ class SignUpConfirmView(LinkView):
     """Makes the account of a sign-up that was held until now."""
 
     purpose = pending.PURPOSE
-    question = gettext_lazy("Did you sign up with the address to which we sent this link?")
+    question = gettext_lazy("Did you sign up with the email address that received this link?")
     button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
 
@@ -112,5 +112,5 @@ class SignUpConfirmView(LinkView):
         user = pending.release(token)
         if request.user == user:
             return redirect("profile")
-        messages.success(request, _("Your account is ready: sign in with your password."))
+        messages.success(request, _("Your account is ready. Sign in with your password."))
         return redirect("login")

@@ -1,7 +1,7 @@
 """Runs every operation of the site once on a real engine and counts its requests.
 
-Items are as large as they are for ordinary people: names of ten letters, invoices of one line. All
-are below 1 KB, for which AWS counts one unit; who stores more pays a unit more per KB.
+Items have typical sizes: names of ten letters, invoices of one line. All are below 1 KB, for which
+AWS counts one unit; each further KB costs one more.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ from dynamo.client.sending import send
 from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
-from invoices.amounts import Line
-from invoices.days import today
-from invoices.documents import Draft, Party, draw_up, series_of, to_item
-from invoices.issuing import issue
+from invoices.documents import Draft, Line, Party, draw_up, series_of, to_item
+from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
 from locks import records

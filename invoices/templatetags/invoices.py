@@ -1,11 +1,11 @@
-"""Amounts and numbers in templates, as `invoices.money` writes them."""
+"""Amounts and numbers in templates, as `invoices.money` formats them."""
 
 from __future__ import annotations
 
 from django import template
 
 from invoices import money
-from invoices.amounts import Line
+from invoices.documents import Line
 
 register = template.Library()
 

@@ -1,25 +1,32 @@
-"""What the commands of this app share: how they end when a counter or an invoice is refused."""
+"""What the commands of this app and of apps above it share."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
+from dynamo.findings import Findings
 from dynamo.management.base import DynamoCommand
 from sequences.counters import checked_name
 from sequences.exceptions import ReservedName, SequenceError
+from sequences.seriesreport import SeriesReport
+
+#: How many findings of each kind a line of text lists.
+SHOWN = 10
 
 
 class SequenceCommand(DynamoCommand):
-    """Says in one line on stderr what was refused, and exits 1."""
+    """Prints an error of a counter or a series in one line on stderr, and exits 1."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command.
 
         Raises:
-            CommandError: what a counter or an invoice refused.
+            CommandError: instead of a SequenceError.
         """
         try:
             return super().execute(*args, **options)
@@ -28,9 +35,9 @@ class SequenceCommand(DynamoCommand):
 
 
 def counter_name(text: str) -> str:
-    """The name of a counter. One that none can have is a usage error.
+    """Return the name of a counter, for argparse: a name that a counter cannot have is wrong usage.
 
-    A series' name passes here: it is refused when the command runs, which is no wrong usage.
+    A reserved name is accepted here. It is refused when the command runs, as an expected failure.
     """
     try:
         return checked_name(text)
@@ -38,3 +45,74 @@ def counter_name(text: str) -> str:
         return text
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+class SeriesCheckCommand(SequenceCommand):
+    """Prints a report for each series and exits 1 if one is damaged. Subclasses choose the series.
+
+    With `--json`, one object per series: `beyond`, `guards` and `more` are there only if the check
+    found something of the kind.
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add `--json`."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object per series")
+
+    def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
+        """The reports to print. Subclasses implement it."""
+        raise NotImplementedError
+
+    def counts(self, report: SeriesReport) -> dict[str, int]:
+        """How many items the series has, by the words to print."""
+        return {"items": report.items}
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check, and print each report as soon as it is known."""
+        damaged = 0
+        for report in self.reports(options):
+            self.stdout.write((self._as_json if options["json"] else self._as_line)(report))
+            damaged += not report.is_sound
+        if damaged:
+            raise CommandError(f"{damaged} series {'is' if damaged == 1 else 'are'} damaged.")
+
+    def _as_json(self, report: SeriesReport) -> str:
+        found: dict[str, Findings[Any]] = {
+            "gaps": report.gaps,
+            "duplicates": report.duplicates,
+            "beyond": report.beyond,
+            "guards": report.guards,
+        }
+        shown: dict[str, Any] = {
+            "series": report.series,
+            "last": report.last,
+            **self.counts(report),
+            "gaps": report.gaps.listed,
+            "duplicates": report.duplicates.listed,
+        }
+        shown |= {name: each.listed for name, each in found.items() if each}
+        more = {name: each.more for name, each in found.items() if each.more}
+        return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)
+
+    def _as_line(self, report: SeriesReport) -> str:
+        last = "no number in its counter" if report.last is None else f"last {report.last}"
+        counts = ", ".join(_counted(*each) for each in self.counts(report).items())
+        parts = [f"{report.series}  {last}, {counts}"]
+        for what, found in (
+            ("gaps", report.gaps),
+            ("duplicates", report.duplicates),
+            ("beyond the counter", report.beyond),
+            ("wrong guard items", report.guards),
+        ):
+            if found:
+                parts.append(f"{what}: {_listed(found)}")
+        return "; ".join(parts)
+
+
+def _counted(word: str, count: int) -> str:
+    return f"{count} {word.removesuffix('s') if count == 1 else word}"
+
+
+def _listed(found: Findings[Any]) -> str:
+    more = found.count - SHOWN
+    listed = ", ".join(map(str, found.listed[:SHOWN]))
+    return f"{listed} and {more:,} more" if more > 0 else listed

@@ -1,4 +1,4 @@
-"""Tasks that draw numbers from shared counters at the same time: threads, in several processes."""
+"""Tasks of `countertest`: threads in one or more processes that draw from shared counters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from django.core.management.base import CommandError
 
 from dynamo.exceptions import DynamoError
 from dynamo.tally import CountingPool
-from sequences.counters import next_value
-from sequences.draws import Strategy
+from sequences.counters import Strategy, next_value
 from sequences.exceptions import SequenceError
 
-#: A process that was told to stop ends with its requests under way, which have time-outs.
+#: How long a process may take to stop: until the replies to its requests, which have time-outs.
 STOP_SECONDS = 15
 
-# Not by `multiprocessing`, which would run the project's `manage.py` once more in each process.
+# `multiprocessing` would run the project's `manage.py` again in each process.
 _PROGRAM = """
 import sys
 theirs, *sys.path = sys.argv[1:]
@@ -37,7 +36,7 @@ perform_share(int(theirs))
 
 @dataclass(frozen=True)
 class Task:
-    """One of the tasks: it draws from `counter`, which is shown as `key`."""
+    """A task that draws from `counter`, which is shown as `key`."""
 
     name: str
     key: str
@@ -46,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Draw:
-    """A number that a task drew."""
+    """A number that the task named `task` drew."""
 
     task: str
     key: str
@@ -63,13 +62,14 @@ _DONE: Signal = "done"
 
 
 def draws(tasks: list[Task], rounds: int, strategy: Strategy, processes: int) -> Draws:
-    """What the tasks draw, `rounds` numbers each, as they draw it.
+    """Let each of `tasks` draw `rounds` numbers, and yield them as they are drawn.
 
-    Each process runs neighbours, so that tasks that take counters in turn meet in all of them.
-    Closing the iterator ends the tasks, and comes back when no request is under way any more.
+    Each process runs tasks that follow each other in the list, so that tasks that use the counters
+    in turn compete in each process. Closing the iterator stops the tasks and returns when no
+    request is under way.
 
     Raises:
-        SequenceError, DynamoError: of the first task that could not draw.
+        SequenceError, DynamoError: the error of the first task that failed.
         CommandError: a process ended before its tasks did.
     """
     processes = min(processes, len(tasks))
@@ -112,22 +112,22 @@ def _drawn_by_threads(tasks: list[Task], rounds: int, strategy: Strategy) -> Dra
 
 
 def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strategy) -> Draws:
-    # A fresh interpreter for each: a fork of a process with threads may hang.
+    # New interpreters, because a fork of a process with threads may hang.
     performing: dict[Connection, Process] = {}
     begun = False
     try:
-        with _ctrl_c_held_back():
+        with _ctrl_c_blocked():
             for _share in shares:
                 ours, theirs = Pipe()
                 with theirs:
                     performing[ours] = _started(theirs.fileno())
-        # They begin at once, which they would not if the first did not wait for the last.
+        # All begin at the same time: when the last one is ready.
         for ours, process in performing.items():
             _message_of(ours, process)
         begun = True
         for ours, share in zip(performing, shares, strict=True):
             order: Order = (share, rounds, strategy)
-            with suppress(ConnectionError):  # one that ended has no message for us either
+            with suppress(ConnectionError):  # it has ended, which `_message_of` reports
                 ours.send(order)
         while performing:
             ready = wait(performing)
@@ -142,7 +142,7 @@ def _drawn_by_processes(shares: list[list[Task]], rounds: int, strategy: Strateg
                     ours.close()
     finally:
         for ours in performing:
-            # Who finds that nobody listens any more stops drawing.
+            # A process that cannot send its draws stops.
             ours.close()
         for process in performing.values():
             _stop(process, at_once=not begun)
@@ -154,10 +154,10 @@ def _started(theirs: int) -> Process:
 
 
 def perform_share(descriptor: int) -> None:
-    """Be a process that performs some of the tasks: it is told which, and sends what they draw."""
+    """The main function of a process: receive tasks, perform them, and send what they draw."""
     django.setup()
     theirs: Connection = Connection(descriptor)
-    # Nobody listens any more where the tasks are to stop.
+    # The command closes the connection to stop the tasks.
     with suppress(EOFError, ConnectionError):
         theirs.send(_READY)
         order: Order = theirs.recv()
@@ -183,10 +183,10 @@ def _message_of(ours: Connection, process: Process) -> Message:
 
 
 @contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started here never see a Ctrl-C: we tell them to stop.
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, because this process stops them.
 
-    One that comes meanwhile reaches this process afterwards.
+    If a Ctrl-C arrives meanwhile, this process gets it afterwards.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

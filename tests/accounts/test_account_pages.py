@@ -85,7 +85,7 @@ def test_the_profile_stores_and_shows_what_was_typed_and_removes_empty_values(
     assert (read.full_name, read.phone_number) == ("Ann Example", "+12025550124")
     assert read.business_address == "1 High Street\nLondon"
     page = Page(client.get(PROFILE))
-    assert page.messages == ["Your details are saved."]
+    assert page.messages == ["Your details were saved."]
     assert {name: page.value(name) for name in PROFILE_VALUES} == PROFILE_VALUES
 
     client.post(PROFILE, dict.fromkeys(PROFILE_VALUES, ""))
@@ -109,8 +109,8 @@ def test_a_form_sent_as_it_is_shown_changes_nothing(client: Client, ann: User, u
 @pytest.mark.parametrize(
     ("url", "key", "message"),
     [
-        (USERNAME, "userName#anna", "Your user name is changed."),
-        (EMAIL, "email#anna@example.org", "Your e-mail address is changed."),
+        (USERNAME, "userName#anna", "Your username was changed."),
+        (EMAIL, "email#anna@example.org", "Your email address was changed."),
     ],
 )
 def test_the_username_and_the_email_address_can_be_changed(
@@ -148,7 +148,7 @@ def test_deleting_the_account_signs_out(
     assert (response.status_code, response["Location"]) == (302, "/")
     assert stored_items() == {}
     home = client.get("/")
-    assert Page(home).messages == ["Your account is deleted."]
+    assert Page(home).messages == ["Your account was deleted."]
     assert shown_user(home) is None
     assert stored_sessions() == []
 
@@ -369,4 +369,4 @@ def test_an_unknown_address_is_a_404_page(client: Client, ann: User, url: str) -
     response = client.get(url)
 
     assert response.status_code == 404
-    assert "There is nothing at this address." in Page(response).text
+    assert "There is no page at this address." in Page(response).text

@@ -155,8 +155,8 @@ def test_createuser_names_all_taken_values_in_one_line(
     said = failure(create("--phone-number=+12025550124"))
 
     assert requests_sent.operations == ["TransactWriteItems"]
-    assert "Another account has the user name Ann." in said
-    assert "Another account has the e-mail address Ann@Example.org." in said
+    assert "Another account has the username Ann." in said
+    assert "Another account has the email address Ann@Example.org." in said
     assert "Another account has the phone number +12025550124." in said
     assert stored_items() == before
 
@@ -164,16 +164,16 @@ def test_createuser_names_all_taken_values_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--username=a b"], "User name: Use letters"),
-        (["--username="], "User name: This field is required."),
-        (["--username=\udcff"], "User name: Use letters"),
-        (["--email=nowhere"], "E-mail address: Enter a valid email address."),
-        (["--email=a\n@example.org"], "E-mail address: Enter a valid email address."),
-        (["--email=\udcff@example.org"], "E-mail address: Enter a valid email address."),
+        (["--username=a b"], "Username: Use letters"),
+        (["--username="], "Username: This field is required."),
+        (["--username=\udcff"], "Username: Use letters"),
+        (["--email=nowhere"], "Email address: Enter a valid email address."),
+        (["--email=a\n@example.org"], "Email address: Enter a valid email address."),
+        (["--email=\udcff@example.org"], "Email address: Enter a valid email address."),
         (["--phone-number=12"], "Phone number: Enter a valid phone number"),
         (["--full-name=a\x07"], "Full name: Use printable characters only."),
         (["--full-name=\udcff"], "Full name: Use printable characters only."),
-        (["--username=a b", "--email=nowhere"], "E-mail address: Enter a valid email address."),
+        (["--username=a b", "--email=nowhere"], "Email address: Enter a valid email address."),
         (["--request-id=\udcff"], "request id"),
     ],
 )
@@ -324,12 +324,12 @@ def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> 
     shown, code = run_on_a_terminal(
         "createsuperuser",
         typed=[
-            ("User name: ", "сосо\n"),
+            ("Username: ", "сосо\n"),
             ("looks like", ""),
-            ("User name: ", "ann\n"),
-            ("E-mail address: ", "nowhere\n"),
+            ("Username: ", "ann\n"),
+            ("Email address: ", "nowhere\n"),
             ("Enter a valid email address.", ""),
-            ("E-mail address: ", "ann@example.org\n"),
+            ("Email address: ", "ann@example.org\n"),
             ("Password: ", f"{PASSWORD}\n"),
             ("Password (again): ", f"{PASSWORD}\n"),
         ],
@@ -527,7 +527,7 @@ def test_the_help_of_an_expensive_command_states_its_cost(command: str) -> None:
         ),
         (
             ["changeusername", "ann@example.org", "Anna"],
-            "Ann@Example.org has the user name Anna.\n",
+            "Ann@Example.org has the username Anna.\n",
             "userName#anna",
         ),
     ],
@@ -544,9 +544,9 @@ def test_changeemail_and_changeusername_move_the_guard(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["changeemail", "ann", "BOB@example.org"], "e-mail address BOB@example.org"),
+        (["changeemail", "ann", "BOB@example.org"], "email address BOB@example.org"),
         (["changeemail", "ann", "nowhere"], "Enter a valid email address."),
-        (["changeusername", "ann", "ＢＯＢ"], "user name ＢＯＢ"),
+        (["changeusername", "ann", "ＢＯＢ"], "username ＢＯＢ"),
         (["changeusername", "ann", "a b"], "Use letters, digits"),
         (["changeusername", "ann", ""], "Use letters, digits"),
     ],

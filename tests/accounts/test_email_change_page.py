@@ -27,7 +27,9 @@ PROFILE = "/accounts/profile/"
 EMAIL = "/accounts/email/"
 CANCEL = "/accounts/email/cancel/"
 OLD = "Ann@example.org"
-RESERVED = "Your new address is reserved. Follow the link that we send there to make the change."
+RESERVED = (
+    "Your new email address is reserved. Follow the link that we sent to it to make the change."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,7 @@ def recipients() -> list[list[str]]:
 def test_a_change_is_mailed_to_the_new_address_and_shown_as_waiting(
     client: Client, ann: User
 ) -> None:
-    assert "when you follow a link" in Page(client.get(EMAIL)).text
+    assert "when you follow it" in Page(client.get(EMAIL)).text
 
     response = ask(client)
 
@@ -84,9 +86,9 @@ def test_the_link_changes_the_address_and_the_old_one_gets_a_mail(
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     assert recipients() == [[NEW], [OLD]]
-    assert "another e-mail address" in mail.outbox[1].body
+    assert "was changed" in mail.outbox[1].body
     page = Page(client.get(PROFILE))
-    assert page.messages[-1] == "Your e-mail address is changed and confirmed."
+    assert page.messages[-1] == "Your email address was changed and confirmed."
     assert NEW in page.text
     assert "Cancel this change" not in page.text
     assert again(ann).is_confirmed
@@ -103,7 +105,7 @@ def test_a_link_whose_address_was_taken_after_it_lapsed_says_so(client: Client, 
     response = client.post(path)
 
     assert response.status_code == 409
-    assert "Another account has taken this in the meantime: E-mail" in Page(response).text
+    assert "Another account has taken this in the meantime: Email" in Page(response).text
     assert again(ann).email == OLD
 
 
@@ -116,7 +118,7 @@ def test_the_button_cancels_the_change(client: Client, ann: User) -> None:
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["Your e-mail address stays as it is."]
+    assert page.messages == ["The change was canceled. Your email address stays the same."]
     assert "Cancel this change" not in page.text
     assert guard_owner(NEW_KEY) is None
     assert client.post(link()).status_code == 410
@@ -174,7 +176,7 @@ def test_the_page_says_if_the_mail_could_not_be_sent_and_the_change_can_be_reque
     settings.EMAIL_BACKEND = backend
 
     page = Page(client.get(PROFILE))
-    assert "The mail could not be sent. Please ask for the change again later." in page.messages
+    assert "The mail could not be sent. Please request the change again later." in page.messages
 
     ask(client)
     assert client.post(link()).status_code == 302
@@ -186,7 +188,7 @@ def test_an_immediate_change_drops_the_waiting_one(
 ) -> None:
     ask(client)
     settings.ACCOUNTS_EMAIL_CHANGE = "immediate"
-    assert "when you follow a link" not in Page(client.get(EMAIL)).text
+    assert "when you follow it" not in Page(client.get(EMAIL)).text
 
     ask(client)
 

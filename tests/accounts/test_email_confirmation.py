@@ -54,7 +54,7 @@ def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: 
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages[-1] == "Your e-mail address is confirmed."
+    assert page.messages[-1] == "Your email address is confirmed."
     assert "Not confirmed" not in page.text
     assert "Confirmed" in page.text
 
@@ -145,7 +145,7 @@ def test_the_button_sends_another_link_until_the_address_is_confirmed(
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     page = Page(client.get(PROFILE))
-    assert page.messages == ["The link is on its way. Look into your mailbox."]
+    assert page.messages == ["The link was sent. Check your email."]
     assert the_mail().to == ["ann@example.org"]
     assert whole_link().startswith("http://testserver/accounts/confirm/")
 
@@ -153,7 +153,7 @@ def test_the_button_sends_another_link_until_the_address_is_confirmed(
     mail.outbox.clear()
     client.post(SEND)
 
-    assert Page(client.get(PROFILE)).messages == ["Your e-mail address is confirmed already."]
+    assert Page(client.get(PROFILE)).messages == ["Your email address is already confirmed."]
     assert mail.outbox == []
 
 

@@ -250,13 +250,13 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
     expected = counts(created=2, rejected=7)
     assert import_file(file) == (expected, f"Rejected rows: 7, see {rejected}.")
     assert rejections(rejected) == {
-        3: "Another account has the user name ＢＯＢ.",
-        4: "Another account has the e-mail address BOB@Example.ORG.",
+        3: "Another account has the username ＢＯＢ.",
+        4: "Another account has the email address BOB@Example.ORG.",
         5: "This is the same as line 2.",
-        6: "Another account has the user name TAKEN.",
-        7: "Another account has the e-mail address other@example.org.",
-        8: "Another account has the user name taken. "
-        "Another account has the e-mail address other@example.org.",
+        6: "Another account has the username TAKEN.",
+        7: "Another account has the email address other@example.org.",
+        8: "Another account has the username taken. "
+        "Another account has the email address other@example.org.",
         10: "This is the same as line 9.",
     }
     assert_guards_match_users()
@@ -265,17 +265,23 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (row("a b", "ann@example.org"), "User name: Use letters, digits"),
-        (row("", "ann@example.org"), "User name: This field is required."),
-        (row("ann", "nonsense"), "E-mail address: Enter a valid email address."),
+        (row("a b", "ann@example.org"), "Username: Use letters, digits"),
+        (row("", "ann@example.org"), "Username: This field is required."),
+        (row("ann", "nonsense"), "Email address: Enter a valid email address."),
         (row("ann", "a@example.org", "x" * 151), "Full name: Use at most 150 characters."),
         (row("ann", "a@example.org", "x\x00y"), "Full name: Use printable characters only."),
         (row("ann", "a@example.org", "", "12"), "Phone number: Enter a valid phone number"),
-        (row("ann", "a@example.org", hash="hunter2"), "Password hash: This is none of Django's"),
-        (row("ann", "a@example.org", hash="!hunter2"), "Password hash: This is none of Django's"),
+        (
+            row("ann", "a@example.org", hash="hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
+        (
+            row("ann", "a@example.org", hash="!hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
-        (row("", "nonsense"), "User name: This field is required. E-mail address: Enter a valid"),
+        (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
         (['"a"nn'], "This is no CSV: "),
     ],
 )
@@ -301,8 +307,8 @@ def test_an_invalid_row_is_rejected_and_the_next_one_imported(
         ('{"username": "ann", "email": "a@example.org", "shoe": 7}', "There is an unknown key: sh"),
         ('{"username": 7, "email": "a@example.org"}', "There is a value that is no text: username"),
         ('{"username": "ann", "email": false}', "There is a value that is no text: email."),
-        ('{"username": "ann"}', "E-mail address: This field is required."),
-        ('{"username": "a\\ud800", "email": "a@example.org"}', "User name: Use letters, digits"),
+        ('{"username": "ann"}', "Email address: This field is required."),
+        ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
 )
 def test_an_invalid_line_of_json_is_rejected_and_the_next_one_imported(
@@ -394,7 +400,7 @@ def test_an_imported_hash_signs_in(file: Path, hasher: str) -> None:
 ARGON2 = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHRzb21lc2FsdA$"
 DIGEST = "A" * 43
 SHA256 = DIGEST + "="
-NOT_DJANGOS = "This is none of Django's"
+NOT_DJANGOS = "This is not a Django password hash"
 
 
 @pytest.mark.usefixtures("known_hashers")
@@ -506,8 +512,8 @@ def sample(singles: int, duplicates: int) -> tuple[list[list[str]], dict[int, st
         earlier = chance.choice(first_lines)
         name, email, *_rest = rows[earlier - 2]
         again, reason = {
-            0: (row(name, f"new{place}@example.org"), f"has the user name {name}."),
-            1: (row(f"new{place}", email), f"has the e-mail address {email}."),
+            0: (row(name, f"new{place}@example.org"), f"has the username {name}."),
+            1: (row(f"new{place}", email), f"has the email address {email}."),
             2: (row(name, email), f"is the same as line {earlier}."),
             3: (row(name.upper(), email.upper()), f"is the same as line {earlier}."),
             4: (
@@ -594,10 +600,10 @@ def test_a_dry_run_foresees_every_row_and_writes_nothing(
 
     *foreseen, total = out.getvalue().splitlines()
     assert foreseen == [
-        "Line 3: Another account has the user name ANN.",
-        "Line 5: Another account has the e-mail address taken@example.org.",
+        "Line 3: Another account has the username ANN.",
+        "Line 5: Another account has the email address taken@example.org.",
         "Line 6: This is the same as line 2.",
-        "Line 7: User name: Use letters, digits and the characters . + - _ only.",
+        "Line 7: Username: Use letters, digits and the characters . + - _ only.",
         "Line 8: Another account has the phone number +12025550101.",
         "Line 10: Another account has the phone number +12025550103.",
     ]

@@ -194,7 +194,7 @@ def test_a_profile_without_a_language_leaves_it_to_the_browser_again(
     assert "language" not in (stored_user(ann.pk) or {})
     page = client.get(PROFILE)
     assert language_of(page) == "en"
-    assert Page(page).messages == ["Your details are saved."]
+    assert Page(page).messages == ["Your details were saved."]
 
 
 def test_a_profile_that_keeps_its_language_keeps_the_switch(client: Client, ann: User) -> None:

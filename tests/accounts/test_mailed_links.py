@@ -21,7 +21,7 @@ from tests.factories import PASSWORD, assert_guards_match_users, make_user, stor
 from tests.mailbox import later, link
 from tests.pages import Page, form_values, sign_in, signed_in_as
 
-REFUSED = "This link was used already, is too old, or is not whole."
+REFUSED = "This link was already used, is too old, or is incomplete."
 ANN = {"username": "ann", "email": "ann@example.org"}
 
 
@@ -65,21 +65,21 @@ LINKS = [
         "confirm",
         confirmation_link,
         "Confirm my email address",
-        "Your e-mail address is confirmed.",
+        "Your email address is confirmed.",
         lambda user: user.is_confirmed,
     ),
     MailedLink(
         "email_change",
         email_change_link,
         "Change my email address",
-        "Your e-mail address is changed and confirmed.",
+        "Your email address was changed and confirmed.",
         lambda user: user.email == "new@example.org",
     ),
     MailedLink(
         "signup",
         sign_up_link,
         "Create my account",
-        "Your account is ready: sign in with your password.",
+        "Your account is ready. Sign in with your password.",
         lambda user: user.username == "ann",
     ),
 ]

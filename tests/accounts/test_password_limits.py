@@ -218,7 +218,7 @@ def test_successful_sign_ins_of_a_client_are_limited(ann: User, limits: dict[str
 
     # From here on the password is not even checked.
     response = assert_too_many(signing_in("192.0.2.1"))
-    assert "the right password is refused as well" in response.text
+    assert "even the correct password is refused" in response.text
     assert len(stored_sessions()) == before
     assert signing_in("192.0.2.2").status_code == 302
 

@@ -36,7 +36,7 @@ from tests.requests import Requests
 SENT = "/accounts/signup/sent/"
 LOGIN = "/accounts/login/"
 TAKEN = "Another account has taken this in the meantime: "
-SAME_FORM = "Another link of the same form has made an account already."
+SAME_FORM = "Another link from the same form has already created an account."
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def test_a_sign_up_stores_no_account_and_only_the_hash_of_the_password(client: C
     response = client.post(URL, form_values(client, URL, **ANN))
 
     assert (response.status_code, response["Location"]) == (302, SENT)
-    assert "Your account is made when you follow the link" in Page(client.get(SENT)).text
+    assert "Follow the link in it to create your account" in Page(client.get(SENT)).text
     assert signed_in_as(client) is None
     assert stored_items() == {}
     assert the_mail().to == ["ann@example.org"]
@@ -150,7 +150,7 @@ def test_the_owner_of_a_known_address_gets_a_mail_without_a_sign_up_link() -> No
     sign_up()
 
     assert the_mail().to == ["ann@example.org"]
-    assert "it belongs to an account already" in the_mail().body
+    assert "it already belongs to an account" in the_mail().body
     assert whole_link() == "http://testserver/accounts/password_reset/"
     assert stored_items() == before
 
@@ -236,7 +236,7 @@ def test_a_link_is_refused_for_a_new_account_with_the_same_values() -> None:
     delete(the_account())
     make_user(username="Ann", email="ann@example.org")
 
-    assert "This link was used already" in refusal(path, 410)
+    assert "This link was already used" in refusal(path, 410)
 
 
 def test_the_stored_sign_up_expires_with_its_link() -> None:
@@ -251,9 +251,9 @@ def test_the_stored_sign_up_expires_with_its_link() -> None:
 @pytest.mark.parametrize(
     ("taken", "names"),
     [
-        ({"username": "ANN"}, "User name"),
-        ({"email": "Ann@Example.org"}, "E-mail address"),
-        ({"username": "ann", "email": "ann@example.org"}, "User name, E-mail address"),
+        ({"username": "ANN"}, "Username"),
+        ({"email": "Ann@Example.org"}, "Email address"),
+        ({"username": "ann", "email": "ann@example.org"}, "Username, Email address"),
     ],
 )
 def test_a_link_names_the_values_that_were_taken_meanwhile(
@@ -293,8 +293,8 @@ def test_a_further_unique_value_that_is_taken_is_named(
     if is_taken_before:
         make_user(**taken)
         assert Page(sign_up()).errors == {
-            "username": ["This user name is taken."],
-            "phone_number": ["Another account has this already."],
+            "username": ["This username is taken."],
+            "phone_number": ["Another account already has this value."],
         }
         assert (mail.outbox, held()) == ([], [])
     else:

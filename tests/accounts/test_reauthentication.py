@@ -107,7 +107,7 @@ def test_the_wrong_password_leads_nowhere(client: Client, ann: User) -> None:
 
     page = Page(response)
     assert response.status_code == 200
-    assert page.errors == {"password": ["That is not your password."]}
+    assert page.errors == {"password": ["This is not your password."]}
     assert page.value("next") == EXPORT
     assert client.get(SESSIONS)["Location"] == f"{URL}?next={SESSIONS}"
 

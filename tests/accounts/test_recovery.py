@@ -33,7 +33,7 @@ from tests.requests import Requests
 RESET = "/accounts/password_reset/"
 REMINDER = "/accounts/username_reminder/"
 NEW_PASSWORD = "another good password"
-REFUSED = "This link was used already, is too old, or is not whole."
+REFUSED = "This link was already used, is too old, or is incomplete."
 
 each_form = pytest.mark.parametrize("url", [RESET, REMINDER])
 
@@ -158,7 +158,7 @@ def test_an_address_whose_account_cannot_sign_in_gets_a_mail_without_a_link(
     ask(url=url)
 
     assert the_mail().to == ["ann@example.org"]
-    assert "no account that can sign in has this e-mail address" in the_mail().body
+    assert "no account that can sign in has this email address" in the_mail().body
     assert "Ann" not in the_mail().body
     assert whole_link() == "http://testserver/accounts/signup/"
 

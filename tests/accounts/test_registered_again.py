@@ -36,7 +36,7 @@ from tests.emailchanges import again, assert_all_is_well, assert_changes_nothing
 from tests.factories import PASSWORD, as_stored_by_0_1
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.staff.scenes import acting, make_staff, recorded_actions
+from tests.staff.scenes import acting, logged_actions, make_staff
 
 FORM = "the same form"
 
@@ -125,7 +125,7 @@ def test_a_stale_copy_does_not_change_the_new_account(
     stale = stale_copy()
 
     assert_changes_nothing(lambda: change(stale), StaleUser)
-    assert recorded_actions() == []
+    assert logged_actions() == []
     assert_all_is_well()
 
 
@@ -169,7 +169,7 @@ def test_a_stale_copy_does_not_end_sessions_of_the_new_account() -> None:
 
     assert [session.id for session in sessions.alive(again(new))] == [begun]
     assert (stale.username, sessions.alive(stale)) == ("ann", [])
-    assert recorded_actions() == []
+    assert logged_actions() == []
 
 
 def test_a_stale_copy_does_not_upgrade_the_hash_of_the_new_account() -> None:

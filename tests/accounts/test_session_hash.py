@@ -119,7 +119,7 @@ def test_the_session_that_ends_the_others_or_changes_the_password_stays(
 ) -> None:
     client, other = signed_in(ann), signed_in(ann)
     response = client.post(END_OTHERS, follow=True)
-    assert Page(response).messages == ["You are signed in nowhere else."]
+    assert Page(response).messages == ["All your other sessions have ended."]
     assert [seen_by(each) for each in (client, other)] == [ann.pk, None]
 
     other = signed_in(ann)

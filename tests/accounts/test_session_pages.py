@@ -107,7 +107,7 @@ def test_ending_all_others_keeps_this_one(client: Client, ann: User, here: str) 
 
     response = client.post(END_OTHERS, follow=True)
 
-    assert Page(response).messages == ["You are signed in nowhere else."]
+    assert Page(response).messages == ["All your other sessions have ended."]
     assert stored_ids(ann) == {here}
     assert [signed_in_as(each) for each in (client, *others)] == ["Ann", None, None]
 

@@ -130,7 +130,7 @@ def test_every_refusal_looks_the_same_and_takes_the_same_work(
     assert response.status_code == 200
     page = Page(response)
     assert page.errors == {
-        "": ["No account has this user name or e-mail address together with this password."]
+        "": ["No account has this username or email address with this password."]
     }
     assert page.value("username") == who
     assert page.value("next") == "/accounts/email/"
@@ -383,7 +383,7 @@ def test_a_sign_in_without_a_csrf_token_is_refused_with_advice(ann: User) -> Non
     response = attempt(Client(enforce_csrf_checks=True), "ann")
 
     assert response.status_code == 403
-    assert "Open the page afresh" in Page(response).text
+    assert "Reload the page" in Page(response).text
     assert stored_sessions() == []
 
 

@@ -100,8 +100,8 @@ def test_two_taken_values_show_errors_at_both_fields_after_one_request(
     assert requests_sent.apart() == (["TransactWriteItems"], ["PutItem", "PutItem", "UpdateItem"])
     assert response.status_code == 200
     assert Page(response).errors == {
-        "username": ["This user name is taken."],
-        "email": ["This e-mail address belongs to another account."],
+        "username": ["This username is taken."],
+        "email": ["This email address belongs to another account."],
     }
     assert stored_items() == before
     assert signed_in_as(client) is None
@@ -169,8 +169,8 @@ def test_a_form_sent_again_with_other_contents_does_not_sign_in_and_says_what_to
     assert response.status_code == 200
     page = Page(response)
     (advice,) = page.errors[""]
-    assert "sign in to it" in advice
-    assert "send this form once more" in advice
+    assert "If that account is yours, sign in." in advice
+    assert "send this form again" in advice
     assert page.value("request_id") not in {"", typed["request_id"]}
     assert kept(page) == {name: (typed | other)[name] for name in KEPT}
     assert stored_items() == before
@@ -430,7 +430,7 @@ def test_only_the_same_form_is_accepted_with_a_csrf_token_from_before_the_sign_i
         assert (response.status_code, response["Location"]) == (302, PROFILE)
     else:
         assert response.status_code == 403
-        assert "Nothing you sent was kept." in Page(response).text
+        assert "Nothing that you sent was stored." in Page(response).text
     assert signed_in_as(client) == "Ann"
     assert stored_items() == before
 
@@ -439,7 +439,7 @@ def test_a_form_without_a_csrf_token_is_refused_with_advice(typed: dict[str, Any
     response = Client(enforce_csrf_checks=True).post(URL, typed)
 
     assert response.status_code == 403
-    assert "Open the page afresh and fill in the form again" in Page(response).text
+    assert "Reload the page and fill in the form again" in Page(response).text
     assert stored_items() == {}
 
 

@@ -86,7 +86,7 @@ def test_a_name_that_cannot_be_told_from_another_may_not_be_chosen(name: str, co
 
 
 def test_the_refusal_shows_what_the_name_looks_like() -> None:
-    with pytest.raises(ValidationError, match="This name looks like “coco”"):
+    with pytest.raises(ValidationError, match="This username looks like “coco”"):
         usernames.check_new("сосо")
 
 
@@ -106,7 +106,7 @@ def test_the_ranges_of_the_table_are_sorted_and_apart() -> None:
     [
         ("ann\u3164", "is not allowed in usernames."),
         ("аnn", "Use letters of one script only"),
-        ("сосо", "This name looks like “coco”"),
+        ("сосо", "This username looks like “coco”"),
         ("Admin", "This username is reserved."),
         ("ＲＯＯＴ", "This username is reserved."),
     ],

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.browser
 
 def sign_up(page: Page, username: str, email: str) -> None:
     page.goto("/accounts/signup/")
-    page.get_by_label("User name").fill(username)
-    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Username").fill(username)
+    page.get_by_label("Email address").fill(email)
     page.get_by_label("Full name").fill("Ann Example")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password confirmation").fill(PASSWORD)
@@ -27,7 +27,7 @@ def sign_up(page: Page, username: str, email: str) -> None:
 
 def sign_in(page: Page, who: str) -> None:
     page.goto("/accounts/login/")
-    page.get_by_label("User name or e-mail address").fill(who)
+    page.get_by_label("Username or email address").fill(who)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
@@ -46,10 +46,10 @@ def test_a_person_signs_up_changes_the_address_signs_in_by_it_and_leaves(page: P
     expect(page.get_by_role("status")).to_contain_text("saved")
     expect(page.get_by_label("Business name")).to_have_value("Ann Ltd")
 
-    page.get_by_role("link", name="Change e-mail address").click()
-    page.get_by_label("E-mail address").fill("Ann@New.example")
+    page.get_by_role("link", name="Change email address").click()
+    page.get_by_label("Email address").fill("Ann@New.example")
     page.get_by_label("Current password").fill(PASSWORD)
-    page.get_by_role("button", name=re.compile("e-mail")).click()
+    page.get_by_role("button", name=re.compile("email")).click()
     expect(page.get_by_role("main")).to_contain_text("Ann@New.example")
 
     page.get_by_role("button", name="Sign out").click()
@@ -70,20 +70,20 @@ def test_taken_values_are_said_at_their_fields_and_nothing_typed_is_lost(page: P
 
     sign_up(page, "ANN", "Bob@example.org")
 
-    name = page.get_by_label("User name")
+    name = page.get_by_label("Username")
     expect(name).to_be_focused()
     expect(name).to_have_value("ANN")
     expect(name).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Full name")).to_have_value("Ann Example")
-    expect(page.get_by_text("This user name is taken.")).to_be_visible()
-    expect(page.get_by_text("This e-mail address belongs to another account.")).to_be_visible()
+    expect(page.get_by_text("This username is taken.")).to_be_visible()
+    expect(page.get_by_text("This email address belongs to another account.")).to_be_visible()
     expect(page.get_by_label("Password", exact=True)).to_have_value("")
 
 
 def test_a_double_click_makes_one_account(page: Page) -> None:
     page.goto("/accounts/signup/")
-    page.get_by_label("User name").fill("ann")
-    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.get_by_label("Username").fill("ann")
+    page.get_by_label("Email address").fill("ann@example.org")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password confirmation").fill(PASSWORD)
     page.get_by_role("button", name="Create account").dblclick()
@@ -107,8 +107,8 @@ def test_a_form_left_open_in_another_tab_says_that_it_made_no_second_account(pag
     other_tab.goto("/accounts/signup/")
     sign_up(page, "ann", "ann@example.org")
 
-    other_tab.get_by_label("User name").fill("bob")
-    other_tab.get_by_label("E-mail address").fill("bob@example.org")
+    other_tab.get_by_label("Username").fill("bob")
+    other_tab.get_by_label("Email address").fill("bob@example.org")
     other_tab.get_by_label("Password", exact=True).fill(PASSWORD)
     other_tab.get_by_label("Password confirmation").fill(PASSWORD)
     other_tab.get_by_role("button", name="Create account").click()
@@ -152,7 +152,7 @@ def test_a_sign_up_without_an_answer_is_finished_by_sending_the_form_again(
         with through(proxy):
             sign_up(page, "ann", "ann@example.org")
             expect(page.get_by_role("alert")).to_contain_text("Send the form again")
-    expect(page.get_by_label("User name")).to_have_value("ann")
+    expect(page.get_by_label("Username")).to_have_value("ann")
     expect(page.get_by_label("Password", exact=True)).to_have_value("")
     assert guard_owner("userName#ann")
 

@@ -115,12 +115,12 @@ def test_axe_finds_nothing_serious_on_the_pages_for_everybody(visitor: Page) -> 
     found = seen(visitor, [*pages(signed_in=False), *errors, *links])
 
     visitor.goto("/accounts/signup/")
-    visitor.get_by_label("User name").fill("ann")
-    visitor.get_by_label("E-mail address").fill("ann@example.org")
+    visitor.get_by_label("Username").fill("ann")
+    visitor.get_by_label("Email address").fill("ann@example.org")
     visitor.get_by_label("Password", exact=True).fill(PASSWORD)
     visitor.get_by_label("Password confirmation").fill(PASSWORD)
     visitor.get_by_role("button", name="Create account").click()
-    visitor.get_by_text("This user name is taken.").wait_for()
+    visitor.get_by_text("This username is taken.").wait_for()
     assert found + faults(visitor) == []
     # Else axe may have been kept from work.
     visitor.set_content('<p><font color="#eeeeee">Pale</font><input>')
@@ -144,9 +144,9 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     found = seen(visitor, [*addresses, f"/invoices/{VOIDED}/", f"/invoices/?year={DAY.year}"])
 
     visitor.goto("/accounts/email/")
-    visitor.get_by_label("E-mail address").fill("ann@new.example")
+    visitor.get_by_label("Email address").fill("ann@new.example")
     visitor.get_by_label("Current password").fill(PASSWORD)
-    visitor.get_by_role("button", name="e-mail").click()
+    visitor.get_by_role("button", name="email").click()
     visitor.get_by_role("status").wait_for()
     found += faults(visitor)
     write(visitor, [("Printing", "1,5", "0.125", "7")])

@@ -36,7 +36,7 @@ def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site
     expect(page.get_by_role("button", name="English")).to_have_attribute("lang", "en")
     assert User.get(user.pk).language == "ja"
     press(page, "button", "English")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Change e-mail address")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Change email address")
     context.close()
 
 

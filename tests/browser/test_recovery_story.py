@@ -36,17 +36,17 @@ def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settin
     page.get_by_role("button", name="Sign out").click()
 
     page.goto("/accounts/login/")
-    page.get_by_role("link", name="Forgot your user name?").click()
-    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.get_by_role("link", name="Forgot your username?").click()
+    page.get_by_label("Email address").fill("ann@example.org")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mailbox")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
     assert "\n\nann\n\n" in mail.outbox.pop().body
 
     page.get_by_role("main").get_by_role("link", name="Sign in").click()
     page.get_by_role("link", name="Forgot your password?").click()
-    page.get_by_label("E-mail address").fill("ann@example.org")
+    page.get_by_label("Email address").fill("ann@example.org")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mailbox")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
     follow_link(page)
     # The address of the form tells nobody the link.
     expect(page).to_have_url(re.compile("/set-password/$"))
@@ -56,7 +56,7 @@ def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settin
     expect(page.get_by_role("heading", level=1)).to_have_text("The new password is set")
 
     page.get_by_role("main").get_by_role("link", name="Sign in").click()
-    page.get_by_label("User name or e-mail address").fill("ann@example.org")
+    page.get_by_label("Username or email address").fill("ann@example.org")
     page.get_by_label("Password").fill(NEW_PASSWORD)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/accounts/profile/$"))
@@ -66,11 +66,11 @@ def test_a_person_asks_for_another_link_and_confirms_the_address(page: Page) -> 
     sign_up(page, "ann", "ann@example.org")
     expect(page.get_by_role("main")).to_contain_text("Not confirmed")
     page.get_by_role("button", name="Send the link again").click()
-    expect(page.get_by_role("status")).to_contain_text("The link is on its way")
+    expect(page.get_by_role("status")).to_contain_text("The link was sent")
 
     follow_link(page)
     page.get_by_role("button", name="Confirm my email address").click()
 
-    expect(page.get_by_role("status")).to_contain_text("Your e-mail address is confirmed")
+    expect(page.get_by_role("status")).to_contain_text("Your email address is confirmed")
     expect(page.get_by_role("main")).not_to_contain_text("Not confirmed")
     expect(page.get_by_role("button", name="Send the link again")).to_have_count(0)

@@ -9,8 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from invoices.amounts import Line
-from invoices.documents import Draft, Invoice, Party, draw_up
+from invoices.documents import Draft, Invoice, Line, Party, draw_up
 
 SELLER = Party("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
 CUSTOMER = Party("株式会社山田商店", "東京都千代田区１－１")
@@ -55,10 +54,10 @@ def invoices(draw: st.DrawFn) -> Invoice:
         draw(st.builds(Party, NAMES, TEXTS, TEXTS)),
         tuple(draw(st.lists(LINES, min_size=1, max_size=4))),
         draw(CURRENCIES),
-        draw(st.dates(date(1000, 1, 1))),
         draw(TEXTS),
+        draw(st.dates(date(1000, 1, 1))),
     )
-    seller = draw(st.builds(Party, TEXTS, TEXTS, TEXTS))
+    seller = draw(st.builds(Party, NAMES, TEXTS, TEXTS))
     invoice = draw_up(draft, "account-1", seller, date(2026, 1, 1), "request-1")
     invoice = replace(invoice, number=draw(st.integers(1, 10**15 - 1)))
     if not draw(st.booleans()):

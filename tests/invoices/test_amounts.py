@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoices.amounts import Line, in_major_units, minor_units, totals
+from invoices.documents import Line, totals
 from invoices.money import (
     LEFT_TO_RIGHT_MARK,
     WORD_JOINER,
     bare_amount,
     bare_price,
     currency_choices,
+    in_major_units,
     is_currency,
+    minor_units,
     plain_amount,
     readable_amount,
     readable_decimal,

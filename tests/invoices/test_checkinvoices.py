@@ -12,8 +12,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.services import delete
 from dynamo.client.sending import send
-from invoices.check import check_invoices
-from invoices.records import void
+from invoices.records import check_invoices, void
 from sequences.check import Sizes
 from sequences.models import Counter
 from sequences.seriesreport import SeriesReport
@@ -184,7 +183,7 @@ def test_a_deleted_accounts_series_are_found_by_its_key() -> None:
 
 
 def test_nobodys_series_are_an_error() -> None:
-    assert run("--user", "nobody") == ("", "No account goes by 'nobody'.")
+    assert run("--user", "nobody") == ("", "There is no account 'nobody'.")
 
 
 def test_a_missing_table_is_one_line(settings: Any) -> None:

@@ -16,8 +16,8 @@ from django.urls import path
 from accounts.models import User
 from dynamo.client.sending import send
 from invoices.documents import series_of
+from invoices.downloads import AT_ONCE
 from invoices.models import InvoiceItem
-from invoices.views.downloads import AT_ONCE
 from project import urls
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued

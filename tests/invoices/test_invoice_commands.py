@@ -8,18 +8,14 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from accounts.services import delete, edit_profile
-from invoices import rules
-from invoices.amounts import Line
 from invoices.records import find_invoice
 from tests import commands
 from tests.factories import make_user
@@ -115,7 +111,7 @@ def test_the_same_request_id_is_one_invoice(ann: User) -> None:
     assert issue_for("ann", "--request-id", "order-7") == first
     error = run("issueinvoice", "--user", "ann", "--customer", "Eve", "--line", "Work;1;1;1",
                 "--request-id", "order-7", code=1)  # fmt: skip
-    assert error.startswith(f"This request has issued invoice {first['number']} already")
+    assert error.startswith(f"This request id issued invoice {first['number']} before")
 
 
 def test_without_json_it_is_one_line(ann: User) -> None:
@@ -128,21 +124,24 @@ def test_without_json_it_is_one_line(ann: User) -> None:
 @pytest.mark.parametrize(
     ("more", "error"),
     [
-        (["--line", "Work;0;1;1"], "Line 2, quantity: The quantity cannot be 0."),
+        (["--line", "Work;0;1;1"], "Line 2, quantity: Enter a number other than 0."),
         (["--line", "Work;x;1;1"], "Line 2, quantity: Enter a number such as 12.50."),
-        (["--line", "Work;1;1.1234567;1"], "Line 2, unit price: Use at most 6 decimals."),
-        (["--line", "Work;1;1;101"], "Line 2, VAT rate: The VAT rate is from 0 to 100 percent."),
+        (
+            ["--line", "Work;1;1.1234567;1"],
+            "Line 2, unit price: Use at most 6 digits after the decimal point.",
+        ),
+        (["--line", "Work;1;1;101"], "Line 2, VAT rate: Enter a number from 0 to 100."),
         (["--line", " ;1;1;1"], "Line 2, description: This field is required."),
-        (["--line", "\U0001f986;1;1;1"], "Line 2, description: An invoice cannot print"),
-        (["--line", "W;999999999;999999999999;1"], "Lines: The invoice’s total is too large."),
-        (["--currency", "DEM"], "Currency: That is no currency in use, such as EUR."),
+        (["--line", "\U0001f986;1;1;1"], "Line 2, description: This character cannot be printed"),
+        (["--line", "W;999999999;999999999999;1"], "Lines: The total of the invoice is too large."),
+        (["--currency", "DEM"], "Currency: Enter a currency code such as EUR."),
         (["--customer", "x" * 201], "Customer: Use at most 200 characters."),
         (["--address", "x" * 501], "Address: Use at most 500 characters."),
         (["--note", "x" * 1_001], "Note: Use at most 1000 characters."),
         (["--request-id", "x" * 101], "Request id: Use at most 100 characters."),
         (["--request-id", ""], "Request id: This field is required."),
         (["--request-id", "a\u202eb"], "Request id: Use printable characters only."),
-        (["--user", "nobody"], "No account goes by 'nobody'."),
+        (["--user", "nobody"], "There is no account 'nobody'."),
     ],
 )
 def test_a_value_that_breaks_its_rule_is_one_line_and_issues_nothing(
@@ -182,14 +181,17 @@ def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
     [
         (
             "issueinvoice --user nobody --customer Bob --line W;1;1;1",
-            "No account goes by 'nobody'.",
+            "There is no account 'nobody'.",
         ),
-        ("issueinvoice --user ann --customer Bob --line W;0;1;1", "Line 1, quantity: The quantity"),
+        (
+            "issueinvoice --user ann --customer Bob --line W;0;1;1",
+            "Line 1, quantity: Enter",
+        ),
         ("voidinvoice --user ann 2026-000001 --reason x", "There is no invoice 2026-000001."),
         ("showinvoice --user ann 2026-000001", "There is no invoice 2026-000001."),
-        ("listinvoices --user nobody", "No account goes by 'nobody'."),
+        ("listinvoices --user nobody", "There is no account 'nobody'."),
         ("invoicepdf --user ann 2026-000001 -o x.pdf", "There is no invoice 2026-000001."),
-        ("checkinvoices --user nobody", "No account goes by 'nobody'."),
+        ("checkinvoices --user nobody", "There is no account 'nobody'."),
     ],
 )
 def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
@@ -209,7 +211,7 @@ def test_a_project_without_accounts_of_ours_is_told_so(settings: Any, model: str
     line = ["--customer", "Bob", "--line", "Work;1;1;0"]
     told = run("issueinvoice", "--user", "ann", *line, code=1)
 
-    assert told == "This project has no accounts that invoices could belong to."
+    assert told == "This project has no accounts for invoices."
 
 
 def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
@@ -218,7 +220,7 @@ def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
     error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
                 "--date", "2026-03-13", code=1)  # fmt: skip
 
-    assert error == "The series has an invoice of 2026-03-14: 2026-03-13 is before it."
+    assert error == "The last invoice is dated 2026-03-14. 2026-03-13 is before that day."
 
 
 def test_a_profile_that_cannot_be_printed_is_told(ann: User) -> None:
@@ -227,7 +229,7 @@ def test_a_profile_that_cannot_be_printed_is_told(ann: User) -> None:
     error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
                 code=1)  # fmt: skip
 
-    assert error.startswith("Change your profile first. An invoice cannot print")
+    assert error.startswith("Change your profile first. This character cannot be printed")
 
 
 def test_after_no_answer_it_names_the_request_id_that_repeats_it(
@@ -238,7 +240,7 @@ def test_after_no_answer_it_names_the_request_id_that_repeats_it(
                 "--date", "2026-03-14", code=1)  # fmt: skip
     proxy.forget()
 
-    request_id = error.split("--request-id ")[1].split(",")[0]
+    request_id = error.split("--request-id ")[1].split(":")[0]
     assert issue_for("ann", "--date", "2026-03-14", "--request-id", request_id)["gross"] == 17_850
     assert stored_numbers(ann.pk) == [1]
 
@@ -254,7 +256,7 @@ def test_voiding_keeps_the_number_and_prints_the_status(ann: User) -> None:
     assert json.loads(out)["status"] == "voided"
     assert find_invoice(ann.pk, "2026-000001").void_reason == "typo"
     error = run("voidinvoice", "--user", "ann", "2026-000001", "--reason", "again", code=1)
-    assert error == "Invoice 2026-000001 is voided already: typo"
+    assert error == "Invoice 2026-000001 was already voided: typo"
 
 
 def test_voiding_without_words_is_refused(ann: User) -> None:
@@ -388,46 +390,3 @@ def test_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path:
     run("invoicepdf", "--user", ann.pk, "2026-000001", "-o", str(tmp_path / "x.pdf"))
     run("voidinvoice", "--user", ann.pk, "2026-000001", "--reason", "x")
     assert find_invoice(ann.pk, "2026-000001").is_voided
-
-
-# The rules ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"])
-def test_what_is_no_plain_number_is_refused(text: str) -> None:
-    with pytest.raises(ValidationError):
-        rules.clean_unit_price(text)
-
-
-@pytest.mark.parametrize(
-    "number", [Decimal("1E+999999999"), Decimal("1E-999999999"), Decimal("sNaN"), Decimal(10**12)]
-)
-def test_a_number_of_any_size_is_refused_at_once(number: Decimal) -> None:
-    with pytest.raises(ValidationError):
-        rules.clean_unit_price(number)
-
-
-def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
-    assert rules.clean_quantity("-999999999.999999") == Decimal("-999999999.999999")
-    assert str(rules.clean_unit_price("-0.00")) == "0"
-    assert rules.clean_vat_rate("8.125") == Decimal("8.125")
-    assert rules.clean_unit_price("1.0000000000") == 1
-
-
-def test_an_invoice_has_from_one_to_two_hundred_lines() -> None:
-    line = Line("Work", Decimal(1), Decimal(1), Decimal(0))
-
-    assert len(rules.clean_lines([line] * 200, "EUR")) == 200
-    for count in (0, 201):
-        with pytest.raises(ValidationError):
-            rules.clean_lines([line] * count, "EUR")
-
-
-@pytest.mark.parametrize("text", ["a\nb", "a\x00b", "\u202egnorw", "\ud800", "x" * 1_001, ""])
-def test_a_description_is_one_printable_line(text: str) -> None:
-    with pytest.raises(ValidationError):
-        rules.clean_description(text)
-
-
-def test_an_address_keeps_its_lines() -> None:
-    assert rules.clean_address(" Road 1 \r\n東京\n") == "Road 1\n東京"

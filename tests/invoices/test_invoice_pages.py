@@ -19,8 +19,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client.sending import send
 from invoices import records
-from invoices.amounts import Line
-from invoices.documents import Draft, Invoice, Party
+from invoices.documents import Draft, Invoice, Line, Party
 from invoices.forms import InvoiceForm
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
@@ -137,7 +136,7 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
     assert (invoice.currency, invoice.note) == ("EUR", "Pay soon.")
     assert invoice.issued_at == TODAY
     page = Page(client.get(response["Location"]))
-    assert page.messages == [f"Invoice {label(1)} is issued."]
+    assert page.messages == [f"Invoice {label(1)} was issued."]
     for shown in (
         "Ann Ltd",
         "GB 1",
@@ -297,8 +296,8 @@ def test_what_is_wrong_above_the_lines_is_not_left_out_of_the_heading(
     lines_alone = refused(client, ann, typed(LINE | {"quantity": "x"}))
     both = refused(client, ann, typed(LINE | {"quantity": "x"}, customer_name=""))
 
-    assert lines_alone.errors[""] == ["Look through the lines below."]
-    assert both.errors[""] == ["Look through the marked fields, and the lines below them."]
+    assert lines_alone.errors[""] == ["Correct the marked fields in the lines below."]
+    assert both.errors[""] == ["Correct the marked fields, also in the lines below."]
 
 
 def test_an_error_of_a_line_names_its_field_and_stands_below_the_whole_row(
@@ -316,7 +315,7 @@ def test_a_total_beyond_all_bounds_is_refused(client: Client, ann: User) -> None
 
     page = refused(client, ann, typed(huge))
 
-    assert page.errors[""] == ["The invoice’s total is too large."]
+    assert page.errors[""] == ["The total of the invoice is too large."]
 
 
 def test_a_seller_that_cannot_be_printed_is_sent_to_the_profile(client: Client, ann: User) -> None:
@@ -337,7 +336,7 @@ def test_an_invoice_without_a_line_is_refused_at_the_first_one(
 ) -> None:
     page = refused(client, ann, typed(*lines))
 
-    assert page.errors["lines-0-description"] == ["An invoice has at least one line."]
+    assert page.errors["lines-0-description"] == ["An invoice needs at least one line."]
     assert page.value("lines-TOTAL_FORMS") == "1"
 
 
@@ -395,7 +394,7 @@ def test_an_invoice_over_400_kb_is_refused_with_advice_and_kept(client: Client, 
     page = refused(client, ann, typed(*[LINE | {"description": "字" * 1000}] * 200))
 
     (advice,) = page.errors[""]
-    assert "The invoice is too long: 597 KB of at most" in advice
+    assert "The invoice is too long: 597 KB, and " in advice
     assert page.value("lines-199-description") == "字" * 1000
 
 
@@ -499,7 +498,7 @@ def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_inv
     assert (response["Retry-After"], response["Cache-Control"]) == ("5", "private, no-store")
     page = Page(response)
     (advice,) = page.errors[""]
-    assert "may be issued all the same" in advice
+    assert "may have been issued" in advice
     shown = {name: page.value(name) for name in form if name != "currency"}
     assert shown["request_id"] == form["request_id"]
     again = client.post(NEW, shown | {"currency": "EUR"})
@@ -533,7 +532,7 @@ def test_the_same_form_with_other_contents_is_refused_and_then_another_invoice(
 
     (advice,) = page.errors[""]
     assert label(1) in advice
-    assert "send it once more" in advice
+    assert "send the form again" in advice
     assert page.value("lines-0-quantity") == "3"
     assert the_invoice(ann).number == 1
     again = client.post(NEW, other | {"request_id": page.value("request_id")})
@@ -749,7 +748,7 @@ def test_an_invoice_is_voided_once(client: Client, ann: User) -> None:
     response = client.post(f"{page_of(1)}void/", {"reason": "second"})
 
     assert response.status_code == 200
-    assert Page(response).errors == {"reason": ["The invoice is voided already: first"]}
+    assert Page(response).errors == {"reason": ["The invoice was already voided: first"]}
     assert the_invoice(ann) == before
     assert the_invoice(ann).voided_at == before.voided_at
     assert client.get(f"{page_of(1)}void/")["Location"] == page_of(1)
@@ -775,7 +774,7 @@ def test_a_voiding_whose_reply_stays_lost_says_so_when_the_form_is_sent_again(
 
     again = Page(client.post(f"{page_of(1)}void/", {"reason": "wrong"}))
 
-    assert again.errors == {"reason": ["The invoice is voided already: wrong"]}
+    assert again.errors == {"reason": ["The invoice was already voided: wrong"]}
     assert the_invoice(ann).void_reason == "wrong"
 
 
@@ -850,8 +849,8 @@ def test_a_search_without_hits_goes_on_where_it_stopped(
 
     first = client.get(f"{LIST}?customer=zoe").content.decode()
 
-    assert "None of the last 4 invoices" in " ".join(first.split())
-    (older,) = re.findall(r'rel="next" href="([^"]*before[^"]*)">Search older ones<', first)
+    assert "in the last 4 invoices" in " ".join(first.split())
+    (older,) = re.findall(r'rel="next" href="([^"]*before[^"]*)">Search older invoices<', first)
     assert numbers(client, older.replace("&amp;", "&")) == [1]
 
 

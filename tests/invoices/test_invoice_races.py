@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dynamo.transactions import read_together
-from invoices.check import check_invoices
 from invoices.models import InvoiceItem
+from invoices.records import check_invoices
 from tests import invoice_workers
 from tests.invoice_factories import (
     assert_whole,

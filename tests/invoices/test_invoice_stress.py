@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from invoices.check import check_invoices
+from invoices.records import check_invoices
 from tests import invoice_workers
 from tests.forked import Forked
 from tests.invoice_factories import assert_whole, new_account, stored_invoices, sweep

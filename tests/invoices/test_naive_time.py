@@ -10,9 +10,8 @@ import pytest
 from django.test import Client
 from django.utils.formats import date_format
 
-from invoices import days
 from invoices.documents import Invoice
-from invoices.issuing import issue
+from invoices.issuing import issue, today
 from invoices.records import find_invoice, void
 from tests.commands import run
 from tests.factories import make_user
@@ -80,7 +79,7 @@ def test_the_commands_list_it_and_export_the_account() -> None:
     user = make_user(username="ann")
     invoice = issued_today(user.pk)
 
-    out, _err, code = run("listinvoices", "--user", "ann", "--year", str(days.today().year))
+    out, _err, code = run("listinvoices", "--user", "ann", "--year", str(today().year))
 
     assert code == 0
     assert out.startswith(f"{invoice.label}  {invoice.issued_at}  ")

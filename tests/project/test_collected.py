@@ -11,8 +11,7 @@ import pytest
 from django.contrib.staticfiles.finders import find
 from django.contrib.staticfiles.storage import staticfiles_storage
 
-from project import collected
-from project.checks import check_collected
+from project.checks import check_collected, stop_without_static_files
 from tests.production import PRODUCTION, checkout_in, collect_into
 
 STYLE = "accounts/site.css"
@@ -27,7 +26,7 @@ def static_root(production: None, settings: Any, tmp_path: Path) -> Path:
 
 
 def test_collected_files_are_no_reason_to_stop(static_root: Path) -> None:
-    collected.stop_if_not()
+    stop_without_static_files()
 
     assert check_collected(None) == []
 
@@ -61,7 +60,7 @@ def test_a_file_that_came_later_stops_the_start_by_name(static_root: Path) -> No
     del staticfiles_storage.hashed_files[STYLE]
 
     with pytest.raises(SystemExit, match=f"cannot start: {STYLE} is not among"):
-        collected.stop_if_not()
+        stop_without_static_files()
     assert [finding.id for finding in check_collected(None)] == ["project.E001"]
 
 
@@ -70,7 +69,7 @@ def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
     assert isinstance(source, str)
     (static_root / STYLE).write_bytes(Path(source).read_bytes() + b"/* before */")
 
-    collected.stop_if_not()
+    stop_without_static_files()
 
     (finding,) = check_collected(None)
     assert finding.id == "project.W001"
@@ -78,6 +77,6 @@ def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
 
 
 def test_under_development_nothing_is_collected() -> None:
-    collected.stop_if_not()
+    stop_without_static_files()
 
     assert check_collected(None) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from django.core.management import get_commands, load_command_class
 from tests.commands import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-APPS = [path.parent.name for path in ROOT.glob("*/apps.py")]
+APPS = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"benchmarks", "tests"}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -97,12 +98,23 @@ def test_every_make_target_that_is_named_is_in_the_makefile(page: Path) -> None:
 @every_page
 def test_every_dotted_name_of_ours_can_be_imported(page: Path) -> None:
     for word in code(page):
-        found = re.match(rf"((?:{'|'.join(APPS)})(?:\.\w+)+)(?:\(.*)?$", word)
+        found = re.match(rf"((?:{'|'.join(sorted(APPS))})(?:\.\w+)+)(?:\(.*)?$", word)
         # The tutorial makes its own; project.E001 is what a check is called.
         if not found or page.name == "tutorial.md" or re.search(r"\.[EW]\d{3}$", found[1]):
             continue
         parts = found[1].split(".")
         assert any(_resolves(parts, modules) for modules in range(len(parts), 0, -1)), word
+
+
+@every_page
+def test_every_import_of_ours_in_a_python_block_works(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        for statement in ast.walk(ast.parse(block)):
+            if isinstance(statement, ast.ImportFrom):
+                parts = (statement.module or "").split(".")
+                for name in statement.names:
+                    assert parts[0] not in APPS or _resolves([*parts, name.name], len(parts))
 
 
 def _resolves(parts: list[str], modules: int) -> bool:
@@ -121,7 +133,7 @@ def test_the_picture_names_every_app_in_its_layer() -> None:
     names = re.findall(r'<text class="name" x="\d+" y="(\d+)">(\w+)</text>', picture)
     heights = {name: int(y) for y, name in names}
 
-    assert set(APPS) <= heights.keys()
+    assert heights.keys() >= APPS
     assert (
         heights["project"]
         < heights["staff"]
@@ -139,3 +151,19 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/\w+\.md)", readme))
 
     assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
+
+
+def test_the_drawn_structure_has_every_package() -> None:
+    developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
+    drawn, outer = set(), ""
+    for inner, name in re.findall(r"^(  )?(\w+)/ ", developers, re.MULTILINE):
+        outer = outer if inner else name
+        drawn.add(f"{outer}/{name}" if inner else name)
+    packages = {
+        str(file.parent.relative_to(ROOT))
+        for app in APPS
+        for file in (ROOT / app).rglob("__init__.py")
+    }
+
+    helpers = ("management", "templatetags", "migrations", "formats", "static")
+    assert drawn == {name for name in packages if not set(Path(name).parts) & set(helpers)}

@@ -53,7 +53,7 @@ def test_the_error_that_ends_a_thread_is_one_line_without_secrets(
 ) -> None:
     of_threads = [line for line in lines if line["logger"] == "project.logs"]
 
-    assert [line["message"] for line in of_threads] == ["The thread worker-7 ended by an error"]
+    assert [line["message"] for line in of_threads] == ["The thread worker-7 ended with an error"]
     assert of_threads[0]["level"] == "ERROR"
     assert of_threads[0]["exception"].endswith("ValueError: GET /accounts/email/confirm/[hidden]/")
 

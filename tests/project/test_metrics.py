@@ -1,4 +1,4 @@
-"""What Prometheus is told, whom it is told to, and that the docs say the same."""
+"""What `/metrics` shows, to whom, and that the docs list the same metrics."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def defined() -> dict[str, tuple[str, set[str]]]:
     return found
 
 
-def test_without_its_token_there_is_no_such_page(settings: Any) -> None:
+def test_without_the_token_there_is_no_such_page(settings: Any) -> None:
     unknown = Client().get("/nowhere")
     for token, headers in (
         ("", {}),
@@ -85,7 +85,7 @@ def test_without_its_token_there_is_no_such_page(settings: Any) -> None:
         assert (answer.status_code, answer.content) == (404, unknown.content)
 
 
-def test_with_its_token_all_are_told_by_address_and_without_tls(
+def test_the_token_shows_all_metrics_also_by_ip_address_and_without_tls(
     production: None, settings: Any
 ) -> None:
     settings.METRICS_TOKEN = TOKEN
@@ -110,7 +110,7 @@ def test_metrics_touch_no_table(settings: Any, requests_sent: Any) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_pages_are_counted_by_their_name_alone(rise: Rise) -> None:
+def test_pages_are_counted_by_the_names_of_their_urls(rise: Rise) -> None:
     client = Client()
     client.get("/accounts/confirm/a-token-of-a-link/")
     client.get("/made-up/by-a-client")
@@ -144,7 +144,7 @@ def test_requests_to_dynamodb_are_counted_by_operation_table_and_outcome(rise: R
     assert rise("dynamodb_request_seconds_count", operation="TransactWriteItems") == 3
 
 
-def test_faults_and_repetitions_are_counted(proxy: FaultProxy, rise: Rise) -> None:
+def test_faults_and_retries_are_counted(proxy: FaultProxy, rise: Rise) -> None:
     get = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
     put = {"TableName": "users", "Item": {"pk": {"S": "a"}}}
     proxy.plan("GetItem", Answer(400, "ThrottlingException"))
@@ -169,9 +169,7 @@ def test_faults_and_repetitions_are_counted(proxy: FaultProxy, rise: Rise) -> No
     assert rise("dynamodb_retries_total", operation="PutItem") == 1
 
 
-def test_a_reason_that_is_not_known_makes_no_label_of_its_own(
-    proxy: FaultProxy, rise: Rise
-) -> None:
+def test_an_unknown_reason_is_counted_as_other(proxy: FaultProxy, rise: Rise) -> None:
     reasons = ["None", "SomethingNew", "TransactionConflict"]
     proxy.plan("TransactWriteItems", Answer(400, "TransactionCanceledException", reasons=reasons))
 
@@ -184,7 +182,7 @@ def test_a_reason_that_is_not_known_makes_no_label_of_its_own(
 
 
 @pytest.mark.parametrize(("token", "listens"), [("", False), ("t" * 32, True)])
-def test_without_a_token_the_library_has_no_receiver_that_counts(token: str, listens: bool) -> None:
+def test_without_a_token_no_signal_has_a_receiver(token: str, listens: bool) -> None:
     told = subprocess.run(
         [sys.executable, "-c", _RECEIVERS_OF_THE_SITE],
         env=os.environ | {"DJANGO_METRICS_TOKEN": token},
@@ -220,7 +218,7 @@ def test_refusals_are_counted_by_unique_attribute(rise: Rise) -> None:
     with pytest.raises(StaleUser):
         change_username(stale, "ann")
     bob.refresh()
-    with pytest.raises(Exception, match="user name"):
+    with pytest.raises(Exception, match="username"):
         change_username(bob, "ann")
 
     assert rise("accounts_taken_total", attribute="userName") >= 2
@@ -268,7 +266,7 @@ def test_uploads_are_counted_by_outcome(rise: Rise) -> None:
     assert rise("uploads_bytes_total") == 0
 
 
-def test_the_docs_have_a_table_of_exactly_these() -> None:
+def test_the_docs_list_exactly_these_metrics() -> None:
     text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z_]+)` \| (counter|histogram) \|([^|]*)\|", text, re.MULTILINE)
 
@@ -278,7 +276,7 @@ def test_the_docs_have_a_table_of_exactly_these() -> None:
     assert told == defined()
 
 
-def test_every_app_that_measures_has_one_file_for_it() -> None:
+def test_an_app_defines_its_metrics_in_one_module() -> None:
     ours = [Path(config.path) for config in apps.get_app_configs()]
     for app in [ROOT / "project", *(path for path in ours if path.parent == ROOT)]:
         for file in app.rglob("*.py"):
@@ -286,27 +284,35 @@ def test_every_app_that_measures_has_one_file_for_it() -> None:
             assert not made or file == app / "metrics.py", file
 
 
-def test_processes_add_up_in_one_folder(tmp_path: Path) -> None:
-    count = (
-        "import django; django.setup(); from uploads.metrics import FILES; "
-        "FILES.labels('uploaded').inc(2); "
-        "from project.exposition import _registry; "
-        "print(_registry().get_sample_value('uploads_files_total', {'outcome': 'uploaded'}))"
-    )
-    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+def test_the_processes_of_a_server_add_up_their_metrics(tmp_path: Path) -> None:
+    environment = os.environ | {
+        "DJANGO_METRICS_TOKEN": TOKEN,
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+    }
 
     told = [
         subprocess.run(
-            [sys.executable, "-c", count], env=environment, capture_output=True, check=True
+            [sys.executable, "-c", _COUNT_AND_ASK], env=environment, capture_output=True, check=True
         ).stdout
         for _process in range(2)
     ]
 
-    assert told == [b"2.0\n", b"4.0\n"]
+    assert b'uploads_files_total{outcome="uploaded"} 2.0' in told[0]
+    assert b'uploads_files_total{outcome="uploaded"} 4.0' in told[1]
+
+
+_COUNT_AND_ASK = f"""
+import django
+django.setup()
+from django.test import Client
+from uploads.metrics import FILES
+FILES.labels("uploaded").inc(2)
+print(Client(headers={BEARER}).get("/metrics").content.decode())
+"""
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_token_is_in_no_log(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_token_is_in_no_log(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     from project.logs import HidingFormatter
 
     settings.METRICS_TOKEN = TOKEN

@@ -134,8 +134,6 @@ ROWS = {
     "healthz": Row((200, 200), (200, 200)),
     "livez": Row((200, 200), (200, 200)),
     "set_language": Row(("home", "home"), ("home", "home"), sent=lambda _user: {"language": "ja"}),
-    # With its token: tests/project/test_metrics.py
-    "metrics": Row((404, 404), (404, 404)),
     # Signing up and in
     "signup": Row((200, "profile"), ("profile", "profile"), sent=sign_up_values),
     "signup_sent": page(),

@@ -18,6 +18,7 @@ from sequences import seriesreport
 from sequences.check import Sizes, check_series
 from sequences.models import Counter
 from sequences.seriesreport import SeriesCheck, SeriesReport
+from tests import commands
 from tests.numbered import (
     Ticket,
     entry,
@@ -479,7 +480,7 @@ def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:
     out, error = run(LABEL)
 
     short, long = sorted(out.splitlines(), key=len)
-    assert short.endswith("  last 1, 1 items")
+    assert short.endswith("  last 1, 1 item")
     assert long == (
         f"{series}  last 1020, 2 items; gaps: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 1,008 more; "
         f"wrong guard items: {Ticket.guard_key(series, 'b')}"
@@ -492,11 +493,11 @@ def test_the_model_of_an_app_is_found_whatever_its_case() -> None:
 
 
 @pytest.mark.parametrize("name", ["tickets.Nothing", "Ticket", "accounts.User", ""])
-def test_an_unknown_model_is_one_line_with_those_that_exist(name: str) -> None:
-    out, error = run(name)
+def test_an_unknown_model_is_wrong_usage_and_the_models_are_listed(name: str) -> None:
+    out, error, code = commands.run("checkseries", name)
 
-    assert out == ""
-    assert error.startswith(f"{name!r} is not a numbered model. Numbered models: ")
+    assert (out, code) == ("", 2)
+    assert f"{name!r} is not a numbered model; there are: " in error
     assert "invoices.InvoiceItem" in error
 
 

@@ -14,8 +14,7 @@ import pytest
 
 from dynamo.exceptions import Unavailable
 from sequences import counters
-from sequences.counters import delete, last_value, next_value, next_values
-from sequences.draws import Strategy
+from sequences.counters import Strategy, delete, last_value, next_value, next_values
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
 

@@ -13,8 +13,7 @@ from dynamo.client.deadline import within
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMissing
 from sequences import counters
-from sequences.counters import Sequence, delete, last_value, next_value, next_values
-from sequences.draws import Strategy
+from sequences.counters import Sequence, Strategy, delete, last_value, next_value, next_values
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.management.tasks import Task, draws
 from sequences.models import Counter as CounterItem
@@ -493,7 +492,7 @@ def test_contended_until_the_deadline_is_said_and_nothing_is_drawn(
             store("a", {"N": str((last_value("a") or 0) + 1)})
         return real_send(operation, request)
 
-    monkeypatch.setattr("sequences.draws.send", rivals_are_faster)
+    monkeypatch.setattr("sequences.counters.send", rivals_are_faster)
 
     with pytest.raises(CounterContended), within(0.3):
         next_value("a", strategy="optimistic")

@@ -667,18 +667,30 @@ def test_more_than_forty_nine_take_a_second_transaction(
 # Sizes -------------------------------------------------------------------------------------------
 
 
-def test_forty_nine_waiting_items_of_100_kb_are_split(
-    series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("own", "others", "each"), [(99_000, 0, 2), (10, 99_000, 3)])
+def test_forty_nine_waiting_items_are_split_if_they_or_their_further_writes_are_large(
+    series: str,
+    requests_sent: Requests,
+    monkeypatch: pytest.MonkeyPatch,
+    own: int,
+    others: int,
+    each: int,
 ) -> None:
     # As long as a slow engine may take for 25 of them.
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
+
+    def large() -> Ticket:
+        attached = Ticket(f"notes#{new_series()}", 1, subject="x" * others)
+        put = Write.put(attached, Ticket.series.does_not_exist(), otherwise=Full())
+        return ticket(series, subject="x" * own, also=[put] if others else [])
+
     with behind(Ticket, series, lambda: ticket(series)) as then:
-        waiting = [then(lambda: ticket(series, subject="x" * 99_000)) for _ in range(49)]
+        waiting = [then(large) for _ in range(49)]
         requests_sent.clear()
 
-    assert sorted(each.result().number for each in waiting) == list(range(2, 51))
-    writes = [len(each["TransactItems"]) for each in requests_sent.requests]
-    assert sorted(writes) == [3] + [5] * 24
+    assert sorted(future.result().number for future in waiting) == list(range(2, 51))
+    writes = [len(request["TransactItems"]) for request in requests_sent.requests]
+    assert sorted(writes) == [1 + each] + [1 + 2 * each] * 24
     assert_whole(Ticket, series, 50)
 
 

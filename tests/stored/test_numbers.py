@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from invoices.amounts import Line
-from invoices.documents import Draft, Party
+from invoices.documents import Draft, Line, Party
 from invoices.exceptions import AlreadyVoided, RequestIdReused
 from invoices.issuing import issue
 from invoices.records import all_invoices, find_invoice, list_invoices, void

@@ -31,14 +31,14 @@ def file_of(folder: Path, name: str, data: bytes) -> Source:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    return Source(str(path), name, len(data))
+    return Source(str(path), f"in/{name}", len(data))
 
 
 def in_folder(folder: Path) -> Iterator[Source]:
     """Every file below it."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            yield Source(str(path), str(path.relative_to(folder)), path.stat().st_size)
+            yield Source(str(path), f"in/{path.relative_to(folder)}", path.stat().st_size)
 
 
 class Uploaded:
@@ -73,15 +73,11 @@ def upload(bucket: str, *sources: Source | Unusable, **options: Any) -> Uploaded
     return Uploaded(sources, bucket, **options)
 
 
-def key_of(source: Source) -> str:
-    return f"in/{source.relative}"
-
-
 def row_of(bucket: str, source: Source) -> dict[str, Any] | None:
     """The stored row, as plain values."""
     answer = send(
         "GetItem",
-        {"TableName": UploadItem.table(), "Key": {"key": {"S": f"s3://{bucket}/{key_of(source)}"}}},
+        {"TableName": UploadItem.table(), "Key": {"key": {"S": f"s3://{bucket}/{source.key}"}}},
     )
     item = answer.get("Item")
     return {name: next(iter(value.values())) for name, value in item.items()} if item else None
@@ -140,6 +136,11 @@ def locks() -> list[str]:
     return [item["key"]["S"] for item in items]
 
 
+def remove_locks() -> None:
+    for name in locks():
+        send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
+
+
 def assert_stored(
     s3: Any, bucket: str, sources: Sequence[Source], *, dead_locks: bool = False
 ) -> None:
@@ -147,7 +148,7 @@ def assert_stored(
 
     But for the locks of processes that died with no file in hand, where there may be some.
     """
-    wanted = {key_of(source): Path(source.path).read_bytes() for source in sources}
+    wanted = {source.key: Path(source.path).read_bytes() for source in sources}
     found = objects_in(s3, bucket)
     assert found.keys() == wanted.keys()
     assert [key for key in wanted if found[key] != wanted[key]] == []
@@ -161,7 +162,7 @@ def assert_stored(
 
 def assert_untouched(s3: Any, bucket: str, source: Source) -> None:
     """Nothing tells of the file: no object, no row, no part, no lock."""
-    assert key_of(source) not in objects_in(s3, bucket)
+    assert source.key not in objects_in(s3, bucket)
     assert row_of(bucket, source) is None
     assert open_uploads(s3, bucket) == []
     assert locks() == []

@@ -60,7 +60,7 @@ def test_a_file_that_changes_while_it_is_read_is_detected(
         with pytest.raises(FileChanged) as changed:
             file.read_whole()
 
-    assert changed.value.path == str(path)
+    assert changed.value.subject == str(path)
 
 
 def test_a_file_that_is_replaced_while_it_is_read_counts_as_changed(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,14 @@ from tests.uploads.samples import (
     assert_stored,
     content,
     file_of,
-    key_of,
     locks,
     open_uploads,
+    remove_locks,
     row_of,
     upload,
 )
 from tests.waiting import wait_until
-from uploads import claims, contents, s3
+from uploads import claims, contents
 from uploads.claims import Claim
 from uploads.exceptions import ClaimLost
 from uploads.sources import Source
@@ -46,7 +46,7 @@ LEASE_SECONDS = 60
 
 @contextmanager
 def other_process(bucket: str, *files: Source) -> Iterator[list[Claim]]:
-    """One that is alive and has these files in hand; what it claimed."""
+    """A live process that has claimed these files; yields its claims."""
     lease = taken(OTHERS_LOCK)
     try:
         yield [_claimed(bucket, file, lease) for file in files]
@@ -55,13 +55,13 @@ def other_process(bucket: str, *files: Source) -> Iterator[list[Claim]]:
 
 
 def _claimed(bucket: str, file: Source, lease: Lease) -> Claim:
-    claim = claims.take(f"s3://{bucket}/{key_of(file)}", file.size, lease)
+    claim = claims.take(f"s3://{bucket}/{file.key}", file.size, lease)
     assert isinstance(claim, Claim)
     return claim
 
 
 def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> Lease:
-    """One that claimed these files, and died: its lock is held and never renewed again."""
+    """A process that claimed these files and died: its lock is never renewed again."""
     lease = abandoned(OTHERS_LOCK, lease_seconds=lease_seconds)
     for file in files:
         _claimed(bucket, file, unaware(lease))
@@ -70,7 +70,7 @@ def _dead(bucket: str, *files: Source, lease_seconds: float = 0.6) -> Lease:
 
 @contextmanager
 def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
-    """A run in a thread; what became of it, once the block has ended."""
+    """A run in a thread; yields a list that has the ended run after the block."""
     ended: list[Uploaded] = []
     thread = threading.Thread(target=lambda: ended.append(upload(bucket, *files)))
     thread.start()
@@ -80,7 +80,7 @@ def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
         thread.join()
 
 
-def test_a_file_that_another_process_holds_is_waited_for_and_the_rest_is_done_meanwhile(
+def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhile(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     theirs, ours = (file_of(tmp_path, name, name.encode()) for name in ("theirs", "ours"))
@@ -160,7 +160,7 @@ def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
     assert_stored(s3, bucket, files)
 
 
-def test_a_damaged_lock_of_another_fails_its_files_by_name_and_the_rest_is_done(
+def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
     bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 ) -> None:
     theirs, ours = ([file_of(tmp_path, name, b"x") for name in names] for names in ("ab", "cd"))
@@ -170,7 +170,7 @@ def test_a_damaged_lock_of_another_fails_its_files_by_name_and_the_rest_is_done(
     uploaded = upload(bucket, *theirs, *ours)
 
     failed = [each for each in uploaded.results if each.outcome == "failed"]
-    assert {each.key for each in failed} == {key_of(file) for file in theirs}
+    assert {each.key for each in failed} == {file.key for file in theirs}
     assert {each.reason for each in failed} == {
         f"The item '{OTHERS_LOCK}' of locks is damaged: leaseDuration is 'oops'"
     }
@@ -248,22 +248,24 @@ def test_two_runs_on_one_folder_share_the_work(
 
 
 @pytest.fixture
-def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That a lease is lost is seen within a second, and no stall is long enough to lose one."""
+def break_its_lock(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Callable[[], None]:
+    """Deletes the lock of the running upload, and returns when its heartbeat has noticed."""
+    # Noticed within a second, and no stall is long enough to lose another one.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
 
+    def break_it() -> None:
+        remove_locks()
+        wait_until(lambda: "is lost" in caplog.text)
 
-@pytest.mark.usefixtures("_renewed_often")
-def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    return break_it
+
+
+def test_a_run_that_lost_its_lease_takes_another_and_continues(
+    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, break_its_lock: Callable[[], None]
 ) -> None:
     files = [file_of(tmp_path, name, content(LARGE_BYTES, name)) for name in "ab"]
-
-    def break_its_lock() -> None:
-        (name,) = locks()
-        send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": name}}})
-        wait_until(locks)  # its heartbeat finds out, and it takes another
-
     s3_proxy.plan("UploadPart", Meanwhile(break_its_lock))
 
     uploaded = upload(bucket, *files, workers=2, lease_seconds=LEASE_SECONDS)
@@ -272,26 +274,19 @@ def test_a_run_that_lost_its_lease_takes_another_and_goes_on(
     assert_stored(s3, bucket, files)
 
 
-@pytest.mark.usefixtures("_renewed_often")
 @pytest.mark.parametrize(
     ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
 )
-def test_what_a_run_stored_before_its_lease_was_lost_counts_as_uploaded(
+def test_a_file_stored_before_the_lease_was_lost_counts_as_uploaded(
     operation: str,
     size: int,
     bucket: str,
     s3: Any,
     s3_proxy: S3Proxy,
     tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    break_its_lock: Callable[[], None],
 ) -> None:
     file = file_of(tmp_path, "a", content(size))
-
-    def break_its_lock() -> None:
-        (name,) = locks()
-        send("DeleteItem", {"TableName": "locks", "Key": {"key": {"S": name}}})
-        wait_until(lambda: "is lost" in caplog.text)
-
     s3_proxy.plan(operation, Meanwhile(break_its_lock))
 
     uploaded = upload(bucket, file, lease_seconds=LEASE_SECONDS)
@@ -302,7 +297,7 @@ def test_what_a_run_stored_before_its_lease_was_lost_counts_as_uploaded(
 
 
 class _Stop(threading.Event):
-    """Knows how often it was found to be set."""
+    """Counts how often it was found to be set."""
 
     times_noticed = 0
 
@@ -320,7 +315,7 @@ def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
 
     def stop_now() -> None:
         stop.set()
-        # What is done about it the first time is done when it is asked again.
+        # When it is checked again, the first check has taken effect.
         wait_until(lambda: stop.times_noticed >= 2)
 
     s3_proxy.plan("UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2")
@@ -395,11 +390,3 @@ def test_a_run_that_waits_for_another_can_be_stopped(
         assert stopped.results == []
         assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
         assert locks() == [OTHERS_LOCK]
-
-
-def test_the_client_is_made_again_after_a_fork(s3_proxy: S3Proxy) -> None:
-    before = s3.client()
-
-    s3.reset()
-
-    assert s3.client() is not before

@@ -19,13 +19,18 @@ DESTINATION = Destination.parse("s3://bucket/prefix")
 BAD_KEY = "Not a valid S3 key:"
 
 
+def _name(source: Source) -> str:
+    """Its key without the prefix."""
+    return source.key.removeprefix("prefix/")
+
+
 def found(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, int]:
     """The files found, with their sizes; nothing may be unusable."""
     files = {}
     for each in sources(map(str, paths), DESTINATION, Selection(**options)):
         assert isinstance(each, Source), each
-        assert each.relative not in files
-        files[each.relative] = each.size
+        assert _name(each) not in files
+        files[_name(each)] = each.size
     return files
 
 
@@ -35,28 +40,22 @@ def unusable(*paths: Path | str, **options: tuple[str, ...]) -> dict[str, str]:
     return {each.name: each.reason for each in everything if isinstance(each, Unusable)}
 
 
-def test_a_folders_files_keep_their_path_below_it(tmp_path: Path) -> None:
+def test_files_of_folders_keep_their_path_and_files_keep_their_name(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "a.log", "12345")
     write(tmp_path / "logs" / "2026" / "11" / "b.log", "")
+    write(tmp_path / "more" / "c.log")
+    file = write(tmp_path / "deep" / "down" / "d.log")
+    (tmp_path / "empty").mkdir()
 
-    assert found(tmp_path / "logs") == {"a.log": 5, "2026/11/b.log": 0}
-
-
-def test_a_file_that_is_named_itself_keeps_its_name(tmp_path: Path) -> None:
-    file = write(tmp_path / "deep" / "down" / "a.log")
-
-    assert found(file) == {"a.log": 1}
-
-
-def test_several_paths_are_taken_one_after_another(tmp_path: Path) -> None:
-    write(tmp_path / "one" / "a")
-    write(tmp_path / "two" / "b")
-    file = write(tmp_path / "c")
-
-    assert found(tmp_path / "one", f"{tmp_path}/two/", file).keys() == {"a", "b", "c"}
+    assert found(tmp_path / "logs", f"{tmp_path}/more/", file, tmp_path / "empty") == {
+        "a.log": 5,
+        "2026/11/b.log": 0,
+        "c.log": 1,
+        "d.log": 1,
+    }
 
 
-def test_the_folder_one_is_in_is_a_path_too(
+def test_the_current_folder_can_be_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "sub" / "a")
@@ -65,12 +64,8 @@ def test_the_folder_one_is_in_is_a_path_too(
     assert found(".") == {"sub/a": 1}
 
 
-def test_an_empty_folder_has_no_files(tmp_path: Path) -> None:
-    assert found(tmp_path) == {}
-
-
 @pytest.mark.parametrize("name", [*NAMES, "escape\x1b"])
-def test_whatever_a_file_is_called_it_keeps_its_name(tmp_path: Path, name: str) -> None:
+def test_a_file_with_any_name_keeps_it(tmp_path: Path, name: str) -> None:
     write(tmp_path / "dir" / name / name)
 
     assert found(tmp_path / "dir") == {f"{name}/{name}": 1}
@@ -86,7 +81,9 @@ def test_a_name_that_is_not_utf_8_is_reported_with_its_bytes(tmp_path: Path) -> 
         f"{tmp_path}/caf\\udce9": f"{BAD_KEY} it is not valid UTF-8",
         f"{tmp_path}/d\\udcff": f"{BAD_KEY} it is not valid UTF-8",
     }
-    assert {each.relative for each in walk([str(tmp_path)], DESTINATION) if _ok(each)} == {"fine"}
+    assert {
+        _name(each) for each in walk([str(tmp_path)], DESTINATION) if isinstance(each, Source)
+    } == {"fine"}
     # As a path itself the folder's own name is in no key.
     assert found(folder) == {"below": 1}
 
@@ -106,19 +103,11 @@ def test_symbolic_links_to_files_and_folders_are_followed(tmp_path: Path) -> Non
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "file").symlink_to(tmp_path / "elsewhere" / "a")
-    (folder / "dir").symlink_to(tmp_path / "elsewhere")
+    for name in ("dir", "again"):
+        (folder / name).symlink_to(tmp_path / "elsewhere")
     (tmp_path / "link").symlink_to(folder)
 
-    assert found(tmp_path / "link") == {"file": 3, "dir/a": 3}
-
-
-def test_two_links_to_one_folder_are_not_a_loop(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere" / "a")
-    write(tmp_path / "folder" / "own")
-    for name in ("one", "two"):
-        (tmp_path / "folder" / name).symlink_to(tmp_path / "elsewhere")
-
-    assert found(tmp_path / "folder").keys() == {"own", "one/a", "two/a"}
+    assert found(tmp_path / "link") == {"file": 3, "dir/a": 3, "again/a": 3}
 
 
 def test_a_loop_of_links_is_reported_and_the_rest_continues(tmp_path: Path) -> None:
@@ -131,23 +120,6 @@ def test_a_loop_of_links_is_reported_and_the_rest_continues(tmp_path: Path) -> N
         f"{tmp_path}/a/self": os.strerror(errno.ELOOP),
     }
     assert sum(map(_ok, walk([str(tmp_path)], DESTINATION))) == 1
-
-
-def test_a_broken_link_is_named(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("nowhere")
-    write(tmp_path / "fine")
-
-    assert unusable(tmp_path) == {f"{tmp_path}/link": "It is a broken symbolic link"}
-
-
-def test_a_path_that_is_not_there_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
-    file = write(tmp_path / "a")
-    gone = str(tmp_path / "gone")
-
-    everything = list(sources([gone, str(file)], DESTINATION))
-
-    assert {type(each) for each in everything} == {Source, Unusable}
-    assert unusable(gone) == {gone: os.strerror(errno.ENOENT)}
 
 
 def test_a_fifo_a_socket_and_a_device_are_reported_with_their_kind(
@@ -167,7 +139,7 @@ def test_a_fifo_a_socket_and_a_device_are_reported_with_their_kind(
     }
 
 
-def test_a_folder_that_cannot_be_read_is_named_and_the_rest_goes_on(open_folder: Path) -> None:
+def test_a_folder_that_cannot_be_read_is_named_and_the_rest_continues(open_folder: Path) -> None:
     write(open_folder / "closed" / "a").parent.chmod(0)
     write(open_folder / "unlisted" / "b").parent.chmod(0o444)
     write(open_folder / "fine")
@@ -180,7 +152,7 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_rest_goes_on(open_folder:
         f"{open_folder}/closed": denied,
         f"{open_folder}/unlisted/b": denied,
     }
-    assert [each.relative for each in everything if isinstance(each, Source)] == ["fine"]
+    assert [_name(each) for each in everything if isinstance(each, Source)] == ["fine"]
 
 
 def test_a_file_that_vanishes_while_its_folder_is_read_is_named(tmp_path: Path) -> None:
@@ -199,21 +171,6 @@ def test_a_file_that_vanishes_while_its_folder_is_read_is_named(tmp_path: Path) 
     assert {each.reason for each in rest if isinstance(each, Unusable)} == {
         os.strerror(errno.ENOENT)
     }
-
-
-def test_a_folder_that_vanishes_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        write(tmp_path / name / "file")
-    walking = walk([str(tmp_path), str(write(tmp_path / "last"))], DESTINATION)
-
-    next(walking)
-    for name in ("one", "two"):
-        (tmp_path / name / "file").unlink()
-        (tmp_path / name).rmdir()
-    rest = list(walking)
-
-    assert any(isinstance(each, Unusable) for each in rest)
-    assert isinstance(rest[-1], Source)
 
 
 def test_a_key_may_have_1024_bytes_and_no_more(tmp_path: Path) -> None:
@@ -240,7 +197,7 @@ def test_a_folder_too_deep_for_any_key_is_named_once(tmp_path: Path) -> None:
     }
 
 
-def test_no_pattern_takes_everything_and_an_include_only_what_matches(tmp_path: Path) -> None:
+def test_an_include_takes_only_what_matches(tmp_path: Path) -> None:
     for name in ("a.log", "b.txt", "sub/c.log", "sub/d.gz"):
         write(tmp_path / name)
 
@@ -257,7 +214,7 @@ def test_an_exclude_wins_over_an_include(tmp_path: Path) -> None:
     assert found(tmp_path, exclude=("*.log", "nothing")).keys() == {"sub/c.txt"}
 
 
-def test_patterns_tell_upper_from_lower_case_and_know_classes(tmp_path: Path) -> None:
+def test_patterns_are_case_sensitive_and_may_have_classes(tmp_path: Path) -> None:
     for name in ("A.LOG", "a.log", "b1.log"):
         write(tmp_path / name)
 
@@ -265,7 +222,7 @@ def test_patterns_tell_upper_from_lower_case_and_know_classes(tmp_path: Path) ->
     assert found(tmp_path, include=("?[0-9].log",)).keys() == {"b1.log"}
 
 
-def test_patterns_choose_among_files_that_are_named_themselves(tmp_path: Path) -> None:
+def test_patterns_apply_to_single_files(tmp_path: Path) -> None:
     files = [write(tmp_path / name) for name in ("a.log", "a.txt")]
 
     assert found(*files, exclude=("*.txt",)).keys() == {"a.log"}
@@ -306,12 +263,16 @@ def test_files_come_as_their_folder_is_read_and_few_are_in_memory(tmp_path: Path
     assert peak < little + 50_000
 
 
-def test_each_run_takes_the_files_in_another_order_and_each_file_once(tmp_path: Path) -> None:
+def test_files_come_in_random_order_and_each_once(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"{number:04}").touch()
 
     runs = [
-        [each.relative for each in sources([str(tmp_path)], DESTINATION, window=100) if _ok(each)]
+        [
+            _name(each)
+            for each in sources([str(tmp_path)], DESTINATION, window=100)
+            if isinstance(each, Source)
+        ]
         for _ in range(2)
     ]
 
@@ -319,7 +280,7 @@ def test_each_run_takes_the_files_in_another_order_and_each_file_once(tmp_path: 
     assert sorted(runs[0]) == sorted(runs[1]) == [f"{number:04}" for number in range(300)]
 
 
-def test_a_walk_that_is_given_up_leaves_no_folder_open(tmp_path: Path) -> None:
+def test_a_walk_that_is_closed_leaves_no_folder_open(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b" / "c")
     before = len(list(Path("/proc/self/fd").iterdir()))
 
@@ -363,7 +324,7 @@ def test_a_destination_is_a_bucket_and_a_prefix(text: str, bucket: str, prefix: 
 def test_text_that_is_not_a_destination_is_rejected(text: str) -> None:
     with pytest.raises(BadDestination) as refused:
         Destination.parse(text)
-    assert refused.value.text == text
+    assert refused.value.subject == text
     assert str(refused.value).isprintable()
 
 
@@ -374,9 +335,9 @@ def test_a_key_is_the_prefix_followed_by_the_name() -> None:
     assert str(Destination("bucket", "logs")) == "s3://bucket/logs"
 
 
-def test_a_key_has_1024_bytes_at_most_in_utf_8() -> None:
+def test_a_key_has_at_most_1024_bytes_in_utf_8() -> None:
     assert Destination("bucket", "").key_for("é" * 512)
     for name in ("", "é" * 513, "\udce9"):
         with pytest.raises(BadKey) as refused:
             Destination("bucket", "").key_for(name)
-        assert refused.value.key == name
+        assert refused.value.subject == name

@@ -60,7 +60,7 @@ def test_killed_processes_store_every_file_exactly_once(
         assert len(outcomes) == FILES
         assert set(outcomes) <= {"uploaded", "skipped"}
     files = list(in_folder(tmp_path))
-    assert s3_proxy.stored == {f"in/{file.relative}": 1 for file in files}
+    assert s3_proxy.stored == {file.key: 1 for file in files}
     assert_stored(s3, bucket, files, dead_locks=True)
     _assert_check_is_sound(bucket)
 

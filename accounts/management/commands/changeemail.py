@@ -14,7 +14,7 @@ from accounts.services import change_email
 class Command(UserCommand):
     """Moves the address and its guard in one transaction."""
 
-    help = "Give an account another e-mail address."
+    help = "Give an account another email address."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take WHO and the new address."""

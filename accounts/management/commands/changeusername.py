@@ -1,4 +1,4 @@
-"""`changeusername`: another user name for an account."""
+"""`changeusername`: another username for an account."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from accounts.services import change_username
 
 
 class Command(UserCommand):
-    """Moves the user name and its guard in one transaction."""
+    """Moves the username and its guard in one transaction."""
 
-    help = "Give an account another user name."
+    help = "Give an account another username."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take WHO and the new name."""
@@ -24,4 +24,4 @@ class Command(UserCommand):
     def act(self, user: User, **options: Any) -> None:
         """Change it."""
         change_username(user, options["username"])
-        self.stdout.write(f"{user.email} has the user name {user.username}.")
+        self.stdout.write(f"{user.email} has the username {user.username}.")

@@ -14,7 +14,7 @@ from accounts.services import delete
 class Command(UserCommand):
     """Deletes an account with its guards in one transaction; asks first."""
 
-    help = "Delete an account; its user name and e-mail address become free."
+    help = "Delete an account; its username and email address become free."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take WHO, and whether to ask."""

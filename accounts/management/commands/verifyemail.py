@@ -12,7 +12,7 @@ from accounts.models import User
 class Command(UserCommand):
     """Notes that an account's address is its owner's."""
 
-    help = "Confirm an account's e-mail address without a link."
+    help = "Confirm an account's email address without a link."
 
     def act(self, user: User, **options: Any) -> None:
         """Confirm it, unless it is."""

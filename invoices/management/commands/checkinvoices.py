@@ -9,35 +9,32 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from invoices.check import check_invoices
-from invoices.management.invoicing import find_account
-from sequences.management.checking import SeriesCheckCommand
+from invoices.management.base import find_account
+from invoices.records import check_invoices
+from sequences.management.base import SeriesCheckCommand
 from sequences.seriesreport import SeriesReport
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: `invoices.check.check_invoices`."""
+    """Safe while invoices are issued. Costs: see `invoices.records.check_invoices`."""
 
     help = (
         "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "
-        "invoice, and that no request has two. Exits 1 if something is wrong."
+        "invoice, and that each request id has one invoice. Exits 1 if something is wrong."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the account, and the form of the answer."""
         parser.add_argument(
-            "--user", metavar="WHO", help="only this account's; it may be deleted by now"
+            "--user", metavar="WHO", help="only the invoices of this account, which may be deleted"
         )
         super().add_arguments(parser)
 
     def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
-        """The report of each series, or of one account's."""
         account = find_account(options["user"]) if options["user"] else None
         shown = sys.stderr.isatty() and not options["json"]
         with tqdm(desc="Items read", unit="", disable=not shown) as bar:
             yield from check_invoices(account, progress=bar.update)
 
     def counts(self, report: SeriesReport) -> dict[str, int]:
-        """How many are issued, and how many voided."""
         voided = report.counts["voided"]
         return {"issued": report.items - voided, "voided": voided}

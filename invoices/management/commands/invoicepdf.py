@@ -8,30 +8,26 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from invoices.management.invoicing import InvoiceCommand, find_account
+from invoices.management.base import InvoiceCommand, find_account
 from invoices.pdf import render
 from invoices.records import find_invoice
 
 
 class Command(InvoiceCommand):
-    """Writes the same bytes each time while the invoice's status is the same."""
-
-    help = "Write an invoice as a PDF; WHO may also be the primary key of a deleted account."
+    help = "Write an invoice as a PDF. WHO may also be the primary key of a deleted account."
     takes_number = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take WHO, NUMBER and where to write."""
         super().add_arguments(parser)
         parser.add_argument(
             "-o", "--output", metavar="FILE", required=True, help="a file, or - for stdout"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it."""
         invoice = find_invoice(find_account(options["user"]), options["number"])
         pdf = render(invoice)
         if options["output"] == "-":
-            self.stdout.buffer.write(pdf)  # type: ignore[attr-defined]  # of what it wraps
+            self.stdout.buffer.write(pdf)  # type: ignore[attr-defined]  # of the wrapped stream
             return
         try:
             _write_whole(Path(options["output"]), pdf)
@@ -40,18 +36,18 @@ class Command(InvoiceCommand):
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Let the file be as it was, or whole: it is written beside its place and moved there.
+    """Write a temporary file and move it, so that the file is never partly written.
 
-    What is there and no plain file (a pipe, a device) is written to.
+    Something that exists and is not a plain file (a pipe, a device) is written to.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
-    path = path.resolve()  # a link stays one
-    beside = path.with_name(f".{uuid.uuid4().hex}.pdf")
+    path = path.resolve()  # keeps a link, and replaces its target
+    temporary = path.with_name(f".{uuid.uuid4().hex}.pdf")
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -5,120 +5,128 @@ from __future__ import annotations
 import argparse
 import uuid
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import Unavailable
-from invoices import rules
-from invoices.amounts import Line
-from invoices.documents import Draft, Party
-from invoices.issuing import issue
-from invoices.jsonform import as_json
-from invoices.management.invoicing import InvoiceCommand, find_user, said_plainly
-from invoices.management.output import as_row
+from invoices.documents import (
+    TYPED_FIELDS,
+    Draft,
+    Line,
+    check_line_count,
+    check_totals,
+    draft_of,
+    totals,
+)
+from invoices.exports import as_json
+from invoices.fields import fields_of
+from invoices.issuing import (
+    ISSUE_DATE,
+    REQUEST_ID,
+    check_may_issue,
+    check_seller,
+    issue,
+    language_of,
+    seller_of,
+)
+from invoices.management.base import InvoiceCommand, as_row, find_user, one_line_errors
+
+_OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in TYPED_FIELDS
+    if name not in {"customer_name", "customer_address"}
+}
+_LINE_FIELDS = fields_of(Line)[:4]
 
 
 class Command(InvoiceCommand):
-    """Issues an invoice under the rules of the page; the seller is as the profile says."""
-
-    help = "Issue an invoice: it gets the next number of its year."
+    help = "Issue an invoice under the rules of the page. The profile has the seller."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take what the invoice says."""
         super().add_arguments(parser)
-        parser.add_argument("--customer", metavar="NAME", required=True)
-        parser.add_argument("--address", default="", help="the customer's")
+        for name, each in TYPED_FIELDS.items():
+            parser.add_argument(
+                _OPTIONS[name],
+                dest=name,
+                metavar=each.words.upper().replace(" ", "_"),
+                required=each.is_required and not each.initial,
+                default=each.initial,
+                help=f"default {each.initial}" if each.initial else None,
+            )
         parser.add_argument(
             "--line",
             metavar="DESCRIPTION;QUANTITY;UNIT_PRICE;VAT_RATE",
             dest="lines",
             action="append",
-            type=_fields,
+            type=_line_values,
             required=True,
-            help="the unit price is net; the description may hold semicolons; repeat it for more",
+            help="repeatable; the unit price is net; the description may contain semicolons",
         )
-        parser.add_argument("--currency", default="EUR", help="default EUR")
         parser.add_argument("--date", type=_date, help="such as 2026-11-21; default today")
-        parser.add_argument("--note", default="")
         parser.add_argument(
-            "--request-id", help="names this invoice: repeated with it, it is issued once"
+            "--request-id", help="names this invoice: repeated with it, the invoice is issued once"
         )
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, issue, print."""
         draft = _draft(options)
         request_id = str(uuid.uuid4())
         if options["request_id"] is not None:
-            with said_plainly("Request id"):
-                request_id = rules.clean_request_id(options["request_id"])
+            with one_line_errors("Request id"):
+                request_id = REQUEST_ID.clean(options["request_id"])
         user = find_user(options["user"])
-        seller = rules.seller_of(user)
-        with said_plainly():
-            rules.check_may_issue(user)
-            rules.check_seller(seller)
+        seller = seller_of(user)
+        with one_line_errors():
+            check_may_issue(user)
+            check_seller(seller)
         try:
             invoice = issue(
                 draft,
                 account=user.pk,
                 seller=seller,
                 request_id=request_id,
-                language=rules.language_of(user),
+                language=language_of(user),
             )
         except Unavailable as error:
             raise CommandError(
-                f"{error} Repeat it with --request-id {request_id}, and it is issued once."
+                f"{error} Repeat the command with --request-id {request_id}: the invoice is "
+                "issued only once."
             ) from error
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))
 
 
-def _fields(text: str) -> list[str]:
-    """A line's four fields, split from the right; with fewer it is a usage error."""
-    fields = text.rsplit(";", 3)
-    if len(fields) < 4:
-        raise argparse.ArgumentTypeError(f"{text!r} has not four fields between semicolons")
-    return fields
+def _line_values(text: str) -> list[str]:
+    values = text.rsplit(";", 3)
+    if len(values) < 4:
+        raise argparse.ArgumentTypeError(f"{text!r} needs four values between semicolons")
+    return values
 
 
 def _date(text: str) -> date:
     try:
-        return rules.clean_issue_date(text)
+        day: date = ISSUE_DATE.kind.clean(text)
     except ValidationError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {' '.join(error.messages)}") from error
+    return day
 
 
 def _draft(options: dict[str, Any]) -> Draft:
-    with said_plainly("Customer"):
-        name = rules.clean_customer_name(options["customer"])
-    with said_plainly("Address"):
-        address = rules.clean_address(options["address"])
-    with said_plainly("Currency"):
-        currency = rules.clean_currency(options["currency"])
-    with said_plainly("Note"):
-        note = rules.clean_note(options["note"])
-    lines = [_line(number, *fields) for number, fields in enumerate(options["lines"], 1)]
-    with said_plainly("Lines"):
-        return Draft(
-            customer=Party(name, address),
-            lines=rules.clean_lines(lines, currency),
-            currency=currency,
-            issued_on=options["date"],
-            note=note,
-        )
+    values = {}
+    for name, each in TYPED_FIELDS.items():
+        with one_line_errors(_OPTIONS[name][2:].replace("-", " ").capitalize()):
+            values[name] = each.clean(options[name])
+    lines = [_line(number, typed) for number, typed in enumerate(options["lines"], 1)]
+    with one_line_errors("Lines"):
+        check_line_count(lines)
+        check_totals(totals(lines, values["currency"]))
+    return draft_of(values, lines, options["date"])
 
 
-def _line(number: int, description: str, quantity: str, unit_price: str, vat_rate: str) -> Line:
-    cleaned: list[Decimal] = []
-    with said_plainly(f"Line {number}, description"):
-        text = rules.clean_description(description)
-    for what, clean, typed in (
-        ("quantity", rules.clean_quantity, quantity),
-        ("unit price", rules.clean_unit_price, unit_price),
-        ("VAT rate", rules.clean_vat_rate, vat_rate),
-    ):
-        with said_plainly(f"Line {number}, {what}"):
-            cleaned.append(clean(typed))
-    return Line(text, *cleaned)
+def _line(number: int, typed: list[str]) -> Line:
+    values = {}
+    for each, text in zip(_LINE_FIELDS, typed, strict=True):
+        with one_line_errors(f"Line {number}, {each.words}"):
+            values[each.name] = each.clean(text)
+    return Line(**values)

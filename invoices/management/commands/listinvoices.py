@@ -9,35 +9,30 @@ from django.core.management.base import CommandParser
 
 from dynamo.exceptions import DamagedItem
 from dynamo.terminal import positive, unreadable
-from invoices.jsonform import as_json
-from invoices.management.invoicing import InvoiceCommand, find_account
-from invoices.management.output import as_row
-from invoices.records import all_invoices
-from invoices.years import years_of
+from invoices.exports import as_json
+from invoices.management.base import InvoiceCommand, as_row, find_account
+from invoices.records import all_invoices, years_of
 
 
 class Command(InvoiceCommand):
-    """Streams the invoices of a year, or of every year that has some."""
-
-    help = "List an account's invoices; WHO may also be the primary key of a deleted account."
+    help = "List an account's invoices. WHO may also be the primary key of a deleted account."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take WHO, which and how many, and the form of the answer."""
         super().add_arguments(parser)
         parser.add_argument("--year", type=positive, help="default: all years")
-        parser.add_argument("--limit", type=positive, help="stop after so many")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+        parser.add_argument("--limit", type=positive, help="list at most so many")
+        parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each as it comes; at the end, complain of those that cannot be read."""
+        """Print each invoice as it is read, and at the end the damaged ones."""
         account = find_account(options["user"])
         years = [options["year"]] if options["year"] else years_of(account)
-        shape = as_json if options["json"] else as_row
+        line_of = as_json if options["json"] else as_row
         damaged: list[DamagedItem] = []
         invoices = (
             invoice for year in years for invoice in all_invoices(account, year, damaged=damaged)
         )
         for invoice in islice(invoices, options["limit"]):
-            self.stdout.write(shape(invoice))
+            self.stdout.write(line_of(invoice))
         if damaged:
             raise unreadable("invoice", [error.key for error in damaged])

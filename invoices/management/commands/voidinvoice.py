@@ -6,31 +6,25 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices import rules
-from invoices.jsonform import as_json
-from invoices.management.invoicing import InvoiceCommand, find_account, said_plainly
-from invoices.management.output import as_row
-from invoices.records import void
+from invoices.exports import as_json
+from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
+from invoices.records import VOID_REASON, void
 
 
 class Command(InvoiceCommand):
-    """Voids an invoice, with a reason; it keeps its number."""
-
     help = (
-        "Void an invoice: it keeps its number and says why. WHO may also be the primary key of a "
-        "deleted account."
+        "Void an invoice. It keeps its number and shows the reason. WHO may also be the primary "
+        "key of a deleted account."
     )
     takes_number = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take WHO, NUMBER and the reason."""
         super().add_arguments(parser)
         parser.add_argument("--reason", required=True)
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Void it and print it."""
-        with said_plainly("Reason"):
-            reason = rules.clean_reason(options["reason"])
+        with one_line_errors("Reason"):
+            reason = VOID_REASON.clean(options["reason"])
         invoice = void(find_account(options["user"]), options["number"], reason)
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))

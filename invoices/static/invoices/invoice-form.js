@@ -1,7 +1,8 @@
-// The invoice form's conveniences: lines without reloading, and totals as one types. Without this
-// script the form's own buttons do the former; the server computes the totals in any case.
+// Adds and removes lines of the invoice form without a request, and shows totals while typing.
+// Without this script, buttons of the form add and remove lines. The server always computes the
+// totals again.
 //
-// Amounts are exact: a decimal is a whole number (BigInt) and how many of its digits are decimals.
+// Amounts are exact: a decimal is a whole number (BigInt) and the number of its decimals.
 
 "use strict";
 
@@ -14,7 +15,7 @@ const maxLines = Number(form.dataset.maxLines);
 
 // Numbers
 
-/** `text` as {whole, decimals}, null where it is no number; the server's rule. */
+/** `text` as {whole, decimals}, or null if it is not a number by the server's rule. */
 function parse(text) {
   const match = /^([+-]?)(\d*)\.?(\d*)$/.exec(text.trim());
   if (!match || !(match[2] || match[3])) return null;
@@ -22,7 +23,7 @@ function parse(text) {
   return { whole: match[1] === "-" ? -whole : whole, decimals: match[3].length };
 }
 
-/** numerator / denominator, half up: away from zero. */
+/** numerator / denominator, rounded half away from zero. */
 function rounded(numerator, denominator) {
   const size = numerator < 0n ? -numerator : numerator;
   const result = (2n * size + denominator) / (2n * denominator);
@@ -31,18 +32,18 @@ function rounded(numerator, denominator) {
 
 const power = (decimals) => 10n ** BigInt(decimals);
 
-/** An amount in minor units as the server writes it: −€1,234.50. */
+/** An amount in minor units as the server formats it: −€1,234.50. */
 function readable(amount, currency, decimals) {
   const digits = String(amount < 0n ? -amount : amount).padStart(decimals + 1, "0");
   const at = digits.length - decimals;
   const plain = decimals ? `${digits.slice(0, at)}.${digits.slice(at)}` : digits;
   const options = { style: "currency", currency, minimumFractionDigits: decimals };
-  // Given as text, the number is written in full and passes through no float.
+  // As text, because a float could not hold every number.
   const text = new Intl.NumberFormat(document.documentElement.lang, options).format(plain);
   return amount < 0n ? `\u200e\u2212\u2060${text}` : text;
 }
 
-/** A rate without idle zeros, so that 7, 7.0 and 07 are one. */
+/** A rate without extra zeros: 7, 7.0 and 07 are the same. */
 function plainRate({ whole, decimals }) {
   const digits = String(whole).padStart(decimals + 1, "0");
   const at = digits.length - decimals;
@@ -54,7 +55,7 @@ function plainRate({ whole, decimals }) {
 
 const field = (line, name) => line.querySelector(`[name$="-${name}"]`);
 
-/** What a line says: {rate, net}; null while it is unfinished, undefined where it is no number. */
+/** A line as {rate, net}; null if it is not complete, undefined if a text is not a number. */
 function read(line, decimals) {
   const texts = ["quantity", "unit_price", "vat_rate"].map((name) => field(line, name).value);
   if (texts.some((text) => text.trim() && !parse(text))) return undefined;
@@ -109,7 +110,7 @@ const sorted = (shares) =>
 
 // Lines
 
-/** Let names, ids and headings follow the order of the lines. */
+/** Number the names, ids and headings in the order of the lines. */
 function renumber() {
   [...lines.children].forEach((line, at) => {
     for (const element of line.querySelectorAll("*")) {
@@ -158,6 +159,6 @@ form.addEventListener("click", (event) => {
   }
 });
 form.addEventListener("input", showTotals);
-// Also after going back, when the browser has filled in what was typed before.
+// Also after going back, when the browser restores what was typed.
 addEventListener("pageshow", showTotals);
 totals.hidden = false;

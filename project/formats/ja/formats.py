@@ -1,3 +1,3 @@
-"""How Japanese pages write a time: as Django does, but apart from its day."""
+"""As Django's format, but with a space between the day and the time."""
 
 DATETIME_FORMAT = "Y年n月j日 G:i"

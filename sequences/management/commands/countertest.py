@@ -1,6 +1,6 @@
-"""`countertest`: many tasks draw from shared counters at once, and every number comes once.
+"""`countertest`: let tasks draw from shared counters at once; check that no number comes twice.
 
-The experiment of "DynamoDBとPythonでユニークな連番を採番する": tasks A to F over Key1 and Key2.
+Source: "DynamoDBとPythonでユニークな連番を採番する" (tasks A to F draw from Key1 and Key2).
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
 from dynamo.terminal import positive, printable
-from sequences.counters import checked_name, delete
-from sequences.draws import Strategy
+from sequences.counters import Strategy, checked_name, delete
 from sequences.management.base import SequenceCommand, counter_name
 from sequences.management.tasks import Draw, Task, draws
 
-#: How many of the numbers that are wrong the verdict names.
+#: How many wrong numbers the verdict lists.
 SHOWN = 10
 
 
 class Command(SequenceCommand):
-    """Prints each number as it is drawn, then the verdict; exit code 1 on a duplicate or a gap.
+    """Prints each number as it is drawn, then a verdict. Exits 1 on a duplicate or a gap.
 
-    The counters are fresh ones, whatever they are shown as, and deleted afterwards.
+    The counters are new ones with random names, and are deleted afterwards.
     """
 
-    help = "Let tasks draw from shared counters at once, and check that every number comes once."
+    help = "Let tasks draw from shared counters at once, and check that each number comes once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take who draws, what, and how."""
+        """Add who draws from which counters, and how."""
         parser.add_argument("--tasks", metavar="N", type=positive, default=6, help="default 6")
         parser.add_argument(
             "--rounds", metavar="N", type=positive, default=5, help="numbers per task, default 5"
@@ -44,7 +43,7 @@ class Command(SequenceCommand):
             nargs="+",
             type=counter_name,
             default=["Key1", "Key2"],
-            help="the counters, which the tasks take in turn; default Key1 Key2",
+            help="the counters, used by the tasks in turn; default Key1 Key2",
         )
         parser.add_argument(
             "--strategy", choices=get_args(Strategy), default="atomic", help="default atomic"
@@ -54,11 +53,11 @@ class Command(SequenceCommand):
             metavar="N",
             type=positive,
             default=1,
-            help="spread the tasks over so many processes, default 1",
+            help="run the tasks in N processes, default 1",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the experiment, then judge it."""
+        """Run the experiment and print the verdict."""
         for key in options["keys"]:
             checked_name(key)
         run = uuid.uuid4()
@@ -78,15 +77,15 @@ class Command(SequenceCommand):
             for draw in every_draw:
                 self._show(draw)
                 drawn[draw.key].append(draw.value)
-        self._judge(drawn)
+        self._print_verdict(drawn)
 
     def _show(self, draw: Draw) -> None:
         key = printable(draw.key)
         self.stdout.write(f"Task:{draw.task},sequence_key:{key},sequence:{draw.value}")
-        # At once, also into a pipe.
+        # Otherwise a pipe would get it late.
         self.stdout.flush()
 
-    def _judge(self, drawn: dict[str, list[int]]) -> None:
+    def _print_verdict(self, drawn: dict[str, list[int]]) -> None:
         faults = []
         for key, values in drawn.items():
             fault, name = _fault_of(values), printable(key)
@@ -103,7 +102,7 @@ def _deleted_afterwards(counters: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # What went wrong first says more.
+        # The first error says more than one while cleaning up.
         with suppress(DynamoError):
             _delete(counters)
         raise
@@ -122,7 +121,7 @@ def _letters(number: int) -> str:
 
 
 def _fault_of(values: list[int]) -> str:
-    """What is wrong with the numbers drawn from one counter; empty where nothing is."""
+    """What is wrong with the numbers drawn from one counter; empty if nothing is."""
     duplicates = [value for value, times in sorted(Counter(values).items()) if times > 1]
     gaps = sorted(set(range(1, max(values) + 1)) - set(values))
     parts = [

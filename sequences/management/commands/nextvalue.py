@@ -1,4 +1,4 @@
-"""`nextvalue`: the next numbers of a counter."""
+"""`nextvalue`: draw the next numbers of a counter."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.terminal import positive
-from sequences.counters import next_values
-from sequences.draws import Strategy
+from sequences.counters import Strategy, next_values
 from sequences.management.base import SequenceCommand, counter_name
 
-#: Printed one a line; whoever wants more draws a range with `sequences.counters.next_values`.
+#: For more, draw a range with `sequences.counters.next_values`.
 MAX_COUNT = 1_000_000
 
 
 class Command(SequenceCommand):
-    """Draws as many numbers as asked for, in one request, and prints them, one a line."""
+    """Draws all numbers in one request and prints them, one per line."""
 
     help = "Draw the next number of a counter, or several."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the counter, and how to draw."""
+        """Add the counter and how to draw."""
         parser.add_argument("name", metavar="NAME", type=counter_name, help="the counter")
         parser.add_argument(
             "--count",
@@ -36,10 +35,9 @@ class Command(SequenceCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Draw, then print."""
-        count, name, strategy = options["count"], options["name"], options["strategy"]
+        """Draw and print."""
         try:
-            numbers = next_values(count, name, strategy=strategy)
+            numbers = next_values(options["count"], options["name"], strategy=options["strategy"])
         except (OverflowError, ValueError) as error:
             raise CommandError(str(error)) from error
         for number in numbers:

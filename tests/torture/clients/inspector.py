@@ -7,7 +7,7 @@ import random
 from accounts.models import User
 from dynamo.exceptions import DynamoError
 from dynamo.unique.check import KINDS, check_guards
-from invoices.check import check_invoices
+from invoices.records import check_invoices
 from tests.torture.clients.invoices import shared_account
 from tests.torture.history import Journal
 

@@ -10,8 +10,7 @@ from decimal import Decimal
 
 from dynamo.exceptions import DynamoError
 from invoices import records
-from invoices.amounts import Line
-from invoices.documents import Draft, Party, label_of
+from invoices.documents import Draft, Line, Party, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
 from invoices.issuing import issue
 from tests.torture.history import Journal

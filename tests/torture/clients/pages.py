@@ -28,8 +28,8 @@ DELETE = "/accounts/delete/"
 INVOICE = "/invoices/new/"
 
 TAKEN = {
-    "username": "This user name is taken.",
-    "email": "This e-mail address belongs to another account.",
+    "username": "This username is taken.",
+    "email": "This email address belongs to another account.",
 }
 CHANGED = "This account was changed meanwhile, and nothing was stored. Please try again."
 

@@ -12,8 +12,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from uploads import s3
+from uploads.management.bar import Progress, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination, stop_on_signals
-from uploads.management.progress import Progress, lines_above_the_bar, progress_bar
 from uploads.preview import preview_files
 from uploads.run import upload_files
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk

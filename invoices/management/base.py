@@ -1,0 +1,126 @@
+"""What the invoice commands share: finding the account, one-line errors, invoices as text."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from invoices.documents import Contents, Invoice, Party
+from invoices.fields import fields_of
+from invoices.money import plain_amount
+from sequences.management.base import SequenceCommand
+
+
+class InvoiceCommand(SequenceCommand):
+    """A command on the invoices of one account, `--user WHO`."""
+
+    #: Whether it takes the number of an invoice.
+    takes_number = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--user",
+            metavar="WHO",
+            required=True,
+            help="a username, an email address or a primary key",
+        )
+        if self.takes_number:
+            parser.add_argument("number", metavar="NUMBER", help="such as 2026-000042")
+
+
+@contextmanager
+def one_line_errors(about: str = "") -> Iterator[None]:
+    """Turn a ValidationError into one line on stderr, which begins with `about`; exit code 1."""
+    prefix = f"{about}: " if about else ""
+    try:
+        yield
+    except ValidationError as error:
+        raise CommandError(f"{prefix}{' '.join(error.messages)}") from error
+
+
+def find_user(who: str) -> Any:
+    """The account with this username, email address or primary key.
+
+    Raises:
+        CommandError: there is no such account, or the project has no accounts.
+    """
+    try:
+        user_model: Any = get_user_model()
+    except ImproperlyConfigured:
+        user_model = None
+    if not hasattr(user_model, "find"):
+        raise CommandError("This project has no accounts for invoices.")
+    try:
+        return user_model.find(who)
+    except user_model.DoesNotExist as error:
+        raise CommandError(f"There is no account {who!r}.") from error
+
+
+def find_account(who: str) -> str:
+    """The primary key of an account, which may be deleted: its invoices stay.
+
+    Raises:
+        CommandError: there is no such account, and `who` is not a primary key.
+    """
+    try:
+        return str(find_user(who).pk)
+    except CommandError:
+        try:
+            return str(uuid.UUID(who))
+        except ValueError:
+            pass  # The first error is the one to report.
+        raise
+
+
+def as_row(invoice: Invoice) -> str:
+    """One line: number, date, total, customer, and whether it is voided."""
+    state = "  (voided)" if invoice.is_voided else ""
+    return (
+        f"{invoice.label}  {invoice.issued_at}  {_amount(invoice.totals.gross, invoice)}  "
+        f"{invoice.customer.name}{state}"
+    )
+
+
+def as_text(invoice: Invoice) -> str:
+    """Everything the invoice says, in lines of `name: value`."""
+    return "\n".join(f"{name + ':':<13}{value}" for name, value in _named_values(invoice) if value)
+
+
+def _named_values(invoice: Invoice) -> Iterator[tuple[str, str]]:
+    yield "number", invoice.label
+    yield "issued", str(invoice.issued_at)
+    yield "status", invoice.status
+    yield "void reason", invoice.void_reason
+    yield from _party_lines("seller", invoice.seller)
+    yield from _party_lines("customer", invoice.customer)
+    for line in invoice.lines:
+        net = _amount(line.net(invoice.currency), invoice)
+        yield (
+            "line",
+            f"{line.description}  {line.quantity:f} × {line.unit_price:f} = {net}, "
+            f"VAT {line.vat_rate:f} %",
+        )
+    yield "net", _amount(invoice.totals.net, invoice)
+    for share in invoice.totals.shares:
+        yield f"VAT {share.rate:f} %", _amount(share.vat, invoice)
+    yield "gross", _amount(invoice.totals.gross, invoice)
+    for each in fields_of(Contents):
+        if each.name != "currency":  # every amount names it
+            for text in each.to_text(getattr(invoice, each.name)).splitlines():
+                yield each.words, text
+
+
+def _party_lines(role: str, party: Party) -> Iterator[tuple[str, str]]:
+    for each in fields_of(Party):
+        for text in each.to_text(getattr(party, each.name)).splitlines():
+            yield role, text
+
+
+def _amount(amount: int, invoice: Invoice) -> str:
+    return f"{plain_amount(amount, invoice.currency)} {invoice.currency}"

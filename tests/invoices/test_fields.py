@@ -1,0 +1,72 @@
+"""The kinds of values: what a person may type, and what is stored then."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import translation
+
+from invoices.documents import Line, Party
+from invoices.fields import Field, fields_of
+from invoices.kinds import Day, Number, SingleLine
+
+DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE = fields_of(Line)
+_NAME, ADDRESS, _VAT_ID = fields_of(Party)
+
+
+@pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"])
+def test_text_that_is_not_a_plain_number_is_rejected(text: str) -> None:
+    with pytest.raises(ValidationError):
+        UNIT_PRICE.clean(text)
+
+
+@pytest.mark.parametrize(
+    "number", [Decimal("1E+999999999"), Decimal("1E-999999999"), Decimal("sNaN"), Decimal(10**12)]
+)
+def test_a_number_of_any_size_is_rejected_at_once(number: Decimal) -> None:
+    with pytest.raises(ValidationError):
+        UNIT_PRICE.check(number)
+
+
+def test_numbers_are_kept_exactly_and_never_as_minus_zero() -> None:
+    assert QUANTITY.clean("-999999999.999999") == Decimal("-999999999.999999")
+    assert str(UNIT_PRICE.clean("-0.00")) == "0"
+    assert VAT_RATE.clean("8.125") == Decimal("8.125")
+    assert UNIT_PRICE.clean("1.0000000000") == 1
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_number_is_typed_in_the_same_way_in_every_language(language: str) -> None:
+    with translation.override(language):
+        assert UNIT_PRICE.clean("1234.50") == Decimal("1234.50")
+        assert UNIT_PRICE.clean("1.500") == Decimal("1.5")
+        for ambiguous in ("1,50", "1,234.50", "1.234,50", "1 234"):
+            with pytest.raises(ValidationError):
+                UNIT_PRICE.clean(ambiguous)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\x00b", "\u202egnorw", "\ud800", "x" * 1_001, ""])
+def test_a_description_is_one_printable_line(text: str) -> None:
+    with pytest.raises(ValidationError):
+        DESCRIPTION.clean(text)
+
+
+def test_an_address_keeps_its_lines() -> None:
+    assert ADDRESS.clean(" Road 1 \r\n東京\n") == "Road 1\n東京"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\u2060"])
+def test_a_blank_text_is_the_default_of_an_optional_field(text: str) -> None:
+    assert ADDRESS.clean(text) == ""
+    assert Field("due_date", Day(), default=None).clean(text) is None
+    with pytest.raises(ValidationError):
+        Field("reference", SingleLine(20)).clean(text)
+
+
+def test_a_kind_reads_what_it_stores() -> None:
+    price = Number(12, 6)
+
+    for number in ("1.50", "-0.0", "1E+3", "0.000001"):
+        assert price.from_text(price.to_text(Decimal(number))) == Decimal(number)
