@@ -229,7 +229,9 @@ def test_an_account_that_has_changed_since_is_not_made_again(
     before = stored_items()
 
     assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected) == {2: "This was imported before; the account has changed since."}
+    assert rejections(rejected) == {
+        2: "This row was imported before, and the account has changed since."
+    }
     assert import_file(file, "--dry-run").rejected == 1
     assert stored_items() == before
 
@@ -312,8 +314,14 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         (row("ann", "a@example.org", "x" * 151), "Full name: Use at most 150 characters."),
         (row("ann", "a@example.org", "x\x00y"), "Full name: Use printable characters only."),
         (row("ann", "a@example.org", "", "12"), "Phone number: Enter a valid phone number"),
-        (row("ann", "a@example.org", hash="hunter2"), "Password hash: This is none of Django's"),
-        (row("ann", "a@example.org", hash="!hunter2"), "Password hash: This is none of Django's"),
+        (
+            row("ann", "a@example.org", hash="hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
+        (
+            row("ann", "a@example.org", hash="!hunter2"),
+            "Password hash: This is not a Django password hash",
+        ),
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
         (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
@@ -370,13 +378,16 @@ def test_a_file_of_rejected_rows_goes_when_none_is_rejected_any_more(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "This is no JSON: "),
-        ("[" * 50_000, "This is no JSON: "),
-        ('{"username": ' + "9" * 5000 + "}", "This is no JSON: "),
-        ('["ann", "ann@example.org"]', "This is no JSON object."),
+        ("{", "This is not JSON: "),
+        ("[" * 50_000, "This is not JSON: "),
+        ('{"username": ' + "9" * 5000 + "}", "This is not JSON: "),
+        ('["ann", "ann@example.org"]', "This is not a JSON object."),
         ('{"username": "ann", "email": "a@example.org", "shoe": 7}', "There is an unknown key: sh"),
-        ('{"username": 7, "email": "a@example.org"}', "There is a value that is no text: username"),
-        ('{"username": "ann", "email": false}', "There is a value that is no text: email."),
+        (
+            '{"username": 7, "email": "a@example.org"}',
+            "There is a value that is not text: username",
+        ),
+        ('{"username": "ann", "email": false}', "There is a value that is not text: email."),
         ('{"username": "ann"}', "Email address: This field is required."),
         ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
@@ -414,7 +425,7 @@ def test_a_quotation_mark_astray_costs_its_own_line_only(file: Path, rejected: P
     file.write_text('username,email\n"a"nn,ann@example.org\nbob,bob@example.org\n')
 
     assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected)[2].startswith("This is no CSV: ")
+    assert rejections(rejected)[2].startswith("This is not CSV: ")
 
 
 # Passwords
@@ -506,9 +517,9 @@ def test_djangos_mark_of_an_unusable_password_is_an_account_that_no_password_ope
     [
         ("bcrypt_sha256$$2b$12$" + "x" * 53, "The hasher bcrypt_sha256 is not enabled here"),
         ("md5$salt$0123456789abcdef0123456789abcdef", "The hasher md5 is not enabled here"),
-        ("sha512_crypt$salt$hash", "This is none of Django's"),
-        ("bcrypt", "This is none of Django's"),
-        ("None$", "This is none of Django's"),
+        ("sha512_crypt$salt$hash", "This is not a Django password hash"),
+        ("bcrypt", "This is not a Django password hash"),
+        ("None$", "This is not a Django password hash"),
     ],
 )
 def test_a_hasher_of_djangos_that_is_not_enabled_is_named(
@@ -743,9 +754,9 @@ def test_without_json_the_counts_are_a_sentence(file: Path) -> None:
         ("name,mail", "The header has no column: username, email."),
         ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
         ("username;email", "The header has no column: username, email."),
-        ("username,email,email", "The header has more than once the column: email."),
+        ("username,email,email", "The header repeats the column: email."),
         ("username,email,", "The header has an unknown column: ."),
-        ('"a"b,username,email', "Line 1 is no CSV: "),
+        ('"a"b,username,email', "Line 1 is not CSV: "),
         ("", "The header has no column: username, email."),
     ],
 )
