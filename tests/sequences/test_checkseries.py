@@ -1,4 +1,4 @@
-"""The check of series: each damage is found, and nothing sound, whatever goes on meanwhile."""
+"""The check of series finds each kind of damage, and reports nothing else."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
 
 @pytest.fixture
 def series() -> str:
-    """A series of three tickets, of the requests a, b and c."""
+    """A series of three tickets with the request ids a, b and c."""
     made = new_series()
     for request_id in "abc":
         ticket(made, request_id=request_id)
@@ -51,13 +51,13 @@ def check(*series: str) -> list[SeriesReport]:
     return list(check_series(Ticket, series=series or None, sizes=SMALL))
 
 
-def judged(series: str, *entries: list[str]) -> SeriesReport | None:
-    """The report of a series of which a scan saw this."""
+def report_on(series: str, *entries: list[str]) -> SeriesReport | None:
+    """The report of a series for which a scan returned these entries."""
     return SeriesCheck(Ticket, series, "").run([[series, *each] for each in entries])
 
 
 def found(report: SeriesReport) -> dict[str, list[Any]]:
-    """What is wrong with a series, by kind."""
+    """The damage of a series, by kind."""
     kinds = {
         "gaps": report.gaps,
         "duplicates": report.duplicates,
@@ -68,14 +68,14 @@ def found(report: SeriesReport) -> dict[str, list[Any]]:
 
 
 def only(series: str) -> SeriesReport:
-    """The report of the series, the same from both ways to read it."""
+    """The report of the series, which must be the same from a scan and from queries."""
     [report] = [each for each in check() if each.series == series]
     assert check(series) == [report]
     return report
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    """What the command prints, and the line with which it exits 1; empty where it succeeds."""
+    """Run the command; return its output and its error, which is empty if it succeeds."""
     out = StringIO()
     failures: list[CommandError] = []
     try:
@@ -87,7 +87,7 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Call `act` once, when counters and items were read and nothing was judged."""
+    """Call `act` once, after counters and items were read and before they are checked."""
     run_check = SeriesCheck.run
     acts = iter([act])
 
@@ -99,15 +99,15 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     monkeypatch.setattr(SeriesCheck, "run", run)
 
 
-# Sound series ------------------------------------------------------------------------------------
+# Series without damage ---------------------------------------------------------------------------
 
 
-def test_no_series_at_all_are_sound() -> None:
+def test_without_series_the_check_prints_nothing() -> None:
     assert run(LABEL, "--json") == ("", "")
 
 
-def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(series: str) -> None:
-    # As the site stored items without a guard in an earlier version.
+def test_each_undamaged_series_is_one_json_line_with_the_documented_keys(series: str) -> None:
+    # Earlier versions stored items without guard items.
     remove_item(Ticket, Ticket.guard_key(series, "c"), 0)
 
     out, error = run(LABEL, "--json")
@@ -118,7 +118,9 @@ def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(series: st
     ]
 
 
-def test_sound_series_cost_two_scans_and_no_look_up(series: str, requests_sent: Requests) -> None:
+def test_a_check_without_damage_costs_two_scans_and_no_other_read(
+    series: str, requests_sent: Requests
+) -> None:
     requests_sent.clear()
 
     list(check_series(Ticket, sizes=Sizes(segments=2)))
@@ -162,7 +164,7 @@ def test_many_series_over_many_pages_are_reported_in_the_order_of_their_names() 
     assert all(report.is_sound for report in reports)
 
 
-# One thing wrong at a time -----------------------------------------------------------------------
+# Damage ------------------------------------------------------------------------------------------
 
 
 def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: str) -> None:
@@ -172,7 +174,7 @@ def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: st
 
     assert found(report) == {"gaps": [2], "guards": [Ticket.guard_key(series, "b")]}
     assert (report.last, report.items) == (3, 2)
-    # A series that is read by its items does not show the guard item of one that is gone.
+    # Queries do not find the guard item of a missing item.
     assert [found(each) for each in check(series)] == [{"gaps": [2]}]
 
 
@@ -261,7 +263,7 @@ def test_a_guard_that_names_another_series_item_is_wrong(series: str) -> None:
 @pytest.mark.parametrize(
     "guard", [{}, {"owner": {"S": "nothing"}}, {"owner": {"S": "#1"}}, {"owner": {"N": "1"}}]
 )
-def test_a_guard_that_names_nothing_stands_under_its_scope(guard: dict[str, Any]) -> None:
+def test_a_guard_that_names_nothing_is_reported_under_its_scope(guard: dict[str, Any]) -> None:
     series = new_series()
     key = Ticket.guard_key(series, "a")
     put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | guard)
@@ -285,7 +287,7 @@ def test_a_number_that_no_series_has_is_beyond(series: str, number: str) -> None
 
 
 @pytest.mark.parametrize("value", [{"S": "three"}, {"N": "3.5"}, {"N": "-3"}])
-def test_a_counter_that_holds_no_number_is_told(series: str, value: dict[str, str]) -> None:
+def test_a_counter_without_a_number_is_reported(series: str, value: dict[str, str]) -> None:
     put_counter(Ticket, series, value)
 
     report = only(series)
@@ -295,10 +297,10 @@ def test_a_counter_that_holds_no_number_is_told(series: str, value: dict[str, st
     assert run(LABEL, "--json")[1] == "1 series is damaged."
 
 
-# Issuing goes on ---------------------------------------------------------------------------------
+# Items issued meanwhile --------------------------------------------------------------------------
 
 
-def test_what_is_issued_meanwhile_is_neither_counted_nor_missed(
+def test_items_issued_meanwhile_are_neither_counted_nor_missed(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile(monkeypatch, lambda: [ticket(series) for _ in range(3)])
@@ -308,8 +310,8 @@ def test_what_is_issued_meanwhile_is_neither_counted_nor_missed(
     assert (report.last, report.items, report.is_sound) == (3, 3, True)
 
 
-def test_a_gap_in_what_was_seen_is_none_if_the_item_is_there(series: str) -> None:
-    report = judged(series, ["", "counter", "3", ""])
+def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
+    report = report_on(series, ["", "counter", "3", ""])
 
     assert report is not None
     assert (report.items, report.is_sound) == (3, True)
@@ -321,8 +323,8 @@ def test_a_series_that_began_meanwhile_is_not_reported() -> None:
     at = seriesreport.position("1")
     guard = [at, "request", Ticket.guard_key(series, "a")]
 
-    assert judged(series, [at, "item", "", "a"], guard) is None
-    assert judged(series, guard) is None
+    assert report_on(series, [at, "item", "", "a"], guard) is None
+    assert report_on(series, guard) is None
 
 
 @pytest.mark.parametrize(
@@ -331,7 +333,7 @@ def test_a_series_that_began_meanwhile_is_not_reported() -> None:
 def test_a_guard_that_looks_wrong_is_confirmed_first(
     series: str, counted: str, position: str
 ) -> None:
-    report = judged(
+    report = report_on(
         series,
         ["", "counter", counted, ""],
         [seriesreport.position(position), "request", Ticket.guard_key(series, "c")],
@@ -344,10 +346,10 @@ def test_a_guard_that_looks_wrong_is_confirmed_first(
 def test_a_guard_seen_without_a_name_is_confirmed_first(series: str) -> None:
     guard = [seriesreport.position("none"), "request", Ticket.guard_key(series, "c")]
 
-    assert judged(series, guard) is None
+    assert report_on(series, guard) is None
 
 
-def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
+def test_items_issued_during_many_checks_cause_no_false_report() -> None:
     names = [new_series() for _ in range(2)]
 
     def go_on(number: int) -> None:
@@ -375,7 +377,7 @@ def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
 # Bounds ------------------------------------------------------------------------------------------
 
 
-def test_a_lost_million_is_told_without_being_listed(
+def test_a_huge_gap_is_reported_as_a_count(
     series: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
     monkeypatch.setattr(findings, "LISTED", 150)
@@ -402,11 +404,11 @@ def test_no_transaction_reads_more_items_than_every_engine_takes(
     assert report.gaps.listed == list(range(31, 101))
     sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
     sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
-    # The counter; the guard items; the missing numbers, each time with the counter.
+    # The counter, the guard items, and the missing numbers, each time with the counter.
     assert sizes == [1, 25, 5, 25, 25, 23]
 
 
-def test_the_others_of_a_long_list_are_a_number_in_the_answer(
+def test_findings_beyond_the_listed_ones_are_counted(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "LISTED", 2)
@@ -419,7 +421,9 @@ def test_the_others_of_a_long_list_are_a_number_in_the_answer(
     assert error == "1 series is damaged."
 
 
-def test_many_items_beyond_are_bounded_too(series: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_items_beyond_the_counter_is_limited(
+    series: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(findings, "LISTED", 4)
     first = stored_items(Ticket, series)[0]
     for number in range(10, 35):
@@ -431,7 +435,7 @@ def test_many_items_beyond_are_bounded_too(series: str, monkeypatch: pytest.Monk
     assert report.beyond.more == 21
 
 
-def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch) -> None:
     series = new_series()
     put_counter(Ticket, series, 12_000)
 
@@ -465,7 +469,7 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
         tracemalloc.stop()
 
     assert (report.items, report.is_sound) == (12_000, True)
-    # All claims at once would take some 10 MB.
+    # All claims together would take about 10 MB.
     assert peak < 4_000_000
 
 
@@ -488,7 +492,7 @@ def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:
     assert error == "1 series is damaged."
 
 
-def test_the_model_of_an_app_is_found_whatever_its_case() -> None:
+def test_the_case_of_a_model_name_does_not_matter() -> None:
     assert run("invoices.invoiceitem", "--json") == ("", "")
 
 
