@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -178,57 +179,70 @@ def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: st
     assert [found(each) for each in check(series)] == [{"gaps": [2]}]
 
 
-@pytest.mark.parametrize(("gone", "gaps"), [("1", [1]), ("3", [3]), ("123", [1, 2, 3])])
-def test_gaps_at_the_beginning_and_the_end_are_found(
-    series: str, gone: str, gaps: list[int]
+def lose(*numbers: int) -> Callable[[str], None]:
+    """Delete items together with their guard items."""
+
+    def delete(series: str) -> None:
+        for number in numbers:
+            remove_item(Ticket, series, number)
+            remove_item(Ticket, Ticket.guard_key(series, "abc"[number - 1]), 0)
+
+    return delete
+
+
+def copy(original: int, number: str, **changes: Any) -> Callable[[str], None]:
+    """Store an item again under another number."""
+
+    def put(series: str) -> None:
+        item = stored_items(Ticket, series)[original - 1]
+        put_item(Ticket, item, number={"N": number}, **changes)
+
+    return put
+
+
+def count_to(value: Any) -> Callable[[str], None]:
+    return lambda series: put_counter(Ticket, series, value)
+
+
+def copy_twice(series: str) -> None:
+    copy(2, "4")(series)
+    count_to(4)(series)
+
+
+BY_HAND = {"requestId": {"S": "by hand"}}
+
+#: What is done to a series of three items; then the last number, how many items, and the damage.
+DAMAGE: dict[str, tuple[Callable[[str], Any], int, int, dict[str, list[Any]]]] = {
+    "first item lost": (lose(1), 3, 2, {"gaps": [1]}),
+    "last item lost": (lose(3), 3, 2, {"gaps": [3]}),
+    "all items lost": (lose(1, 2, 3), 3, 0, {"gaps": [1, 2, 3]}),
+    "counter ahead": (count_to(5), 5, 3, {"gaps": [4, 5]}),
+    "counter lost": (partial(remove_counter, Ticket), 0, 3, {"beyond": [1, 2, 3]}),
+    "item beyond": (copy(1, "5", **BY_HAND), 3, 4, {"beyond": [5]}),
+    "number 0": (copy(1, "0", **BY_HAND), 3, 4, {"beyond": [0]}),
+    "number below 0": (copy(1, "-1", **BY_HAND), 3, 4, {"beyond": ["-1"]}),
+    "fraction": (copy(1, "1.5", **BY_HAND), 3, 4, {"beyond": ["1.5"]}),
+    "huge number": (copy(1, str(10**30), **BY_HAND), 3, 4, {"beyond": [10**30]}),
+    "two items of one request": (copy_twice, 4, 4, {"duplicates": [2, 4]}),
+}
+
+
+@pytest.mark.parametrize(("act", "last", "items", "damage"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_is_found(
+    series: str, act: Callable[[str], Any], last: int, items: int, damage: dict[str, list[Any]]
 ) -> None:
-    for number in gone:
-        remove_item(Ticket, series, number)
-    for request_id in "abc":
-        remove_item(Ticket, Ticket.guard_key(series, request_id), 0)
-
-    assert found(only(series)) == {"gaps": gaps}
-
-
-def test_a_counter_put_ahead_by_hand_leaves_gaps(series: str) -> None:
-    put_counter(Ticket, series, 5)
+    act(series)
 
     report = only(series)
 
-    assert (report.last, found(report)) == (5, {"gaps": [4, 5]})
-
-
-def test_an_item_put_by_hand_is_beyond_the_counter(series: str) -> None:
-    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "5"}, requestId={"S": "by hand"})
-
-    report = only(series)
-
-    assert (report.last, report.items, found(report)) == (3, 4, {"beyond": [5]})
-
-
-def test_a_lost_counter_leaves_its_items_beyond(series: str) -> None:
-    remove_counter(Ticket, series)
-
-    report = only(series)
-
-    assert (report.last, report.items, found(report)) == (0, 3, {"beyond": [1, 2, 3]})
-
-
-def test_two_items_of_one_request_are_duplicates(series: str) -> None:
-    put_item(Ticket, stored_items(Ticket, series)[1], number={"N": "4"})
-    put_counter(Ticket, series, 4)
-
-    report = only(series)
-
-    assert (report.items, found(report)) == (4, {"duplicates": [2, 4]})
+    assert (report.last, report.items, found(report)) == (last, items, damage)
 
 
 def test_more_items_of_one_request_than_one_reading_takes_are_all_duplicates() -> None:
     series = new_series()
     ticket(series, request_id="a")
-    [first] = stored_items(Ticket, series)
     for number in range(2, 21):
-        put_item(Ticket, first, number={"N": str(number)})
+        copy(1, str(number))(series)
     put_counter(Ticket, series, 20)
 
     assert found(only(series)) == {"duplicates": list(range(1, 21))}
@@ -271,19 +285,6 @@ def test_a_guard_that_names_nothing_is_reported_under_its_scope(guard: dict[str,
     [report] = check()
 
     assert (report.series, found(report)) == (series, {"guards": [key]})
-
-
-@pytest.mark.parametrize("number", ["0", "-1", "1.5", str(10**30)])
-def test_a_number_that_no_series_has_is_beyond(series: str, number: str) -> None:
-    put_item(
-        Ticket, stored_items(Ticket, series)[0], number={"N": number}, requestId={"S": "by hand"}
-    )
-
-    report = only(series)
-
-    [beyond] = found(report)["beyond"]
-    assert str(beyond) == number
-    assert report.items == 4
 
 
 @pytest.mark.parametrize("value", [{"S": "three"}, {"N": "3.5"}, {"N": "-3"}])
