@@ -33,7 +33,7 @@ from uploads.multipart import PartSenders
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
 
-#: How many files may wait for other processes or files before no more are drawn: bounds memory.
+#: While this many files wait for other processes or files, no more are drawn. Bounds memory.
 MOST_WAITING = 10_000
 
 #: How soon a request to stop is noticed when nothing else happens.
@@ -110,10 +110,10 @@ class _Dispatcher:
         self._on_bytes = on_bytes
         self._files = CountingPool(workers, "uploads")
         self._parts = CountingPool(workers, "uploads parts")
-        # Twice as many as there are threads, so that no thread waits for this one.
+        # Twice as many as there are threads, so that no thread waits for this thread.
         self._most_running = 2 * workers
         self._running = 0
-        #: Bytes that reached S3, and jobs that ended, with the holder that they were tried for.
+        #: Bytes that reached S3, and ended jobs, each with the holder whose file it was.
         self._events: SimpleQueue[int | tuple[Job, Holder | None, Future[Result | Holder]]] = (
             SimpleQueue()
         )
