@@ -174,7 +174,7 @@ def test_createuser_names_all_that_is_taken_in_one_line(requests_sent: Requests)
 def test_createuser_names_a_further_attribute_whose_value_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     make_user(phone_number="+1 202-555-0124")
 
     outcome = create("--phone-number=+12025550124")
@@ -325,7 +325,7 @@ def test_createsuperuser_without_a_password_makes_an_account_that_no_password_op
         (["--username=a b", "--email=b@example.org"], {}, ""),
         (["--username=Bob", "--email=nowhere"], {}, ""),
         (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "x" * 5_000}, "at most"),
-        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "\udcff"}, "not text"),
+        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "\udcff"}, "not valid text"),
     ],
     ids=repr,
 )
@@ -496,7 +496,7 @@ def test_an_unknown_account_is_one_line(ann: User, command: list[str], who: str)
     before = stored_items()
     name, *rest = command
 
-    assert_fails(run(name, who, *rest), "No account goes by")
+    assert_fails(run(name, who, *rest), "No account has")
 
     assert stored_items() == before
 
@@ -605,7 +605,7 @@ def test_what_reads_much_says_so_in_its_help(command: str) -> None:
 def test_changeemail_moves_the_address(ann: User) -> None:
     out, err, code = run("changeemail", "ann", "New@example.org")
 
-    assert (out, err, code) == ("Ann has the address New@example.org.\n", "", 0)
+    assert (out, err, code) == ("Ann has the email address New@example.org.\n", "", 0)
     assert guard_owner("email#new@example.org") == ann.pk
     assert_guards_match_users()
 
@@ -650,22 +650,22 @@ def test_a_change_to_what_is_so_already_is_a_success(ann: User) -> None:
 
 def test_an_account_is_deactivated_and_activated_as_often_as_one_likes(ann: User) -> None:
     for _ in range(2):
-        assert run("deactivateuser", "ann") == ("Ann may not sign in any more.\n", "", 0)
+        assert run("deactivateuser", "ann") == ("Ann cannot sign in any more.\n", "", 0)
         assert User.get(ann.pk).is_active is False
     for _ in range(2):
-        assert run("activateuser", "ann") == ("Ann may sign in.\n", "", 0)
+        assert run("activateuser", "ann") == ("Ann can sign in.\n", "", 0)
         assert User.get(ann.pk).is_active is True
 
 
 def test_deleteuser_deletes_without_asking_where_it_is_told_so(ann: User) -> None:
     outcome = run("deleteuser", "ann", "--no-input")
 
-    assert outcome == ("The account of Ann is deleted.\n", "", 0)
+    assert outcome == ("The account of Ann was deleted.\n", "", 0)
     assert stored_items() == {}
 
 
 def test_deleteuser_asks_first(ann: User) -> None:
-    question = "Delete the account of Ann (Ann@Example.org)? Type yes to go on: "
+    question = "Delete the account of Ann (Ann@Example.org)? Type yes to continue: "
 
     shown, code = run_on_a_terminal("deleteuser", "ann", typed=[(question, "no\n")])
     assert code == 1
@@ -748,7 +748,7 @@ def test_changepassword_takes_nothing_that_is_no_text(ann: User) -> None:
 
     _out, err, code = run_for_real("changepassword", "ann", stdin=b"longer than \xff eight\n" * 2)
 
-    assert (err, code) == ("CommandError: This is no text.\n", 1)
+    assert (err, code) == ("CommandError: This is not valid text.\n", 1)
     assert stored_items() == before
 
 
@@ -773,7 +773,10 @@ def test_commands_work_as_processes_of_their_own() -> None:
     out, err, code = run_for_real("listusers", "--json")
     assert (json.loads(out), err, code) == (made, "", 0)
     assert_usage(run_for_real("showuser"))
-    assert_fails(run_for_real("showuser", "nobody"), "No account goes by 'nobody'.")
+    assert_fails(
+        run_for_real("showuser", "nobody"),
+        "No account has the username, email address or primary key 'nobody'.",
+    )
 
 
 def test_no_command_prints_a_hash(ann: User) -> None:

@@ -229,7 +229,9 @@ def test_an_account_that_has_changed_since_is_not_made_again(
     before = stored_items()
 
     assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected) == {2: "This was imported before; the account has changed since."}
+    assert rejections(rejected) == {
+        2: "This row was imported before, and the account has changed since."
+    }
     assert import_file(file, "--dry-run").rejected == 1
     assert stored_items() == before
 
@@ -376,13 +378,16 @@ def test_a_file_of_rejected_rows_goes_when_none_is_rejected_any_more(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "This is no JSON: "),
-        ("[" * 50_000, "This is no JSON: "),
-        ('{"username": ' + "9" * 5000 + "}", "This is no JSON: "),
-        ('["ann", "ann@example.org"]', "This is no JSON object."),
+        ("{", "This is not JSON: "),
+        ("[" * 50_000, "This is not JSON: "),
+        ('{"username": ' + "9" * 5000 + "}", "This is not JSON: "),
+        ('["ann", "ann@example.org"]', "This is not a JSON object."),
         ('{"username": "ann", "email": "a@example.org", "shoe": 7}', "There is an unknown key: sh"),
-        ('{"username": 7, "email": "a@example.org"}', "There is a value that is no text: username"),
-        ('{"username": "ann", "email": false}', "There is a value that is no text: email."),
+        (
+            '{"username": 7, "email": "a@example.org"}',
+            "There is a value that is not text: username",
+        ),
+        ('{"username": "ann", "email": false}', "There is a value that is not text: email."),
         ('{"username": "ann"}', "Email address: This field is required."),
         ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
@@ -420,7 +425,7 @@ def test_a_quotation_mark_astray_costs_its_own_line_only(file: Path, rejected: P
     file.write_text('username,email\n"a"nn,ann@example.org\nbob,bob@example.org\n')
 
     assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected)[2].startswith("This is no CSV: ")
+    assert rejections(rejected)[2].startswith("This is not CSV: ")
 
 
 # Passwords
@@ -569,7 +574,7 @@ def test_an_earlier_line_that_dynamodb_fails_loses_to_no_later_one(file: Path, e
 
 @pytest.fixture
 def _unique_phone_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
 
 
 @pytest.mark.usefixtures("_unique_phone_numbers")
@@ -749,9 +754,9 @@ def test_without_json_the_counts_are_a_sentence(file: Path) -> None:
         ("name,mail", "The header has no column: username, email."),
         ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
         ("username;email", "The header has no column: username, email."),
-        ("username,email,email", "The header has more than once the column: email."),
+        ("username,email,email", "The header repeats the column: email."),
         ("username,email,", "The header has an unknown column: ."),
-        ('"a"b,username,email', "Line 1 is no CSV: "),
+        ('"a"b,username,email', "Line 1 is not CSV: "),
         ("", "The header has no column: username, email."),
     ],
 )
