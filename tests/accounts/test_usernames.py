@@ -13,7 +13,7 @@ from django.test import Client
 
 from accounts import usernames
 from accounts.models import User
-from accounts.services import change, change_username, cleaned
+from accounts.services import change, change_username, cleaned, register
 from dynamo.client.sending import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
@@ -137,6 +137,18 @@ def test_the_username_page_refuses_such_a_username_at_its_field(
     assert stored_items() == before
 
 
+def test_the_operation_refuses_a_lookalike_and_an_operator_may_use_a_reserved_username(
+    engine: str,
+) -> None:
+    with pytest.raises(ValidationError):
+        register(username="сосо", email="coco@example.org")
+
+    email = "--email=admin@example.org"
+    assert run("createuser", "--username=admin", email, "--unusable-password")[1:] == ("", 0)
+    assert run("changeusername", "admin", "support")[1:] == ("", 0)
+    assert User.find("support").email == "admin@example.org"
+
+
 def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings: Any) -> None:
     settings.ACCOUNTS_RESERVED_USERNAMES = ["Bücher"]
 
@@ -191,10 +203,11 @@ def test_an_import_leaves_accounts_with_older_usernames_unchanged(
         {"username": "admin", "email": "else@example.org"},
         {"username": "сосо", "email": "else@example.org"},
         {"username": "root", "email": "older@example.org"},
+        {"username": "support", "email": "else@example.org"},
     ]
     file = tmp_path / "users.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts = {"created": 0, "unchanged": 2, "rejected": 3}
+    counts = {"created": 0, "unchanged": 2, "rejected": 4}
 
     foreseen, _err, code = run("importusers", str(file), "--json", "--dry-run")
     assert (json.loads(foreseen), code) == (counts, 1)
@@ -202,7 +215,7 @@ def test_an_import_leaves_accounts_with_older_usernames_unchanged(
     assert (json.loads(done), code) == (counts, 1)
 
     rejected = (tmp_path / "users.rejected.jsonl").read_text().splitlines()
-    assert [json.loads(line)["line"] for line in rejected] == [3, 4, 5]
+    assert [json.loads(line)["line"] for line in rejected] == [3, 4, 5, 6]
     assert stored_items() == before
 
 
