@@ -310,7 +310,7 @@ def test_a_link_that_came_to_nothing_is_logged_without_its_token(
     with caplog.at_level(logging.DEBUG):
         client.post(f"/accounts/confirm/{token}/")
 
-    assert "A link came to nothing (BadLink)." in caplog.text
+    assert "A link was refused (BadLink)." in caplog.text
     assert token not in caplog.text
 
 
