@@ -35,7 +35,7 @@ from tests.emailchanges import assert_all_is_well
 from tests.factories import PASSWORD, as_stored_by_0_1, stored_items
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.staff.scenes import acting, make_staff, recorded_actions
+from tests.staff.scenes import acting, logged_actions, make_staff
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def test_a_stale_copy_does_not_change_the_new_account(change: Callable[[User], o
     registered_anew(stale)
 
     assert_refused(lambda: change(stale))
-    assert recorded_actions() == []
+    assert logged_actions() == []
 
 
 @each_change
@@ -174,7 +174,7 @@ def test_a_stale_copy_ends_no_session_of_the_new_account() -> None:
 
     assert [session.id for session in sessions.alive(User.get(new.pk))] == [begun]
     assert (stale.username, sessions.alive(stale)) == ("ann", [])
-    assert recorded_actions() == []
+    assert logged_actions() == []
 
 
 def test_a_stale_copy_stores_no_hash_in_the_new_account() -> None:

@@ -1,16 +1,17 @@
-"""Sessions: an ended one stays ended, and none costs more requests than it must."""
+"""Sessions: an ended session stays ended, and each page costs the requests that are stated."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.sessions.backends.base import CreateError, UpdateError
-from django.core.cache import cache
+from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
@@ -42,7 +43,7 @@ def visit(request: HttpRequest) -> HttpResponse:
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """What Django's `login` does to the session of somebody who is not signed in."""
+    """What Django's `login` does to the session of a visitor."""
     if "user" not in request.session:
         request.session.cycle_key()
     request.session["user"] = "ann"
@@ -85,24 +86,17 @@ def started(**values: Any) -> SessionStore:
 
 
 def stored(session: SessionStore) -> dict[str, Any]:
-    """What another request finds of a session."""
+    """The values that another request reads."""
     return dict(SessionStore(session.session_key).items())
 
 
 def items() -> list[dict[str, Any]]:
-    """What is stored, without the tombstones of ended sessions."""
+    """The stored sessions, without the tombstones of ended ones."""
     found: list[dict[str, Any]] = send("Scan", {"TableName": CacheItem.table()})["Items"]
     return [item for item in found if "value" in item]
 
 
-def test_what_a_request_stores_the_next_one_finds(client: Client) -> None:
-    client.get("/visit")
-    client.get("/visit")
-
-    assert client.get("/visits").content == b"2"
-
-
-def test_a_session_ends_when_its_age_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     session = started(user="ann")
     session.set_expiry(60)
     session.save()
@@ -115,7 +109,7 @@ def test_a_session_ends_when_its_age_is_over(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_a_session_that_expires_in_the_past_is_not_kept(written: bool) -> None:
+def test_a_session_whose_expiry_is_in_the_past_is_deleted(written: bool) -> None:
     session = started(user="ann") if written else SessionStore()
     session["user"] = "ann"
     session.set_expiry(timedelta(seconds=-10))
@@ -125,7 +119,7 @@ def test_a_session_that_expires_in_the_past_is_not_kept(written: bool) -> None:
     assert items() == []
 
 
-def test_a_new_key_is_known_at_once_and_written_only_when_saved(requests_sent: Requests) -> None:
+def test_a_new_session_is_stored_when_it_is_saved_and_not_before(requests_sent: Requests) -> None:
     session = SessionStore()
     session.create()
 
@@ -176,7 +170,7 @@ def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
     assert not SessionStore().exists(key)
 
 
-def test_a_session_that_lasts_longer_than_others_lasts_so_long(
+def test_a_session_that_lasts_longer_than_the_settings_say_costs_a_second_write(
     monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
     session = SessionStore()
@@ -191,7 +185,7 @@ def test_a_session_that_lasts_longer_than_others_lasts_so_long(
     assert stored(session)["user"] == "ann"
 
 
-def test_a_session_is_ended_although_nobody_knows_whether_it_was_stored(
+def test_a_session_that_may_have_been_stored_is_ended(
     proxy: FaultProxy,
 ) -> None:
     proxy.plan("PutItem", CloseBefore(), times=1000)
@@ -209,27 +203,7 @@ def test_a_session_is_ended_although_nobody_knows_whether_it_was_stored(
     assert not SessionStore().exists(key)
 
 
-def test_a_late_save_with_an_expiry_in_the_past_leaves_the_tombstone() -> None:
-    session = started(user="ann")
-    late = SessionStore(session.session_key)
-    late.set_expiry(timedelta(days=-1))
-    session.flush()
-
-    late.save()
-
-    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    assert "value" not in tombstone
-
-
-def test_a_tombstone_keeps_nothing_of_the_session() -> None:
-    session = started(user="ann")
-    session.flush()
-
-    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
-    assert tombstone.keys() == {"key", "expires", "expiresAt"}
-
-
-def test_a_created_session_that_is_deleted_unwritten_is_ended() -> None:
+def test_a_session_that_is_deleted_before_it_is_saved_cannot_be_saved() -> None:
     session = SessionStore()
     session.create()
     session.delete()
@@ -240,22 +214,7 @@ def test_a_created_session_that_is_deleted_unwritten_is_ended() -> None:
     assert items() == []
 
 
-def test_deleting_a_session_that_has_no_key_costs_nothing(requests_sent: Requests) -> None:
-    SessionStore().delete()
-
-    assert requests_sent.operations == []
-
-
-def test_saving_a_session_twice_updates_it() -> None:
-    session = started(user="ann")
-    session["user"] = "bob"
-    session.save()
-
-    assert stored(session) == {"user": "bob"}
-    assert len(items()) == 1
-
-
-def test_creating_under_a_key_in_use_is_refused() -> None:
+def test_creating_a_session_under_a_key_in_use_is_refused() -> None:
     first = started(user="ann")
 
     with pytest.raises(CreateError):
@@ -264,7 +223,7 @@ def test_creating_under_a_key_in_use_is_refused() -> None:
     assert stored(first) == {"user": "ann"}
 
 
-def test_a_fresh_key_that_is_in_use_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_key_that_is_in_use_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = started(user="ann")
     keys = iter([first.session_key, "0" * KEY_LENGTH])
     monkeypatch.setattr(SessionStore, "_get_new_session_key", lambda _self: next(keys))
@@ -276,19 +235,22 @@ def test_a_fresh_key_that_is_in_use_is_drawn_again(monkeypatch: pytest.MonkeyPat
     assert stored(second) == {"user": "bob"}
 
 
-def test_an_ended_session_stays_ended_when_a_late_request_saves() -> None:
+@pytest.mark.parametrize("age_days", [1, -1])
+def test_an_ended_session_stays_ended_when_a_late_request_saves_it(age_days: int) -> None:
     session = started(user="ann")
     late = SessionStore(session.session_key)
     late["visits"] = 1
+    late.set_expiry(timedelta(days=age_days))
     session.flush()
 
-    with pytest.raises(UpdateError):
+    with pytest.raises(UpdateError) if age_days > 0 else nullcontext():
         late.save()
 
-    assert items() == []
+    [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    assert tombstone.keys() == {"key", "expires", "expiresAt"}
 
 
-def test_an_ended_session_stays_ended_among_many_who_save(
+def test_an_ended_session_stays_ended_while_many_requests_save_it(
     at_once: Callable[..., list[Any]],
 ) -> None:
     key = started(user="ann").session_key
@@ -306,11 +268,11 @@ def test_an_ended_session_stays_ended_among_many_who_save(
 
     assert outcomes[8] == "done"
     assert set(outcomes) <= {"done", "refused"}
-    # Who read the session after its end began a new one, under another key.
+    # A request that read the session after its end has stored another one.
     assert not SessionStore().exists(key)
 
 
-def test_a_save_whose_reply_was_lost_brings_no_ended_session_back(proxy: FaultProxy) -> None:
+def test_a_repeated_save_does_not_restore_an_ended_session(proxy: FaultProxy) -> None:
     session = started(user="ann")
     session["visits"] = 1
     proxy.plan("PutItem", DropReply())
@@ -331,7 +293,7 @@ def test_a_new_session_whose_reply_was_lost_is_stored_once(proxy: FaultProxy) ->
     assert stored(session) == {"user": "ann"}
 
 
-def test_cycling_the_key_keeps_the_values_and_ends_the_old_session() -> None:
+def test_cycle_key_keeps_the_values_and_ends_the_old_session() -> None:
     session = started(cart=[1, 2])
     old = session.session_key
 
@@ -343,51 +305,70 @@ def test_cycling_the_key_keeps_the_values_and_ends_the_old_session() -> None:
     assert stored(session) == {"cart": [1, 2]}
 
 
-def test_flushing_ends_the_session_and_a_later_save_begins_another() -> None:
+def test_flush_ends_the_session_and_the_next_save_stores_another() -> None:
     session = started(user="ann")
     old = session.session_key
 
     session.flush()
 
-    assert session.session_key is None
-    assert session.is_empty()
+    assert (session.session_key, session.modified, session.is_empty()) == (None, True, True)
     assert items() == []
     session["user"] = "bob"
     session.save()
     assert session.session_key != old
 
 
+def test_a_session_that_was_never_stored_ends_without_a_request(requests_sent: Requests) -> None:
+    session = SessionStore()
+    session.delete()
+    session["x"] = 1
+    session.cycle_key()
+    session.flush()
+    call_command("clearsessions")
+
+    assert requests_sent.operations == []
+    assert (session.is_empty(), session.session_key) == (True, None)
+
+
 @pytest.mark.parametrize(
-    "key", ["short", "x" * 33, "X" * 32, "a b" * 10, "../../etc", "", "é" * 32]
+    "key", ["", "short", "x" * 33, "X" * 32, "a b" * 10, "../../etc", "é" * 32]
 )
-def test_a_cookie_that_holds_no_key_costs_no_request(
+def test_a_cookie_without_a_valid_key_costs_no_request_and_gets_a_new_key(
     client: Client, requests_sent: Requests, key: str
 ) -> None:
     client.cookies["sessionid"] = key
 
     assert client.get("/visits").content == b"0"
     assert requests_sent.operations == []
+    client.get("/visit")
+    assert client.cookies["sessionid"].value != key
+    assert client.get("/visits").content == b"1"
+    assert len(items()) == 1
 
 
-def test_an_unknown_key_is_never_taken_over() -> None:
+def test_an_unknown_key_is_never_used() -> None:
     session = SessionStore("k" * 32)
+    # Django's middleware reads first: then the session has no key any more.
+    assert session.get("user") is None
     session["user"] = "ann"
     session.save()
 
-    assert session.session_key != "k" * 32
+    assert session.session_key not in {None, "k" * 32}
     assert not session.exists("k" * 32)
 
 
-def test_the_key_is_hashed_at_rest() -> None:
+@pytest.mark.parametrize("at_rest", [timedelta(days=30), 30 * 86400])
+def test_an_expiry_is_stored_with_the_session(at_rest: Any) -> None:
     session = started(user="ann")
+    session.set_expiry(at_rest)
+    session.save()
 
-    (item,) = items()
-    key = f"2|:1:{session.cache_key}"
-    assert item["key"] == {"S": hashlib.sha256(key.encode()).hexdigest()}
-    assert session.session_key not in str(item)
+    assert abs(SessionStore(session.session_key).get_expiry_age() - 30 * 86400) < 60
+    [item] = items()
+    assert abs(int(item["expiresAt"]["N"]) - now_ms() - 30 * 86_400_000) < 60_000
 
 
-def test_a_session_over_400_kb_is_refused_without_naming_its_key() -> None:
+def test_a_session_over_400_kb_is_rejected_without_its_key_in_the_error() -> None:
     session = started(user="ann")
     session["much"] = "x" * 500_000
 
@@ -399,19 +380,31 @@ def test_a_session_over_400_kb_is_refused_without_naming_its_key() -> None:
     assert stored(session) == {"user": "ann"}
 
 
-def test_a_session_out_of_reach_is_not_an_ended_session() -> None:
+def test_a_session_can_be_deleted_by_its_key() -> None:
+    session = started(user="ann")
+    assert session.exists(session.session_key)
+
+    SessionStore().delete(session.session_key)
+
+    assert not session.exists(session.session_key)
+
+
+def test_the_key_is_hashed_at_rest() -> None:
+    session = started(user="ann")
+
+    (item,) = items()
+    key = f"2|:1:{session.cache_key}"
+    assert item["key"] == {"S": hashlib.sha256(key.encode()).hexdigest()}
+    assert session.session_key not in str(item)
+
+
+def test_a_session_out_of_reach_is_not_taken_for_an_ended_one() -> None:
     session = SessionStore(started(user="ann").session_key)
 
     with through(NOWHERE), within(0.1), pytest.raises(Unavailable):
         session.get("user")
 
     assert session.get("user") == "ann"
-
-
-def test_expired_sessions_are_left_to_ttl(requests_sent: Requests) -> None:
-    SessionStore.clear_expired()
-
-    assert requests_sent.operations == []
 
 
 def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
@@ -442,9 +435,7 @@ def test_the_asynchronous_forms_do_the_same(requests_sent: Requests) -> None:
     assert items() == []
 
 
-def test_a_visitor_without_a_session_costs_no_request(
-    client: Client, requests_sent: Requests
-) -> None:
+def test_a_page_without_a_session_costs_no_request(client: Client, requests_sent: Requests) -> None:
     assert client.get("/").status_code == 200
     assert client.get("/visits").content == b"0"
     assert client.get("/sign-out").status_code == 200
@@ -460,7 +451,7 @@ def test_signing_in_costs_one_write(client: Client, requests_sent: Requests) -> 
     assert response.content.decode() == client.cookies["sessionid"].value
 
 
-def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_write_more(
+def test_signing_in_ends_the_old_session_for_one_read_and_one_write_more(
     client: Client, requests_sent: Requests
 ) -> None:
     client.get("/visit")
@@ -474,7 +465,7 @@ def test_signing_in_from_a_session_ends_it_and_costs_a_read_and_a_write_more(
     assert client.get("/visits").content == b"1"
 
 
-def test_signing_in_with_the_cookie_of_an_ended_session_costs_a_read_and_a_write(
+def test_signing_in_after_an_ended_session_costs_a_read_and_a_write(
     client: Client, requests_sent: Requests
 ) -> None:
     client.cookies["sessionid"] = "e" * 32
@@ -504,7 +495,7 @@ def test_a_page_costs_the_requests_that_are_stated(
     assert requests_sent.operations == operations
 
 
-def test_a_page_whose_session_is_ended_meanwhile_is_a_bad_request(client: Client) -> None:
+def test_a_page_whose_session_ends_meanwhile_is_a_bad_request(client: Client) -> None:
     client.get("/sign-in")
 
     response = client.get("/interrupted")
@@ -512,10 +503,3 @@ def test_a_page_whose_session_is_ended_meanwhile_is_a_bad_request(client: Client
     assert response.status_code == 400
     assert "<h1>" in response.content.decode()
     assert items() == []
-
-
-def test_sessions_share_the_table_with_the_cache() -> None:
-    started(user="ann")
-    cache.set("key", "value")
-
-    assert len(items()) == 2
