@@ -251,9 +251,7 @@ def test_an_operation_ends_at_its_own_deadline_within_a_longer_one() -> None:
 
 
 @impatient_pages
-def test_a_page_does_not_repeat_its_wait_for_each_request(
-    client: Client, proxy: FaultProxy
-) -> None:
+def test_a_page_waits_once_for_an_engine_that_hangs(client: Client, proxy: FaultProxy) -> None:
     proxy.plan("GetItem", TimeOut(), times=1000)
 
     response = client.get("/twice")
