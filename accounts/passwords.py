@@ -1,9 +1,8 @@
 """Password hashing for the whole site: Argon2id, and only a few hashes at once in each process.
 
 A hash takes memory and a core on purpose. Without a bound, many sign-ins at once take the memory of
-the whole machine; with it they wait, and the last ones get a 503. Every hash and check of a
-password goes through `make_password` and `check_password` of this module, not through Django's
-(ruff holds that).
+the whole machine. With it they wait, and the last ones get a 503. So all code hashes and checks
+passwords with this module, not with Django's functions (ruff enforces it).
 """
 
 from __future__ import annotations
@@ -25,8 +24,13 @@ from dynamo.processes import PerProcess
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
 
-#: So long a page waits for its turn. The rest of its deadline is for its requests.
+#: How long a page waits for its turn. The rest of its deadline is for its requests.
 WAIT_SECONDS = 3.0
+
+#: Characters of an imported hash.
+MAX_LENGTH = 256
+#: An imported hash may take this many times the work of the site's own hashes.
+MAX_WORK_RATIO = 10
 
 # Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
 # 24 request threads it kept 450 MB.
@@ -39,7 +43,7 @@ class Argon2idHasher(hashers.Argon2PasswordHasher):
     """Argon2id with OWASP's minimum parameters: 19 MiB, 2 passes, 1 thread.
 
     Django's defaults take 100 MiB and 8 threads. A stored hash with other parameters is checked
-    with its own, and replaced at the next successful sign-in.
+    with these, and replaced at the next successful sign-in.
 
     Source: OWASP Password Storage Cheat Sheet, "Argon2id".
     """
@@ -51,10 +55,10 @@ class Argon2idHasher(hashers.Argon2PasswordHasher):
 
 @sensitive_variables()
 def make_password(password: str | None) -> str:
-    """The hash of `password` by the site's first hasher; of None, one that no password matches.
+    """The hash of `password` by the site's first hasher. For None, one that no password matches.
 
     Raises:
-        Busy: other hashes went before for `WAIT_SECONDS`, or until the page's deadline.
+        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline.
     """
     if password is None:
         return hashers.make_password(None)
@@ -62,80 +66,82 @@ def make_password(password: str | None) -> str:
 
 
 @sensitive_variables()
-def check_password(
-    password: str, encoded: str, upgrade: Callable[[str], None] | None = None
-) -> bool:
-    """Whether `encoded` is the hash of `password`; calls `upgrade` if the hash is outdated.
+def verify_password(password: str, encoded: str) -> tuple[bool, bool]:
+    """Whether `encoded` is the hash of `password`, and whether the hash is outdated.
 
     Raises:
         Busy: see `make_password`. The password was not checked.
-        what `upgrade` raises.
     """
-    is_correct, must_update = _in_turn(hashers.verify_password, password, encoded)
-    # Not in turn: it hashes again, and asks DynamoDB.
-    if is_correct and must_update and upgrade is not None:
-        upgrade(password)
+    return _in_turn(hashers.verify_password, password, encoded)
+
+
+@sensitive_variables()
+def check_password(password: str, encoded: str) -> bool:
+    """Whether `encoded` is the hash of `password`. Raises Busy."""
+    is_correct, _is_outdated = verify_password(password, encoded)
     return is_correct
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
     left = page_seconds_left()
     seconds = WAIT_SECONDS if left is None else min(WAIT_SECONDS, left)
-    # Marked again: what a crash report hides goes by the thread's own frames.
+    # Marked here too, because a crash report shows the frames of this thread.
     turn = _threads().submit(sensitive_variables()(function), *arguments)
     try:
         return turn.result(seconds)
     except TimeoutError:
         if turn.cancel():
             raise Busy("a password hash") from None
-    # It has begun, so it will soon be there.
+    # It has begun, so it ends soon.
     return turn.result()
 
 
-MAX_LENGTH = 256
-#: How many times the work of the site's own hashes one may ask for.
-MAX_WORK_RATIO = 10
+# Imported hashes -------------------------------------------------------------------------------
+#
+# Django's hashers trust stored hashes. A hash with a broken part, or of an algorithm whose library
+# is not installed, causes an error 500 at each sign-in. One with a billion rounds takes hours.
 
-# What Django's `make_password(None)` makes, and made in its first years. Whatever else begins so
-# may be somebody's password.
+# Made by Django's `make_password(None)`, today and in its first years. Another text that begins
+# with "!" may be a password.
 _UNUSABLE = re.compile("!([A-Za-z0-9]{40})?")
 _RANDOM_PARTS = {"salt", "hash", "checksum"}
 _BROKEN = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
-# Shapes that a hasher has gone through with, see `_shape`; a handful in a whole file.
-_tried: set[str] = set()
+# Shapes that were checked successfully, see `_shape`. A file has only a few.
+_checked: set[str] = set()
 
 
 def clean_password_hash(text: str) -> str | None:
     """The hash in `text` as Django stores it (`argon2$argon2id$…`).
 
-    None where no password opens the account: the text is empty, or Django's mark for it (`!…`).
+    None if no password can sign in: the text is empty or Django's mark for it (`!…`).
 
-    Costs microseconds, and one or two whole checks of a password for each new combination of
-    algorithm, parameters and lengths.
+    Takes microseconds, and one or two password checks for each new combination of algorithm,
+    parameters and lengths.
 
     Raises:
-        ValidationError: no hash, or none that this site can check.
+        ValidationError: not a hash, or one that this site cannot check.
     """
     encoded = text.strip()
-    if not encoded:
+    if not encoded or (len(encoded) <= MAX_LENGTH and _UNUSABLE.fullmatch(encoded)):
         return None
     if len(encoded) > MAX_LENGTH or not encoded.isascii():
-        raise _no_hash()
-    if _UNUSABLE.fullmatch(encoded):
-        return None
+        raise _not_a_hash()
     try:
         hasher = identify_hasher(encoded)
     except ValueError as error:
         algorithm, dollar, _parts = encoded.partition("$")
-        if dollar and algorithm in _of_django():
-            raise _not_enabled(algorithm) from error
-        raise _no_hash() from error
+        if dollar and algorithm in _django_algorithms():
+            raise ValidationError(
+                f"Password hash: The hasher {algorithm} is not enabled here (PASSWORD_HASHERS).",
+                code="not_enabled",
+            ) from error
+        raise _not_a_hash() from error
     try:
         _try(hasher, encoded)
     except _BROKEN as error:
         raise ValidationError(
-            "Password hash: This one is broken, or this site cannot check its kind.", code="broken"
+            "Password hash: This hash is broken, or this site cannot check its kind.", code="broken"
         ) from error
     return encoded
 
@@ -147,47 +153,37 @@ def _try(hasher: BasePasswordHasher, encoded: str) -> None:
         if isinstance(own, int) and not 0 < value <= own * MAX_WORK_RATIO:
             raise ValueError(f"{name} of {value} where this site has {own}")
     hasher.must_update(encoded)
-    # The libraries of Argon2 and bcrypt read the text. Other hashers compare it with one that they
-    # make: no password gives a number spelled `+1000`, or a hash that a narrow column cut off.
+    # The libraries of Argon2 and bcrypt parse the text. Other hashers compare it with a text that
+    # they make, so a number like `+1000` or a truncated hash would match no password.
     is_compared = "hash" in parts and not isinstance(hasher, Argon2PasswordHasher)
     numbers = [value for value in parts.values() if isinstance(value, int)]
     if is_compared and not all(f"${number}$" in encoded for number in numbers):
         raise ValueError("a number is not spelled as this site does")
     shape = _shape(parts)
-    if shape not in _tried:
+    if shape not in _checked:
         hasher.verify("", encoded)
-        if is_compared and len(parts["hash"]) != _length_of_hashes(hasher):
-            raise ValueError("the hash is too short, or too long")
-        _tried.add(shape)
-
-
-def _length_of_hashes(hasher: BasePasswordHasher) -> int:
-    made: dict[str, str] = hasher.decode(hasher.encode("", hasher.salt()))
-    return len(made["hash"])
+        if is_compared:
+            made: dict[str, str] = hasher.decode(hasher.encode("", hasher.salt()))
+            if len(parts["hash"]) != len(made["hash"]):
+                raise ValueError("the hash is too short or too long")
+        _checked.add(shape)
 
 
 def _shape(parts: dict[str, Any]) -> str:
-    """All that decides whether a check goes through: every part, of the random ones the length."""
+    """What decides whether a check succeeds: every part, or its length if the part is random."""
     return repr(
         {name: len(part) if name in _RANDOM_PARTS else part for name, part in parts.items()}
     )
 
 
-def _of_django() -> set[str | None]:
-    """The algorithms of all hashers that Django brings along."""
+def _django_algorithms() -> set[str | None]:
     classes = (each for each in vars(hashers).values() if isinstance(each, type))
     return {each.algorithm for each in classes if issubclass(each, BasePasswordHasher)}
 
 
-def _not_enabled(algorithm: str) -> ValidationError:
+def _not_a_hash() -> ValidationError:
     return ValidationError(
-        f"Password hash: The hasher {algorithm} is not enabled here (PASSWORD_HASHERS).",
-        code="not_enabled",
-    )
-
-
-def _no_hash() -> ValidationError:
-    return ValidationError(
-        "Password hash: This is none of Django's; leave it empty for an account without password.",
+        "Password hash: This is not a Django password hash. Leave it empty for an account without "
+        "a password.",
         code="invalid",
     )

@@ -1,7 +1,7 @@
 """How much CPU does the client take for one request? `python -m benchmarks.client [rounds]`
 
-One UpdateItem after the other, in one thread: the engine's part is everyone's, the rest is how the
-client makes, signs, sends and reads.
+One UpdateItem after the other, in one thread. The engine's time is the same for all; the rest is
+what the client needs to build, sign and send a request and to read its reply.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs worker processes of each contender and prints what they measured as a table.
 
-A worker is a program that says `ready`, waits for a line, does its operations from several
+A worker is a program that prints `ready`, waits for a line, runs its operations in several
 threads and prints one line of JSON: `{"seconds", "cpu_seconds", "milliseconds": [of each
 operation], "made": how many were not refused, "requests", "units"}`.
 Every figure is the median of the rounds; in each round all contenders run, in rotated order.

@@ -1,7 +1,6 @@
 """How fast is a lock acquired and released? `python -m benchmarks.locks [rounds]`
 
-Each thread has a lock of its own, which nobody else wants: it is the way to DynamoDB that is
-measured, twice for each operation.
+Each thread has a lock of its own, so the client is measured: two requests per operation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How fast are the site's pages under the documented server? `python -m benchmarks.pages [rounds]`
 
-Forms are prepared beforehand (`benchmarks.prepared`): each is sent once, and its answer is the
-redirect of a success.
+Forms are prepared beforehand (`benchmarks.prepared`). Each is sent once and answered by a redirect.
 """
 
 from __future__ import annotations

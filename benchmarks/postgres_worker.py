@@ -2,7 +2,7 @@
 and an account whose name and address are unique columns.
 
 It runs as a script, in an environment of its own, without this project: django-sequences has a
-package of the same name as ours. So `worker` is found beside it.
+package of the same name as ours. So `worker` is imported from its folder.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from django.utils import timezone  # noqa: E402
 from sequences import get_next_value  # noqa: E402
 
 
-class Account(models.Model):  # noqa: DJ008 - nobody prints one
+class Account(models.Model):  # noqa: DJ008 - never printed
     """An account with two unique columns."""
 
     id = models.UUIDField(primary_key=True)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.prepared FOLDER
 
-Forms are made as the site's pages would show them, so that only sending them is measured: a request
-id is signed with the site's key, and a token against forgery need only equal its cookie.
+Forms are made as the site's pages would show them, so that only sending them is measured: request
+ids are signed with the site's key, and a CSRF token only has to equal its cookie.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
--- For wrk: sends the requests of a file, each thread its own part, and says what came back.
--- Arguments: the file, a method, the status of a success, how many threads there are. A line of
--- the file is the value of Cookie, a tab, and a body.
+-- For wrk: sends the requests of a file, each thread its own part, and counts the successes.
+-- Arguments: the file, a method, the status of a success, the number of threads. A line of the
+-- file is the value of Cookie, a tab, and a body.
 
 local threads = {}
 

@@ -1,7 +1,7 @@
 """Which server, with how many pages at once? `python -m benchmarks.servers [rounds]`
 
-16 clients ask, as a proxy would, for a page that does nothing, one that reads an item, and one of
-a signed-in visitor, which reads two.
+16 clients, which send a proxy's headers, request a page that does nothing, one that reads an item,
+and one of a signed-in user, which reads two.
 """
 
 from __future__ import annotations

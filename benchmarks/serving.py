@@ -1,6 +1,6 @@
 """Starts the site under a server, requests a page from 16 clients, and measures CPU times.
 
-The clients are wrk's (Debian's package `wrk`): in C, so that they take little from the server.
+The clients are wrk's (Debian's package `wrk`), which needs little CPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What do 100,000 users cost? `python -m benchmarks.size [small [large]]`
 
 For each size: a file of users is imported into an empty engine, each gets an invoice, and the two
-checks run over them all. Time, disk and memory are measured from outside, as an operator sees them;
-then some pages are opened, and what they ask of DynamoDB must not depend on the size.
+checks run. Time, disk and memory are measured from outside, as an operator sees them. Then some
+pages are opened; the requests that they send must not depend on the size.
 """
 
 from __future__ import annotations

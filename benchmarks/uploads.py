@@ -1,11 +1,11 @@
 """How fast do files get to S3? `python -m benchmarks.uploads [rounds [small [big]]]`
 
 5,000 files of 10 KB, and 5 of 200 MB: `uploadfiles` against `aws s3 cp --recursive`, each a process
-of its own, on one dynoxide. Every run has a ministack of its own, in memory.
+of its own, on one dynoxide. Every run has a new ministack, in memory.
 
-`uploadfiles` has S3 check the SHA-256 of all that it sends, `aws s3 cp` a CRC-32; so there is a
-third contender, `aws s3 cp` that asks for SHA-256 as well. (ministack then computes it twice: for
-the value, and for the name of the algorithm, which we do not send.)
+S3 checks the SHA-256 of everything that `uploadfiles` sends, but a CRC-32 for `aws s3 cp`. The
+third contender is therefore `aws s3 cp` with SHA-256. (ministack then computes it twice: for the
+value, and for the name of the algorithm, which we do not send.)
 """
 
 from __future__ import annotations

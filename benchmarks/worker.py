@@ -1,6 +1,6 @@
 """What all workers do: warm up, print `ready`, wait for a line, work, and print what they measured.
 
-See `benchmarks.harness` for what a worker prints. Nothing but the standard library, as some run
+`benchmarks.harness` describes what a worker prints. Standard library only, because some workers run
 without this project.
 """
 

@@ -27,6 +27,7 @@ import pickle
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeGuard
 
@@ -39,7 +40,27 @@ from pynamodb.attributes import UnicodeAttribute
 from dynamo.bulk import read_batches, write_batches
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.models import IntegerAttribute, Item, Model
+from dynamo.models import ITEM_MAX_BYTES, IntegerAttribute, Item, Model
+
+# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
+# numbers of at most 21 bytes each.
+VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
+NUMBER_MAX_DIGITS = 38
+
+#: Increased with every change of what an item contains. It is part of each key, so processes of two
+#: versions can share a table during a deployment: neither reads the values of the other.
+FORMAT = 2
+
+SIGNATURE_BYTES = 32
+# Part of stored signatures: it keeps the name of a module that is gone.
+_SIGNATURE_SALT = "dynamo.cacheitems.pickle"
+
+#: A value that is nested deeper is pickled: reading it as JSON could exhaust the stack.
+JSON_MAX_DEPTH = 100
+_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+#: Stands for a value that cannot be read.
+UNREADABLE = object()
 
 _LIVE = "(attribute_not_exists(expiresAt) OR expiresAt > :now)"
 _PRESENT = f"attribute_exists(#value) AND {_LIVE}"
@@ -49,24 +70,55 @@ _KEY_NAME = {"#key": "key"}
 _VALUE_NAME = {"#value": "value"}
 
 # An expiry that has passed at any time.
-_AT_ONCE = 0
+_EXPIRED = 0
+
+
+@dataclass(eq=False)
+class CacheValueTooLarge(DynamoError, ValueError):
+    """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
+
+    key: str
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"The cache cannot hold the value of {self.key!r}: pickled it has {self.size_bytes:,} "
+            f"bytes, and DynamoDB stores at most {VALUE_MAX_BYTES:,}."
+        )
+
+
+class CacheItem(Model):
+    """Declares the table `cache`; `DynamoCache` builds the items itself.
+
+    `value` is not declared, because it has several types.
+    """
+
+    class Meta:
+        table_name = "cache"
+
+    ttl_attribute = "expires"
+
+    key = UnicodeAttribute(hash_key=True)
+    expires = IntegerAttribute(null=True)
+    expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
+    nonce = UnicodeAttribute(null=True)
 
 
 class DynamoCache(BaseCache):
     """A cache that all processes share, whose writes are single and atomic.
 
-    Capacity: a read costs 1 unit per 4 KB, a write 1 per KB, and each at least 1. A timeout of
+    A read costs 1 read unit per 4 KB, a write 1 write unit per KB, each at least 1. A timeout of
     None never ends; one of 0 or less stores nothing, or deletes what is stored.
 
-    Raises (every method): see `dynamo.client.sending`. Unlike other backends this one does not take
-    a cache that is out of reach for an empty one, since sessions and limits are kept in it.
+    Raises (every method): see `dynamo.client.sending`. Unlike other backends this one does not
+    treat an unreachable cache as empty, because sessions and limits are kept in it.
     """
 
     def __init__(self, _location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
 
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
-        """The value of `key`, else `default`. Costs 1 request."""
+        """The value of `key`, or `default`. Costs 1 request."""
         return _value_of(self._item(self._stored_key(key, version)), default)
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
@@ -80,13 +132,13 @@ class DynamoCache(BaseCache):
         timeout: float | None = DEFAULT_TIMEOUT,
         version: int | None = None,
     ) -> None:
-        """Store `value` over whatever is there. Costs 1 request.
+        """Store `value`, whatever is stored. Costs 1 request.
 
         Raises:
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _AT_ONCE:
+        if expires_at == _EXPIRED:
             self.delete(key, version)
         else:
             item = self._new_item(key, version, value, expires_at)
@@ -101,13 +153,13 @@ class DynamoCache(BaseCache):
     ) -> bool:
         """Store `value` if `key` has a value now; else return False. Costs 1 request.
 
-        What was deleted does not come back, however late this write arrives.
+        A deleted value does not come back, however late this write arrives.
 
         Raises:
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _AT_ONCE:
+        if expires_at == _EXPIRED:
             return self.delete(key, version)
         item = self._new_item(key, version, value, expires_at)
         try:
@@ -125,14 +177,14 @@ class DynamoCache(BaseCache):
     ) -> bool:
         """Store `value` if `key` has none or an expired one; of many callers one gets True.
 
-        Costs 1 request, and 1 read more where it was refused after a lost reply: then the nonce
-        tells whether the value that stands there is our own.
+        Costs 1 request, and 1 read more if it was refused after a lost reply: then the nonce shows
+        whether the stored value is this call's.
 
         Raises:
             CacheValueTooLarge: it is over 400 KB.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _AT_ONCE:
+        if expires_at == _EXPIRED:
             return not self.has_key(key, version)
         nonce = {"S": uuid.uuid4().hex}
         item = self._new_item(key, version, value, expires_at) | {"nonce": nonce}
@@ -148,11 +200,11 @@ class DynamoCache(BaseCache):
     def touch(
         self, key: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Let the value of `key` end `timeout` from now; False where it has none. 1 request."""
+        """Let the value of `key` end `timeout` from now; False if there is none. 1 request."""
         expires_at = self._expires_at(timeout)
-        if expires_at == _AT_ONCE:
+        if expires_at == _EXPIRED:
             return self.delete(key, version)
-        expiry = expiry_of(expires_at)
+        expiry = _expiry(expires_at)
         request = {
             "TableName": CacheItem.table(),
             "Key": {"key": {"S": self._stored_key(key, version)}},
@@ -161,7 +213,7 @@ class DynamoCache(BaseCache):
             else "REMOVE expires, expiresAt",
             "ConditionExpression": _PRESENT,
             "ExpressionAttributeNames": _VALUE_NAME,
-            "ExpressionAttributeValues": {":now": number(now_ms())}
+            "ExpressionAttributeValues": {":now": _number(now_ms())}
             | {f":{name}": value for name, value in expiry.items()},
         }
         try:
@@ -180,28 +232,28 @@ class DynamoCache(BaseCache):
             "Key": {"key": {"S": self._stored_key(key, version)}},
             "ReturnValues": "ALL_OLD",
         }
-        return is_live(send("DeleteItem", request).get("Attributes") or None)
+        return _is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def end(self, key: Any, seconds: float, version: int | None = None) -> None:
-        """Delete the value of `key`, and keep others from storing one for `seconds`.
+        """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
 
-        A tombstone takes the place of the value: `add`, `set_if_present`, `touch` and `incr` treat
-        it as a key that has no value and is in use, also when their request was sent before this
-        one and arrives after it. `set` and `delete` replace and remove it. Costs 1 request.
+        A tombstone replaces the value. `add`, `set_if_present`, `touch` and `incr` treat it as a
+        key that has no value and is in use, even if their request was sent before this one and
+        arrives after it. `set` and `delete` replace and remove it.
         """
         tombstone = {"key": {"S": self._stored_key(key, version)}}
-        expiry = expiry_of(self._expires_at(seconds))
+        expiry = _expiry(self._expires_at(seconds))
         send("PutItem", {"TableName": CacheItem.table(), "Item": tombstone | expiry})
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """Add `delta` to the integer of `key` and return the sum; its expiry stays. 1 request.
 
-        The sum is kept exactly, whoever else counts at the same time.
+        The sum is exact, however many callers count at the same time.
 
         Raises:
-            ValueError: `key` has no value, or one that is no integer of up to 38 digits.
-            TypeError: `delta` is no integer.
-            Unavailable: also where the reply was lost. It is not sent again, as it may have
+            ValueError: `key` has no value, or one that is not an integer of up to 38 digits.
+            TypeError: `delta` is not an integer.
+            Unavailable: also if the reply was lost. It is not sent again, because it may have
                 counted (`maybe_written`).
         """
         request = {
@@ -211,14 +263,14 @@ class DynamoCache(BaseCache):
             "ConditionExpression": _COUNTABLE,
             "ExpressionAttributeNames": _VALUE_NAME,
             "ExpressionAttributeValues": {
-                ":delta": number(operator.index(delta)),
-                ":now": number(now_ms()),
+                ":delta": _number(operator.index(delta)),
+                ":now": _number(now_ms()),
                 ":number": {"S": "N"},
             },
             "ReturnValues": "UPDATED_NEW",
         }
         try:
-            return integer(send("UpdateItem", request)["Attributes"]["value"])
+            return _integer(send("UpdateItem", request)["Attributes"]["value"])
         except ConditionFailed as error:
             raise ValueError(f"The cache has no integer under the key {key!r}.") from error
 
@@ -238,32 +290,32 @@ class DynamoCache(BaseCache):
         timeout: float | None = DEFAULT_TIMEOUT,
         version: int | None = None,
     ) -> list[Any]:
-        """Store every value of `data`; each by itself, not all or none. 1 request per 25.
+        """Store every value of `data`, not all or none. Costs 1 request per 25.
 
-        Returns an empty list: what could not be stored is an error.
+        Returns an empty list: a value that could not be stored is an error.
 
         Raises:
             CacheValueTooLarge: one is over 400 KB; nothing was stored.
         """
         expires_at = self._expires_at(timeout)
-        if expires_at == _AT_ONCE:
+        if expires_at == _EXPIRED:
             self.delete_many(data, version)
             return []
         items = [self._new_item(key, version, value, expires_at) for key, value in data.items()]
-        # Keys that read alike, such as 1 and "1", are one item, and a batch names none twice.
+        # 1 and "1" are the same stored key, and a batch may name a key only once.
         puts = {item["key"]["S"]: {"PutRequest": {"Item": item}} for item in items}
         write_batches(CacheItem.table(), list(puts.values()))
         return []
 
     def delete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
-        """Delete `keys`, those without a value too. Costs 1 request per 25."""
+        """Delete `keys`, with or without a value. Costs 1 request per 25."""
         _delete_all({self._stored_key(key, version) for key in keys})
 
     def clear(self) -> None:
-        """Delete everything in the table, sessions and other caches of the site included.
+        """Delete everything in the table, also sessions and other caches of the site.
 
-        Costs a Scan of the whole table (a read unit per 4 KB of it) and the deletion of each
-        item. No page does this.
+        Costs a Scan of the whole table (1 read unit per 4 KB) and the deletion of each item. No
+        page does this.
         """
         request = {
             "TableName": CacheItem.table(),
@@ -277,18 +329,8 @@ class DynamoCache(BaseCache):
                 return
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
-    # Django's asynchronous forms of these are made of several requests, so that `aincr` would
-    # read and then write; these are the same single requests as above. The others are already.
-
-    async def aset_if_present(
-        self,
-        key: Any,
-        value: Any,
-        timeout: float | None = DEFAULT_TIMEOUT,
-        version: int | None = None,
-    ) -> bool:
-        """See `set_if_present`."""
-        return await sync_to_async(self.set_if_present)(key, value, timeout, version)
+    # Django's asynchronous forms of these send several requests (`aincr` reads and then writes).
+    # These send the same single requests as above.
 
     async def aincr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """See `incr`."""
@@ -316,17 +358,17 @@ class DynamoCache(BaseCache):
         return hashlib.sha256(named.encode()).hexdigest()
 
     def _expires_at(self, timeout: float | None) -> int | None:
-        """The epoch milliseconds at which `timeout` ends; None for never, or `_AT_ONCE`."""
+        """The epoch milliseconds at which `timeout` ends; None for never, or `_EXPIRED`."""
         if timeout == DEFAULT_TIMEOUT:
             timeout = self.default_timeout
         if timeout is None:
             return None
-        return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _AT_ONCE
+        return now_ms() + math.ceil(timeout * 1000) if timeout > 0 else _EXPIRED
 
     def _new_item(self, key: Any, version: int | None, value: Any, expires_at: int | None) -> Item:
         stored_key = self._stored_key(key, version)
-        item = {"key": {"S": stored_key}, "value": encoded(key, stored_key, value)}
-        return item | expiry_of(expires_at)
+        item = {"key": {"S": stored_key}, "value": _encoded(key, stored_key, value)}
+        return item | _expiry(expires_at)
 
     def _item(self, stored_key: str, only: Sequence[str] = ()) -> Item | None:
         """The item under `stored_key`, expired or not: whole, or `only` these attributes of it."""
@@ -340,10 +382,9 @@ class DynamoCache(BaseCache):
         return send("GetItem", request).get("Item") or None
 
 
-def _value_of(item: Item | None, default: Any) -> Any:
-    """The value of an item; `default` where it has none, it has expired or cannot be read."""
-    value = decoded(item) if is_live(item) else UNREADABLE
-    return default if value is UNREADABLE else value
+def now_ms() -> int:
+    """The time that expiry is compared with, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def _put_if(condition: str, names: dict[str, str], item: Item) -> None:
@@ -354,7 +395,7 @@ def _put_if(condition: str, names: dict[str, str], item: Item) -> None:
             "Item": item,
             "ConditionExpression": condition,
             "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": {":now": number(now_ms())},
+            "ExpressionAttributeValues": {":now": _number(now_ms())},
         },
     )
 
@@ -364,95 +405,40 @@ def _delete_all(stored_keys: Iterable[str]) -> None:
     write_batches(CacheItem.table(), deletions)
 
 
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-ITEM_MAX_BYTES = 400 * 1024
-NUMBER_MAX_DIGITS = 38
-
-# Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
-# numbers of at most 21 bytes each: this leaves some room.
-VALUE_MAX_BYTES = ITEM_MAX_BYTES - 256
-
-#: Raised with every change of what stands in an item. It is part of each key, so processes of two
-#: versions can share a table during a deployment: neither reads the values of the other.
-FORMAT = 2
-
-SIGNATURE_BYTES = 32
-# Part of stored data, so it keeps the name of a module that is gone.
-_SIGNATURE_SALT = "dynamo.cacheitems.pickle"
-
-#: A value that is nested deeper is pickled: reading it as JSON could exhaust the stack.
-JSON_MAX_DEPTH = 100
-_JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-#: What `decoded` returns for a value that cannot be read.
-UNREADABLE = object()
-
-
-class CacheValueTooLarge(DynamoError, ValueError):
-    """A value does not fit into an item of DynamoDB, which holds 400 KB. Nothing was sent."""
-
-    def __init__(self, key: str, size_bytes: int) -> None:
-        super().__init__(key, size_bytes)
-        self.key = key
-        self.size_bytes = size_bytes
-
-    def __str__(self) -> str:
-        return (
-            f"The cache cannot hold the value of {self.key!r}: pickled it has {self.size_bytes:,} "
-            f"bytes, and DynamoDB stores at most {VALUE_MAX_BYTES:,}."
-        )
-
-
-class CacheItem(Model):
-    """What the table `cache` is made from; `DynamoCache` builds the items themselves.
-
-    `value` is not declared: it is of two types.
-    """
-
-    class Meta:
-        table_name = "cache"
-
-    ttl_attribute = "expires"
-
-    key = UnicodeAttribute(hash_key=True)
-    expires = IntegerAttribute(null=True)
-    expires_at = IntegerAttribute(attr_name="expiresAt", null=True)
-    nonce = UnicodeAttribute(null=True)
-
-
-def now_ms() -> int:
-    """The clock that expiry is compared with, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def number(value: int) -> dict[str, str]:
-    """An integer as on the wire."""
-    return {"N": str(value)}
-
-
-def expiry_of(expires_at: int | None) -> Item:
-    """The attributes of a value that ends at these epoch milliseconds; none where it never does."""
+def _expiry(expires_at: int | None) -> Item:
+    """The attributes of a value that ends at these epoch milliseconds; none if it never does."""
     if expires_at is None:
         return {}
-    return {"expires": number(math.ceil(expires_at / 1000)), "expiresAt": number(expires_at)}
+    return {"expires": _number(math.ceil(expires_at / 1000)), "expiresAt": _number(expires_at)}
 
 
-def is_live(item: Item | None) -> TypeGuard[Item]:
-    """Whether it is there, is not a tombstone, and has not expired."""
+def _is_live(item: Item | None) -> TypeGuard[Item]:
+    """Whether the item exists, is not a tombstone, and has not expired."""
     if item is None or "value" not in item:
         return False
     return "expiresAt" not in item or int(item["expiresAt"]["N"]) > now_ms()
 
 
-def encoded(key: Any, stored_key: str, value: Any) -> dict[str, Any]:
-    """`value` as on the wire, for the item `stored_key`; an error names it by `key`.
+def _value_of(item: Item | None, default: Any) -> Any:
+    """The value of an item; `default` if it has none, has expired or cannot be read."""
+    value = _decoded(item) if _is_live(item) else UNREADABLE
+    return default if value is UNREADABLE else value
 
-    Raises:
-        CacheValueTooLarge: it does not fit into an item.
-    """
-    # A bool is an int to Python, but has to come back as a bool.
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}
+
+
+def _integer(value: dict[str, Any]) -> int:
+    # With Decimal, because an engine may write a large number as 1E+37.
+    return int(Decimal(value["N"]))
+
+
+def _encoded(key: Any, stored_key: str, value: Any) -> dict[str, Any]:
+    """`value` as stored in the item `stored_key`; an error names it by `key`."""
+    # A bool is an int in Python, but has to come back as a bool.
     if type(value) is int and abs(value) < 10**NUMBER_MAX_DIGITS:
-        return number(value)
+        return _number(value)
     if (text := _as_json(value)) is not None:
         return {"S": text}
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -461,15 +447,43 @@ def encoded(key: Any, stored_key: str, value: Any) -> dict[str, Any]:
     return {"B": _signature(stored_key, pickled, settings.SECRET_KEY) + pickled}
 
 
+def _decoded(item: Item) -> Any:
+    """The value of a live item, or `UNREADABLE`."""
+    value = item["value"]
+    if "N" in value:
+        return _integer(value)
+    if "S" in value:
+        try:
+            return json.loads(value["S"])
+        except (ValueError, RecursionError):
+            return UNREADABLE
+    blob = bytes(value.get("B", b""))
+    signature, pickled = blob[:SIGNATURE_BYTES], blob[SIGNATURE_BYTES:]
+    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
+            try:
+                return pickle.loads(pickled)  # noqa: S301 - signed by this site
+            except (AttributeError, ImportError, pickle.UnpicklingError):
+                # Another version of the code stored an object of a class that this one lacks.
+                return UNREADABLE
+    return UNREADABLE
+
+
+def _signature(stored_key: str, pickled: bytes, secret: str | bytes) -> bytes:
+    # The key has a fixed length, so its end is known.
+    signed = stored_key.encode() + pickled
+    return salted_hmac(_SIGNATURE_SALT, signed, secret=secret, algorithm="sha256").digest()
+
+
 def _as_json(value: Any) -> str | None:
-    """`value` as JSON; None where it would come back as something else, or does not fit."""
+    """`value` as JSON; None if that would give back something else, or does not fit."""
     if not _survives_json(value):
         return None
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size_bytes = len(text.encode())
     except ValueError:
-        # Infinity, an integer of thousands of digits, or a text that is not Unicode.
+        # Infinity, an integer of thousands of digits, or text that is not valid Unicode.
         return None
     # Escapes can make it longer than a pickle that fits.
     return text if size_bytes <= VALUE_MAX_BYTES else None
@@ -493,37 +507,3 @@ def _survives_json(value: Any) -> bool:
             each = each.values()
         waiting += [(part, depth + 1) for part in each]
     return True
-
-
-def _signature(stored_key: str, pickled: bytes, secret: str | bytes) -> bytes:
-    # The key has a fixed length, so where it ends is known.
-    signed = stored_key.encode() + pickled
-    return salted_hmac(_SIGNATURE_SALT, signed, secret=secret, algorithm="sha256").digest()
-
-
-def decoded(item: Item) -> Any:
-    """The value of an item that is live, or `UNREADABLE`."""
-    value = item["value"]
-    if "N" in value:
-        return integer(value)
-    if "S" in value:
-        try:
-            return json.loads(value["S"])
-        except (ValueError, RecursionError):
-            return UNREADABLE
-    blob = bytes(value.get("B", b""))
-    signature, pickled = blob[:SIGNATURE_BYTES], blob[SIGNATURE_BYTES:]
-    for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
-        if hmac.compare_digest(signature, _signature(item["key"]["S"], pickled, secret)):
-            try:
-                return pickle.loads(pickled)  # noqa: S301 - we signed it
-            except (AttributeError, ImportError, pickle.UnpicklingError):
-                # Another version of the code stored an object of a class that this one lacks.
-                return UNREADABLE
-    return UNREADABLE
-
-
-def integer(value: dict[str, Any]) -> int:
-    """An integer from the wire."""
-    # By way of Decimal, as an engine may write a large number as 1E+37.
-    return int(Decimal(value["N"]))

@@ -11,5 +11,5 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now() -> float:
-    """Seconds since some moment that is the same for every process of this machine."""
+    """Seconds since a moment that is the same for every process of this machine."""
     return time.clock_gettime(_CLOCK)

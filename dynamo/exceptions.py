@@ -1,16 +1,16 @@
-"""What can go wrong on the way to DynamoDB.
+"""Errors of DynamoDB and of the way to it.
 
 DynamoError
 ├── Unavailable            no usable answer in time: unreachable, throttled, failing
-│   └── Busy               this process had no capacity left in time; nothing was sent
+│   └── Busy               this process had no free slot in time; nothing was sent
 ├── Rejected               DynamoDB refused the request itself: rights, size, a malformed key
-│   └── TableMissing       a table of ours is not there
+│   └── TableMissing       a table does not exist
 ├── ConditionFailed        the condition of a single write was false
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
-├── AlreadyDone            a write found done what it was to do; the others were not written
-├── Hindered               another transaction or throttling was in the way: to be done afresh
-├── TableMismatch          a table stands under our name, but with another key
-├── DamagedItem            an item holds a value of another type than its model says
+├── TransactionConflict    another transaction or throttling was in the way; nothing was written
+├── AlreadyDone            a write was done before; the other writes of its transaction were not
+├── TableMismatch          a table exists, but with another key
+├── DamagedItem            an item holds a value of another type than its model declares
 └── LocalEngineFailed      the local engine did not start
 
 Refused (ExceptionGroup)   several writes of one transaction were refused, each with its error
@@ -23,20 +23,19 @@ from typing import Any
 
 
 class DynamoError(Exception):
-    """Base of every error that this package raises on its own account."""
+    """Base of the errors of this package."""
 
 
+@dataclass(eq=False)
 class Unavailable(DynamoError):
     """DynamoDB gave no usable answer within the deadline.
 
-    `maybe_written` is true where a write may have arrived all the same: its reply was lost.
+    `maybe_written` is true if a write may have been carried out: its reply was lost.
     """
 
-    def __init__(self, operation: str, reason: str, *, maybe_written: bool = False) -> None:
-        super().__init__(operation, reason)
-        self.operation = operation
-        self.reason = reason
-        self.maybe_written = maybe_written
+    operation: str
+    reason: str
+    maybe_written: bool = False
 
     def __str__(self) -> str:
         text = f"DynamoDB gave no answer to {self.operation} in time ({self.reason})."
@@ -44,10 +43,9 @@ class Unavailable(DynamoError):
 
 
 class Busy(Unavailable):
-    """This process already does as much of `work` as it may at once, and stayed so in time.
+    """This process does as much of `work` as it may at once. Nothing was sent or written.
 
-    Nothing was sent or written. A subclass of `Unavailable`, because callers do the same: they
-    answer 503 and ask to try again.
+    A subclass of `Unavailable`, because callers do the same: they answer 503.
     """
 
     def __init__(self, work: str) -> None:
@@ -58,112 +56,101 @@ class Busy(Unavailable):
         return f"This process is busy: {self.work} found no free slot in time."
 
 
+@dataclass(eq=False)
 class Rejected(DynamoError):
-    """DynamoDB understood the request and will not do it, now or later."""
+    """DynamoDB understood the request and refuses it, now and later."""
 
-    def __init__(self, operation: str, code: str, message: str) -> None:
-        super().__init__(operation, code, message)
-        self.operation = operation
-        self.code = code
-        self.message = message
+    operation: str
+    code: str
+    message: str
 
     def __str__(self) -> str:
         return f"DynamoDB refused {self.operation}: {self.code}: {self.message}"
 
 
 class TableMissing(Rejected):
-    """A table is not there; `manage.py createtables` makes it."""
+    """A table does not exist; `manage.py createtables` creates it."""
 
     def __str__(self) -> str:
         return "A DynamoDB table is missing: run manage.py createtables (and check --tag dynamodb)."
 
 
+@dataclass(eq=False)
 class ConditionFailed(DynamoError):
     """The condition of a single write was false, so nothing was written.
 
-    `repeated` is true where an earlier attempt of the same write may have arrived: what made the
-    condition false may then be our own work, and the caller looks. `stored` is the item as it
-    stands, where the request asked for it (`ReturnValuesOnConditionCheckFailure` = ALL_OLD) and
-    there is one.
+    `repeated` is true if an earlier attempt of the same write may have been carried out. It may
+    then be the reason why the condition is false, so the caller has to read the item. `stored` is
+    the stored item, if there is one and the request asked for it
+    (`ReturnValuesOnConditionCheckFailure` = ALL_OLD).
     """
 
-    def __init__(
-        self, operation: str, *, repeated: bool, stored: dict[str, Any] | None = None
-    ) -> None:
-        super().__init__(operation)
-        self.operation = operation
-        self.repeated = repeated
-        self.stored = stored
+    operation: str
+    repeated: bool
+    stored: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class CancellationReason:
-    """Why one action of a transaction was refused; `item` is what is stored, None if absent."""
+    """Why one action of a transaction was refused; `item` is the stored item, None if absent."""
 
     code: str
     message: str
     item: dict[str, Any] | None
 
 
+@dataclass(eq=False)
 class TransactionCancelled(DynamoError):
-    """A transaction was refused for good; `reasons` has one entry per action, in their order."""
+    """Conditions of a transaction were false; `reasons` has one entry per action, in order."""
 
-    def __init__(self, operation: str, reasons: list[CancellationReason]) -> None:
-        super().__init__(operation, reasons)
-        self.operation = operation
-        self.reasons = reasons
+    operation: str
+    reasons: list[CancellationReason]
 
     def __str__(self) -> str:
         codes = ", ".join(reason.code for reason in self.reasons)
         return f"{self.operation} was cancelled: {codes}"
 
 
+@dataclass(eq=False)
+class TransactionConflict(DynamoError):
+    """A transaction met another one, or was throttled. Nothing was written, no condition checked.
+
+    Raised only for `repeat_conflicts=False`: otherwise the transaction is repeated.
+    """
+
+    operation: str
+    throttled: bool
+
+
 class AlreadyDone(DynamoError):
     """A write found that the stored item is what it was to store, so nothing was written.
 
-    The other writes of its transaction are not done, or not known to be.
+    The other writes of its transaction are not done, or it is unknown whether they are.
     """
 
     def __str__(self) -> str:
         return "A part of this is done already, so nothing was written."
 
 
-class Hindered(DynamoError):
-    """A transaction met another one, or was throttled: nothing is written, nothing was judged.
-
-    Only who asks for it sees it (`afresh`): all others have the same bytes repeated.
-    """
-
-    def __init__(self, operation: str, *, throttled: bool) -> None:
-        super().__init__(operation)
-        self.operation = operation
-        self.throttled = throttled
-
-
+@dataclass(eq=False)
 class TableMismatch(DynamoError):
-    """A table stands under our name, but with another key; only making it anew would help.
+    """A table exists, but with another key. Keys are written as in `series (S), number (N)`."""
 
-    Both keys are written as in `series (S), number (N)`.
-    """
-
-    def __init__(self, table: str, *, stored: str, declared: str) -> None:
-        super().__init__(table, stored, declared)
-        self.table = table
-        self.stored = stored
-        self.declared = declared
+    table: str
+    stored: str
+    declared: str
 
     def __str__(self) -> str:
         return f"The table {self.table} has the key {self.stored}; the models need {self.declared}."
 
 
+@dataclass(eq=False)
 class DamagedItem(DynamoError):
-    """An item of `table` holds a value of another type than its model says; `key` is its key."""
+    """The item `key` of `table` holds a value of another type than its model declares."""
 
-    def __init__(self, table: str, key: str, attribute: str) -> None:
-        super().__init__(table, key, attribute)
-        self.table = table
-        self.key = key
-        self.attribute = attribute
+    table: str
+    key: str
+    attribute: str
 
     def __str__(self) -> str:
         return f"The item {self.key!r} of {self.table} is damaged: {self.attribute}."
@@ -179,5 +166,5 @@ class Refused(ExceptionGroup[Exception]):
     A single refusal is raised as its own error, not in a group. `except*` catches both.
     """
 
-    def derive(self, excs: Any) -> Refused:  # type: ignore[override]  # as the docs of Python show
+    def derive(self, excs: Any) -> Refused:  # type: ignore[override]  # as in Python's documentation
         return Refused(self.message, excs)

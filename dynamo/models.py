@@ -1,8 +1,23 @@
 """The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
 
 PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
-another wrote meanwhile. Here an item is inserted once, under the condition that it is absent, and
-from then on changed by updates of single attributes, each under a condition.
+another process wrote meanwhile. Here an item is inserted once, under the condition that it is
+absent, and then changed by updates of single attributes, each under a condition.
+
+A version is what such a condition recognizes the item by that the caller read:
+
+    member = Member(key, version=new_version())
+    …
+    write.update(
+        member,
+        Member.set_or_remove({**values, "version": next_version(member.version)}),
+        Member.version == member.version,
+        otherwise=Stale(),
+    )
+
+The first version of an item is random, and each write adds one. If an item is deleted and another
+one is created under its key, a copy of the first never matches the second. Versions that count from
+1 do not have this property: both items have version 1 at some time (the ABA problem).
 """
 
 from __future__ import annotations
@@ -26,38 +41,55 @@ from pynamodb.models import Model as PynamoModel
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 PARTITION_KEY_MAX_BYTES = 2048
+ITEM_MAX_BYTES = 400 * 1024
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 Item = dict[str, dict[str, Any]]
-"""An item as on the wire: attribute names to typed values, `{"pk": {"S": "…"}}`."""
+"""An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
+
+
+class IntegerAttribute(Attribute[int]):
+    """An integer, stored as N. Exact, unlike PynamoDB's NumberAttribute, which uses floats."""
+
+    attr_type = NUMBER
+
+    def serialize(self, value: int) -> str:
+        return json.dumps(value)
+
+    def deserialize(self, value: str) -> int:
+        number: int = json.loads(value)
+        return number
 
 
 class SharedConnection(Connection):
-    """PynamoDB's builder of requests; the sending is left to `dynamo.client.sending`."""
+    """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`."""
 
     def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
         return send(operation_name, operation_kwargs)
 
 
 class Model(PynamoModel):
-    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`."""
+    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
+
+    Two models may describe items of the same table.
+    """
 
     #: The item as it was last read or written; what a change is compared with.
     stored: Item
 
-    #: The attribute that DynamoDB's TTL sweeps by, as stored; None where nothing expires.
+    #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
 
     @classmethod
     def table(cls) -> str:
-        """The table's full name, prefix included."""
+        """The table's full name, with DYNAMODB_TABLE_PREFIX."""
         return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
 
     @classmethod
     def key_attribute_names(cls) -> list[str]:
-        """The names of the key attributes as stored: the partition key, then any sort key."""
+        """The stored names of the key attributes: the partition key, then any sort key."""
         keys = sorted(cls._get_schema()["key_schema"], key=lambda key: key["KeyType"] != "HASH")
         return [key["AttributeName"] for key in keys]
 
@@ -82,10 +114,10 @@ class Model(PynamoModel):
 
     @classmethod
     def from_raw_data(cls, data: Item) -> Self:
-        """The object for an item as on the wire.
+        """The object for a stored item.
 
         Raises:
-            DamagedItem: a value is not of its attribute's type.
+            DamagedItem: a value does not have its attribute's type.
         """
         try:
             item = super().from_raw_data(data)
@@ -96,7 +128,7 @@ class Model(PynamoModel):
         return item
 
     def deserialize(self, attribute_values: Item) -> None:
-        """Take the values of an item as on the wire (PynamoDB calls this after an update)."""
+        """Take the values of a stored item. PynamoDB calls this after an update."""
         super().deserialize(attribute_values)
         self.stored = attribute_values
 
@@ -110,31 +142,29 @@ class Model(PynamoModel):
         """
         absent = type(self)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
         super().save(condition=absent)
-        self.stored = self.to_dynamodb_dict()
+        self.stored = self.serialize()
 
     @classmethod
     def batch_get(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refused: PynamoDB's looks for the table's name without its prefix."""
-        raise TypeError("Read many items by dynamo.bulk.read_batches.")
+        """Not supported: PynamoDB's leaves out the prefix of the table's name."""
+        raise TypeError("Read many items with dynamo.bulk.read_batches.")
 
     @classmethod
     def batch_write(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refused: it puts whole items, unconditionally."""
-        raise TypeError("Write many items by dynamo.bulk.write_batches.")
+        """Not supported: it puts whole items without a condition."""
+        raise TypeError("Write many items with dynamo.bulk.write_batches.")
 
     def delete(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: it would leave the item's guards behind."""
-        raise TypeError("Items are deleted by a transaction, with what belongs to them.")
+        """Not supported: it would leave the item's guard items behind."""
+        raise TypeError("Delete an item in a transaction, together with its guard items.")
 
     def save(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: a whole item is never put over what another may have written meanwhile."""
-        raise TypeError(
-            "Items are inserted, then updated attribute by attribute; see dynamo.models."
-        )
+        """Not supported: it would overwrite what another process wrote meanwhile."""
+        raise TypeError("Insert an item, then update single attributes; see dynamo.models.")
 
     @classmethod
     def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
-        """The update actions that give Python attributes their `values`; None removes one."""
+        """The update actions that give attributes, by Python name, their `values`; None removes."""
         attributes = cls.get_attributes()
         return [
             attributes[name].remove() if value is None else attributes[name].set(value)
@@ -152,30 +182,15 @@ def all_models() -> Iterator[type[Model]]:
             yield model
 
 
-class IntegerAttribute(Attribute[int]):
-    """A whole number, stored as N. Exact: it does not go through a float."""
-
-    attr_type = NUMBER
-
-    def serialize(self, value: int) -> str:
-        """The number as on the wire."""
-        return json.dumps(value)
-
-    def deserialize(self, value: str) -> int:
-        """The number of a value as on the wire."""
-        number: int = json.loads(value)
-        return number
-
-
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
-_LEAST = 1 << 61
-#: More writes than an item ever sees.
+_LEAST_VERSION = 1 << 61
+#: More writes than an item ever gets.
 _MOST_WRITES = 1 << 32
 
 
 def new_version() -> int:
-    """The version of an item that is created now. No two items have the same one."""
-    return _LEAST + secrets.randbelow(_LEAST)
+    """A version for an item that is created now: a random integer of 62 bits, never drawn twice."""
+    return _LEAST_VERSION + secrets.randbelow(_LEAST_VERSION)
 
 
 def next_version(version: int | None) -> int:
@@ -183,7 +198,7 @@ def next_version(version: int | None) -> int:
 
     An item without a version, or with one that counts from 1, gets a random one.
     """
-    return new_version() if version is None or version < _LEAST else version + 1
+    return new_version() if version is None or version < _LEAST_VERSION else version + 1
 
 
 def follows(later: int, version: int) -> bool:
@@ -191,13 +206,12 @@ def follows(later: int, version: int) -> bool:
     return 0 < later - version < _MOST_WRITES
 
 
-ITEM_MAX_BYTES = 400 * 1024
-# Lists and maps have three bytes of their own and one for each element.
-_CONTAINER_BYTES = 3
-
-
 def item_bytes(item: Item) -> int:
-    """The size of an item as on the wire, names included; never less than DynamoDB counts."""
+    """The size of a stored item, names included; never less than DynamoDB counts.
+
+    Source: "DynamoDB item sizes and formats",
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+    """
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
@@ -209,8 +223,9 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return len(content) // 2 + 3
     if kind == "B":
         return len(content)
+    # Lists and maps have three bytes of their own, and one for each element.
     if kind == "L":
-        return _CONTAINER_BYTES + sum(1 + _value_bytes(each) for each in content)
+        return 3 + sum(1 + _value_bytes(each) for each in content)
     if kind == "M":
-        return _CONTAINER_BYTES + len(content) + item_bytes(content)
+        return 3 + len(content) + item_bytes(content)
     return 1

@@ -13,21 +13,30 @@ import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+log = logging.getLogger(__name__)
+
+#: How many threads of one `Background` can hang at the same time.
+MOST_THREADS = 4
+
+#: A caller can ask for a call before it is due, but not sooner than this after the last one.
+LEAST_SECONDS_BETWEEN = 0.5
+
 Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
 class PerProcess(Generic[Made]):
-    """Called, it is what `make` returned (never None). Made once, for the life of the process."""
+    """Calling it returns what `make` returned (never None), made on first use. Thread-safe."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
         self._made: Made | None = None
         self._lock = threading.Lock()
-        # What is made may hold sockets, and the lock may be held by a thread that a child has not.
+        # The object may hold sockets, and at a fork another thread may hold the lock.
         os.register_at_fork(after_in_child=self.reset)
 
     def __call__(self) -> Made:
-        """The one of this process; only its first use takes a lock."""
+        """The object of this process; only the first use takes a lock."""
         made = self._made
         if made is None:
             with self._lock:
@@ -37,29 +46,20 @@ class PerProcess(Generic[Made]):
         return made
 
     def made(self) -> Made | None:
-        """The one of this process, if it was made."""
+        """The object of this process, if it was made."""
         return self._made
 
     def reset(self) -> None:
-        """Forget it; the next use makes a new one."""
+        """Forget the object; the next use makes a new one."""
         self._made = None
         self._lock = threading.Lock()
 
 
-log = logging.getLogger(__name__)
-
-#: How many threads of one `Background` can hang at the same time.
-MOST_THREADS = 4
-
-#: A call that is due only later is made at once if a caller asks for it, but not sooner than this
-#: after the previous one.
-LEAST_SECONDS_BETWEEN = 0.5
-
-Value = TypeVar("Value")
-
-
 class Background(Generic[Value]):
-    """Makes `call` in a daemon thread and keeps what it returned or raised. Safe in threads.
+    """Makes `call`, which may hang, in a daemon thread and keeps its result. Thread-safe.
+
+    Callers wait only as long as they can afford: neither a credential provider nor the system's
+    name resolution obeys a time-out.
 
     One call runs at a time. A call that has not ended after `stuck_seconds` no longer counts: the
     next `start` makes another one in a new thread, until `MOST_THREADS` threads hang.
@@ -67,7 +67,7 @@ class Background(Generic[Value]):
     `pause(self)` runs after each call and returns the seconds until the next one, or None if the
     thread ends and the next call is made by the next `start`.
 
-    Make one per process and another one in a forked child, which has none of its threads.
+    Make one per process, and another one in a forked child.
     """
 
     def __init__(
@@ -110,7 +110,6 @@ class Background(Generic[Value]):
                 self._start_thread()
 
     def _is_stuck(self) -> bool:
-        """Whether to give up the current call. Says so in the log."""
         if self.seconds_under_way < self._stuck_seconds or self._threads >= MOST_THREADS:
             return False
         log.warning("%s: no result after %.0f s; trying again.", self._name, self.seconds_under_way)
@@ -118,15 +117,15 @@ class Background(Generic[Value]):
 
     def _start_thread(self) -> None:
         wake = self._wake
-        # While the thread sleeps it does not keep this object alive, and it ends with it.
+        # A sleeping thread does not keep this object alive, and ends with it.
         me = weakref.ref(self, lambda _gone: wake.set())
         thread = threading.Thread(target=_run, args=(me, wake), name=self._name, daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            self.error = error  # the system has no thread for us now
+            self.error = error  # the system cannot start a thread now
             return
-        # The new thread waits for the lock that we hold.
+        # The new thread waits for the lock that is held here.
         self._current = thread
         self._began_at = time.monotonic()
         self._threads += 1
@@ -138,7 +137,7 @@ class Background(Generic[Value]):
         return 0.0 if began_at is None else time.monotonic() - began_at
 
     def wait(self, ended: int, seconds: float) -> None:
-        """Wait until more than `ended` calls have ended, but no longer than `seconds`."""
+        """Wait until more than `ended` calls have ended, for at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended > ended, max(0.0, seconds))
 
@@ -151,7 +150,7 @@ class Background(Generic[Value]):
         value, failure = None, None
         try:
             value = self._call()
-        except Exception as error:  # whatever it raises is for the callers
+        except Exception as error:  # at the top of a thread; callers get it as `error`
             failure = error
         with self._changed:
             self._note(value, failure)

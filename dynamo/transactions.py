@@ -48,17 +48,17 @@ from dynamo.models import Item, Model
 _ALL_OLD = "ALL_OLD"
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 
-#: Who has many items to read takes so many together. DynamoDB took 25 until 2022 and takes 100
-#: since; moto and older stand-ins still take 25. Read units are the same.
+#: How many items to read at most with one `read_together`. DynamoDB takes 100 since 2022; before
+#: that it took 25, as moto and older engines still do. The read units are the same.
 READ_TOGETHER = 25
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One write whose condition was false. `stored` is the item that made it false, if any.
+    """One write whose condition was false. `stored` is the stored item, if there is one.
 
-    `repeated`: the write was sent as a plain request, and an earlier attempt may have arrived. So
-    the condition may be false because the write is done.
+    `repeated`: the write was sent as a plain request, and an earlier attempt may have been carried
+    out. So the condition may be false because the write is done.
     """
 
     write: Write
@@ -72,10 +72,10 @@ class Refusal:
 
     @cached_property
     def error(self) -> Exception:
-        """The error that it means; AlreadyDone if `stored` is what the write was to store.
+        """What the refusal means; AlreadyDone if `stored` is what the write was to store.
 
-        A function as `otherwise` decides. If it is an error, it stands, but for a write that may
-        have arrived: it was done if `stored` is its result, and otherwise nobody knows.
+        If `otherwise` is a function, it decides. If it is an error, it stands, except after a lost
+        reply: the write was done if `stored` is its result, and else the outcome is unknown.
         """
         otherwise = self.write.otherwise
         if not isinstance(otherwise, Exception):
@@ -83,18 +83,16 @@ class Refusal:
             return AlreadyDone() if error is None else error
         if not self.repeated:
             return otherwise
-        if self.write.is_done(self.stored):
-            return AlreadyDone()
-        return self.unknown()
+        return AlreadyDone() if self.write.is_done(self.stored) else self.unknown()
 
     def unknown(self) -> Unavailable:
-        """The error of a write that may have been done, and overwritten by another one since."""
+        """The error of a write that may have been done, and overwritten since."""
         reason = "its reply was lost, and the item changed meanwhile"
         return Unavailable(_PLAIN[self.write.kind], reason, maybe_written=True)
 
 
 Otherwise = Exception | Callable[[Refusal], Exception | None]
-"""What a refusal means: an error, or a function that decides.
+"""What a refusal means: an error, or a function that returns one.
 
 The function returns None if the stored item is what the write was to store.
 """
@@ -107,10 +105,10 @@ OnCommit = Callable[[Item | None], object]
 class Write:
     """One write under a condition. `otherwise` says what its refusal means.
 
-    `about` is the object that the write is for, by which its refusal is found. If `part_of` is the
+    `about` is the object that the write is for; its refusal is found by it. If `part_of` is the
     object of another write, the refusal of that one stands for both.
 
-    `action` is the entry of TransactItems as on the wire; it must ask for the stored item
+    `action` is the entry of TransactItems; it must ask for the stored item
     (`ReturnValuesOnConditionCheckFailure` = ALL_OLD). Without `otherwise`, a refused write is
     replaced by `instead`.
     """
@@ -137,18 +135,6 @@ class Write:
         request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
         return cls(item, {"Update": request}, otherwise)
 
-    @classmethod
-    def delete(cls, item: Model, condition: Condition, *, otherwise: Otherwise) -> Self:
-        """Delete the stored item with the key of `item` if `condition` holds."""
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        return cls(item, {"Delete": request}, otherwise)
-
-    @classmethod
-    def check(cls, item: Model, condition: Condition, *, otherwise: Exception) -> Self:
-        """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        return cls(item, {"ConditionCheck": request}, otherwise)
-
     @property
     def kind(self) -> str:
         """`Put`, `Update`, `Delete` or `ConditionCheck`."""
@@ -163,10 +149,10 @@ class Write:
     @property
     def key(self) -> tuple[str, str]:
         """The table and the key that it concerns: a transaction takes each key once."""
-        return self.request["TableName"], json.dumps(self._wire_key, sort_keys=True, default=str)
+        return self.request["TableName"], json.dumps(self._stored_key, sort_keys=True, default=str)
 
     @property
-    def _wire_key(self) -> Item:
+    def _stored_key(self) -> Item:
         if self.kind != "Put":
             key: Item = self.request["Key"]
             return key
@@ -189,42 +175,37 @@ class Write:
         return is_updated(self.request, stored)
 
     def stored_now(self) -> Item | None:
-        """What is stored under its key. Costs 1 request, 1 read unit per 4 KB."""
-        request = {"TableName": self.request["TableName"], "Key": self._wire_key}
+        """The item stored under its key. Costs 1 request, 1 read unit per 4 KB."""
+        request = {"TableName": self.request["TableName"], "Key": self._stored_key}
         return send("GetItem", request).get("Item") or None
-
-    def swapped(self) -> Write:
-        """The write with its other action."""
-        return replace(self, action=self.instead, instead=self.action)
 
 
 class Transaction:
     """Collects writes and commits them at the end of its `with` block (or by `commit`).
 
-    An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs one
-    request and two write units per KB of each item, or one per KB if there is only one write. A
+    An exception in the block writes nothing. At most 100 writes of 4 MB, one per item. Costs 1
+    request and 2 write units per KB of each item, or 1 per KB if there is only one write. A
     refused transaction costs the same. The client request token of several writes is drawn when the
-    bytes are complete and kept while they are repeated, so a commit whose reply was lost happens
+    request is complete and kept while it is repeated, so a commit whose reply was lost happens
     once. A single write that counts up (`ADD`) is not repeated after a lost reply.
 
     A refused transaction is a success if every put, update and deletion in it was refused because
     the stored item is what it was to store: the transaction was done before.
 
-    With `afresh` it is not repeated where another transaction was in the way; see
-    `dynamo.client.sending`.
+    For `repeat_conflicts` see `dynamo.client.sending`.
 
-    Raises (from the block's end, or `commit`):
-        the `otherwise` error of the refused write; Refused, a group of them, where several were.
-        AlreadyDone: some writes found done what they were to do, so the others were not written.
-        Unavailable, Rejected, TableMissing, Hindered: see `dynamo.client.sending`. Unavailable also
-            if the reply to a single write was lost and the item changed since.
+    Raises (at the end of the block, or from `commit`):
+        the `otherwise` error of the refused write; Refused, a group of them, if there are several.
+        AlreadyDone: some writes had been done before, so the others were not written.
+        Unavailable, Rejected, TableMissing, TransactionConflict: see `dynamo.client.sending`.
+            Unavailable also if the reply to a single write was lost and the item changed since.
     """
 
-    def __init__(self, *, afresh: bool = False) -> None:
-        self._afresh = afresh
+    def __init__(self, *, repeat_conflicts: bool = True) -> None:
+        self._repeat_conflicts = repeat_conflicts
         self._writes: list[Write] = []
         self._on_commit: list[tuple[object, OnCommit]] = []
-        #: Filled by a refused commit, in the order of the writes.
+        #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
 
     def __bool__(self) -> bool:
@@ -244,14 +225,15 @@ class Transaction:
 
     def delete(self, item: Model, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
-        self.add(Write.delete(item, condition, otherwise=otherwise))
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        self.add(Write(item, {"Delete": request}, otherwise))
 
     def delete_if(self, item: Model, condition: Condition) -> None:
         """Delete the stored item if `condition` holds; if not, leave it and write the rest.
 
-        If only deletions of this kind are refused, the transaction is sent again, now under the
-        condition that `condition` is false: an item for which it becomes true meanwhile is not
-        missed.
+        If only deletions of this kind are refused, the transaction is sent again, with the
+        condition that `condition` is false. So an item for which it becomes true in between is
+        deleted as well.
         """
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
@@ -259,16 +241,17 @@ class Transaction:
 
     def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        self.add(Write.check(item, condition, otherwise=otherwise))
+        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        self.add(Write(item, {"ConditionCheck": request}, otherwise))
 
     def add(self, *writes: Write) -> None:
         """Add writes that were made before."""
         self._writes += writes
 
     def on_commit(self, about: object, call: OnCommit) -> None:
-        """Call `call` after the commit, with what is then stored by the write of `about` if known.
+        """After the commit, call `call` with the item that the write of `about` left, if known.
 
-        For copies in memory: it cannot add writes.
+        For updating objects in memory: it cannot add writes.
         """
         self._on_commit.append((about, call))
 
@@ -285,7 +268,7 @@ class Transaction:
             self.commit()
 
     def commit(self) -> None:
-        """Send everything that was collected; with nothing collected, do nothing."""
+        """Send all collected writes; without any, do nothing."""
         cause = self._refused_by()
         if cause is not None:
             raise self._error() from cause
@@ -295,7 +278,7 @@ class Transaction:
         return [] if self._refused_by() is None else self.refusals
 
     def _refused_by(self) -> ConditionFailed | TransactionCancelled | None:
-        """Commit; the answer if it was refused, with `refusals` filled."""
+        """Commit; the answer if it was refused, with `refusals` set."""
         writes = self._writes
         stored = None
         while writes:
@@ -309,7 +292,12 @@ class Transaction:
                 if self.refusals:
                     break
                 left_out = {refusal.write for refusal in refused}
-                writes = [write.swapped() if write in left_out else write for write in writes]
+                writes = [
+                    replace(write, action=write.instead, instead=write.action)
+                    if write in left_out
+                    else write
+                    for write in writes
+                ]
             else:
                 break
         for about, call in self._on_commit:
@@ -318,8 +306,8 @@ class Transaction:
         return None
 
     def _send(self, writes: list[Write]) -> Item | None:
-        """Send `writes`; the item that a single update leaves, if a callback wants it."""
-        if len(writes) == 1 and writes[0].kind in _PLAIN and not self._afresh:
+        """Send `writes`; the item that a single update leaves, if a callback needs it."""
+        if len(writes) == 1 and writes[0].kind in _PLAIN and self._repeat_conflicts:
             [write] = writes
             request = write.request
             if write.kind == "Update" and self._on_commit:
@@ -329,11 +317,11 @@ class Transaction:
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
         }
-        send("TransactWriteItems", request, afresh=self._afresh)
+        send("TransactWriteItems", request, repeat_conflicts=self._repeat_conflicts)
         return None
 
     def _is_done(self) -> bool:
-        """Whether everything that was refused, and all that had to be written, is done."""
+        """Whether the refused writes, and all that had to be written, are done."""
         done = {refusal.write for refusal in self.refusals if _is_done(refusal)}
         needed = [write for write in self._writes if write.must_be_done]
         return bool(needed) and done.issuperset(needed)
@@ -345,7 +333,7 @@ class Transaction:
         return errors[0] if errors else self.refusals[0].error
 
     def refusal_of(self, about: object) -> Refusal | None:
-        """The refusal of the write for `about` (that very object), if it was refused."""
+        """The refusal of the write for `about` (the same object), if it was refused."""
         return next((each for each in self.refusals if each.about is about), None)
 
 
@@ -360,12 +348,11 @@ def joined(write: Transaction | None) -> Iterator[Transaction]:
 
 
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:
-    """The writes whose condition was false."""
     if isinstance(answer, ConditionFailed):
         [write] = writes
         stored = answer.stored
         if stored is None and (answer.repeated or callable(write.otherwise)):
-            # Not every engine shows the item in its refusal.
+            # Not every engine returns the item with its refusal.
             stored = write.stored_now()
         return [Refusal(write, stored, answer.repeated)]
     refused = []
@@ -378,7 +365,7 @@ def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled
 
 
 def _reported(refused: list[Refusal]) -> list[Refusal]:
-    """The refusals to report: each write that is part of a refused one is left out."""
+    """The refusals without those of writes that are part of a refused one."""
     wholes = [refusal.about for refusal in refused if refusal.write.part_of is None]
     return [
         refusal
@@ -393,11 +380,11 @@ def _is_done(refusal: Refusal) -> bool:
 
 
 def read_together(items: list[Model]) -> list[Item | None]:
-    """What is stored under the keys of `items`, all at one instant; None where nothing is.
+    """The items stored under the keys of `items`, all at one instant; None for each absent one.
 
     Unlike Query, Scan and BatchGetItem this is isolated from transactions: it sees each of them
-    whole or not at all. At most 100 items, on some engines 25 (`READ_TOGETHER`). Costs 1 request,
-    2 read units per 4 KB of each item.
+    whole or not at all. At most 100 items, on some engines 25 (`READ_TOGETHER`). Costs 1 request
+    and 2 read units per 4 KB of each item.
     """
     gets = []
     for item in items:
@@ -412,9 +399,9 @@ _STEP = re.compile(r"[^.\[\]\s]+")
 
 
 def is_updated(request: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
-    """Whether `stored` has each value that `request` sets, and none that it removes.
+    """Whether `stored` has each value that the update `request` sets, and none that it removes.
 
-    False if that cannot be told: if the request adds, or sets what an item's old values decide.
+    False if that cannot be told: the request adds, or sets a value that depends on the old one.
     """
     _nothing, *clauses = _CLAUSE.split(request.get("UpdateExpression", ""))
     values = request.get("ExpressionAttributeValues", {})
@@ -428,12 +415,12 @@ def is_updated(request: Mapping[str, Any], stored: Mapping[str, Any] | None) -> 
                 wanted = None
             else:
                 return False
-            if _at(stored, path, names) != wanted:
+            if _value_at(stored, path, names) != wanted:
                 return False
     return bool(clauses) and stored is not None
 
 
-def _at(item: Mapping[str, Any] | None, path: str, names: Mapping[str, str]) -> Any:
+def _value_at(item: Mapping[str, Any] | None, path: str, names: Mapping[str, str]) -> Any:
     """The typed value at `path` (`#0.#1[2]`), None if there is none."""
     value: Any = {"M": item or {}}
     for step in _STEP.findall(path):

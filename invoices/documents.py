@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
@@ -26,16 +26,15 @@ from django.utils.translation import gettext_lazy as _
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
 from invoices.exceptions import UnknownInvoice
-from invoices.fields import (
+from invoices.fields import Field, declare, fields_of, from_wire, to_wire
+from invoices.kinds import (
+    Amount,
     Currency,
-    Field,
+    Day,
+    Moment,
     MultiLine,
     Number,
     SingleLine,
-    declare,
-    fields_of,
-    from_wire,
-    to_wire,
 )
 from invoices.models import InvoiceItem
 from invoices.money import minor_units
@@ -62,6 +61,8 @@ _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 class Party:
     """The seller or the customer. The form asks for the customer; the profile has the seller."""
 
+    always_digested: ClassVar = ("name", "address", "vat_id")
+
     name: str = field(metadata=declare(SingleLine(NAME_MAX_LENGTH), _("Customer’s name")))
     address: str = field(
         default="", metadata=declare(MultiLine(500, rows=3), _("Customer’s address"))
@@ -75,6 +76,8 @@ class Line:
 
     A negative quantity takes goods back, a negative price is a discount.
     """
+
+    always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
 
     description: str = field(metadata=declare(SingleLine(1_000), _("Description")))
     quantity: Decimal = field(
@@ -95,6 +98,8 @@ class Line:
 @dataclass(frozen=True)
 class Contents:
     """What a draft and the invoice made of it have in common."""
+
+    always_digested: ClassVar = ("currency", "note")
 
     customer: Party
     lines: tuple[Line, ...]
@@ -129,20 +134,16 @@ class Draft(Contents):
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-# A digest always has these fields. Any other field is part of it only if it is not at its default,
-# so a new field does not change the digests that are stored with request ids.
-_ALWAYS_DIGESTED: dict[type, tuple[str, ...]] = {
-    Party: ("name", "address", "vat_id"),
-    Line: ("description", "quantity", "unit_price", "vat_rate"),
-    Draft: ("currency", "note"),
-}
-
-
 def _digested(part: Party | Line | Draft) -> list[Any]:
+    """The texts of the fields that are `always_digested`, and last the others, by name.
+
+    The others are left out while they are at their default, so a new field does not change the
+    digests that are stored with request ids.
+    """
     always, others = [], {}
     for each in fields_of(type(part)):
         value = getattr(part, each.name)
-        if each.name in _ALWAYS_DIGESTED[type(part)]:
+        if each.name in part.always_digested:
             always.append(each.kind.to_text(value))
         elif value != each.default:
             others[each.name] = each.kind.to_text(value)
@@ -153,9 +154,9 @@ def _digested(part: Party | Line | Draft) -> list[Any]:
 class VatShare:
     """The VAT of one rate (percent), and the net amount it is on, in minor units."""
 
-    rate: Decimal
-    net: int
-    vat: int
+    rate: Decimal = field(metadata=declare(Number(3, 3)))
+    net: int = field(metadata=declare(Amount()))
+    vat: int = field(metadata=declare(Amount()))
 
 
 @dataclass(frozen=True)
@@ -212,14 +213,14 @@ class Invoice(Contents):
 
     account: str
     number: int
-    issued_at: date
     seller: Party
     totals: Totals
-    request_id: str
-    status: Status = "issued"
-    void_reason: str = ""
-    voided_at: datetime | None = field(default=None, compare=False)
-    language: str = DEFAULT_LANGUAGE
+    issued_at: date = field(metadata=declare(Day()))
+    request_id: str = field(default="", metadata=declare(SingleLine(100)))
+    status: Status = field(default="issued", metadata=declare(SingleLine(10)))
+    void_reason: str = field(default="", metadata=declare(SingleLine(500)))
+    voided_at: datetime | None = field(default=None, compare=False, metadata=declare(Moment()))
+    language: str = field(default=DEFAULT_LANGUAGE, metadata=declare(SingleLine(35)))
 
     @property
     def series(self) -> str:
@@ -326,26 +327,18 @@ def typed_values_of(invoice: Invoice) -> dict[str, str]:
 
 
 def to_item(invoice: Invoice) -> Item:
-    """The stored item. Empty values and defaults are left out."""
-    texts = {
-        "status": invoice.status,
-        "voidReason": invoice.void_reason,
-        "voidedAt": invoice.voided_at.isoformat() if invoice.voided_at else "",
-        "requestId": invoice.request_id,
-        "issuedAt": invoice.issued_at.isoformat(),
-        "language": invoice.language if invoice.language != DEFAULT_LANGUAGE else "",
-    }
+    """The stored item. Fields at their defaults are left out, except the status."""
     return {
         "series": {"S": invoice.series},
         "number": {"N": str(invoice.number)},
-        **{name: {"S": text} for name, text in texts.items() if text},
+        "status": {"S": invoice.status},
+        **to_wire(invoice),
         **to_wire(invoice.seller, "seller"),
         **to_wire(invoice.customer, "customer"),
-        **to_wire(invoice),
         "lines": {"L": [{"M": to_wire(line)} for line in invoice.lines]},
         "net": {"N": str(invoice.totals.net)},
         "gross": {"N": str(invoice.totals.gross)},
-        "vat": {"L": [_share_to_wire(share) for share in invoice.totals.shares]},
+        "vat": {"L": [{"M": to_wire(share)} for share in invoice.totals.shares]},
     }
 
 
@@ -363,45 +356,17 @@ def from_item(item: Item) -> Invoice:
 
 
 def _invoice_of(item: Item) -> Invoice:
-    def text(name: str) -> str:
-        return str(item.get(name, {}).get("S", ""))
-
-    account, _, year = text("series").rpartition("#")
-    issued_at = date.fromisoformat(text("issuedAt"))
-    if year != str(issued_at.year):
-        raise ValueError(f"issued at {issued_at}")
-    voided_at = text("voidedAt")
-    return Invoice(
-        **from_wire(Contents, item),
+    account, _, year = item["series"]["S"].rpartition("#")
+    shares = tuple(VatShare(**from_wire(VatShare, share["M"])) for share in item["vat"]["L"])
+    invoice = Invoice(
+        **from_wire(Invoice, item),
         account=account,
         number=int(item["number"]["N"]),
-        issued_at=issued_at,
         seller=Party(**from_wire(Party, item, "seller")),
         customer=Party(**from_wire(Party, item, "customer")),
         lines=tuple(Line(**from_wire(Line, line["M"])) for line in item["lines"]["L"]),
-        totals=Totals(
-            int(item["net"]["N"]), tuple(_share_from_wire(share["M"]) for share in item["vat"]["L"])
-        ),
-        request_id=text("requestId"),
-        status="voided" if text("status") == "voided" else "issued",
-        void_reason=text("voidReason"),
-        voided_at=datetime.fromisoformat(voided_at) if voided_at else None,
-        language=text("language") or DEFAULT_LANGUAGE,
+        totals=Totals(int(item["net"]["N"]), shares),
     )
-
-
-_RATE = Number(3, 3)
-
-
-def _share_to_wire(share: VatShare) -> dict[str, Any]:
-    return {
-        "M": {
-            "rate": {"N": _RATE.to_text(share.rate)},
-            "net": {"N": str(share.net)},
-            "vat": {"N": str(share.vat)},
-        }
-    }
-
-
-def _share_from_wire(wire: Item) -> VatShare:
-    return VatShare(Decimal(wire["rate"]["N"]), int(wire["net"]["N"]), int(wire["vat"]["N"]))
+    if year != str(invoice.issued_at.year):
+        raise ValueError(f"issued at {invoice.issued_at}")
+    return invoice

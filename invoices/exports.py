@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import re
@@ -18,7 +17,7 @@ from typing import Any
 from accounts.exports import account_of, sessions_of
 from accounts.models import User
 from dynamo.processes import PerProcess
-from invoices.documents import Contents, Invoice, Line, Party
+from invoices.documents import Invoice, Line, Party, VatShare
 from invoices.fields import fields_of
 from invoices.money import plain_amount
 from invoices.pdf import render
@@ -66,12 +65,8 @@ def as_full_json(invoice: Invoice) -> str:
             "lines": [
                 _values(line) | {"net": line.net(invoice.currency)} for line in invoice.lines
             ],
-            "vatShares": [dataclasses.asdict(share) for share in invoice.totals.shares],
+            "vatShares": [_values(share) for share in invoice.totals.shares],
             **_values(invoice),
-            "requestId": invoice.request_id,
-            "voidReason": invoice.void_reason,
-            "voidedAt": invoice.voided_at,
-            "language": invoice.language,
         }
     )
 
@@ -125,7 +120,7 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
     }
 
 
-def _values(part: Party | Line | Contents) -> dict[str, Any]:
+def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:
     return {each.stored_as(): getattr(part, each.name) for each in fields_of(type(part))}
 
 

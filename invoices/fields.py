@@ -1,218 +1,25 @@
-"""The kinds of values on an invoice: how a value is typed, checked and stored.
+"""The declaration of a field, and what follows from it.
 
 `invoices.documents` declares each field once, with its kind and what a form needs:
 
     note: str = field(default="", metadata=declare(MultiLine(1_000), _("Note")))
 
-The form, the command `issueinvoice`, the checks of `issue`, the stored item, the digest and the
-JSON follow from these declarations.
+The form, the command `issueinvoice`, the checks of `issue`, the stored item, the digest, the JSON
+and the data of the PDF follow from these declarations.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
-import unicodedata
-from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass
-from datetime import date, datetime
-from decimal import Context, Decimal
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 
 from dynamo.models import Item
-from invoices.fonts import missing_characters
-from invoices.money import currency_choices, is_currency
-
-#: The years that an invoice may be issued in. Where all series of an account are needed, each of
-#: these years is read.
-YEARS = range(1970, 2100)
-
-
-# Kinds -------------------------------------------------------------------------------------------
-
-
-class Kind(ABC):
-    """A kind of value. Its methods raise ValidationError for a value that is not allowed."""
-
-    python_type: ClassVar[type]
-    #: Its type in DynamoDB.
-    wire_type: ClassVar[str] = "S"
-
-    @abstractmethod
-    def clean(self, typed: str) -> Any:
-        """The value to store for what a person typed, which is not blank."""
-
-    def check(self, value: Any) -> None:  # noqa: B027 - most kinds need no check
-        """Reject a value of `python_type` that a program must not store. Looser than `clean`."""
-
-    def to_text(self, value: Any) -> str:
-        """The stored text. Equal values have equal texts."""
-        return str(value)
-
-    def from_text(self, text: str) -> Any:
-        """The value of a stored text. Raises ValueError."""
-        return text
-
-    def widget(self) -> forms.Widget:
-        """The input element."""
-        return forms.TextInput()
-
-
-@dataclass(frozen=True)
-class SingleLine(Kind):
-    """One line of text. If `is_printed`, the fonts of the PDF must have its characters."""
-
-    python_type = str
-    max_length: int
-    is_printed: bool = True
-
-    def clean(self, typed: str) -> str:
-        text = typed.strip()
-        _check_text(text, text, self.max_length)
-        if self.is_printed:
-            check_printable(text)
-        return text
-
-    def widget(self) -> forms.Widget:
-        return forms.TextInput({"maxlength": self.max_length})
-
-
-@dataclass(frozen=True)
-class MultiLine(Kind):
-    """Text of any number of lines."""
-
-    python_type = str
-    max_length: int
-    rows: int = 2
-
-    def clean(self, typed: str) -> str:
-        text = "\n".join(line.rstrip() for line in typed.strip().splitlines())
-        _check_text(text, text.replace("\n", ""), self.max_length)
-        check_printable(text)
-        return text
-
-    def widget(self) -> forms.Widget:
-        return forms.Textarea({"rows": self.rows, "maxlength": self.max_length})
-
-
-@dataclass(frozen=True)
-class Number(Kind):
-    """A decimal number with at most so many digits before and after the point.
-
-    A text input, because the decimal keypad of a phone lacks the minus sign and, in many
-    countries, the point.
-    """
-
-    python_type = Decimal
-    wire_type = "N"
-    before: int
-    after: int
-    bounds: tuple[int, int] | None = None
-    may_be_zero: bool = True
-
-    def clean(self, typed: str) -> Decimal:
-        typed = typed.strip()
-        is_plain = len(typed) <= _NUMBER_MAX_LENGTH and _NUMBER.fullmatch(typed)
-        number = Decimal(typed if is_plain else "NaN")
-        self.check(number)
-        return number or Decimal(0)  # not minus zero
-
-    def check(self, value: Decimal) -> None:
-        if not value.is_finite():
-            raise ValidationError(_("Enter a number such as 12.50."), code="invalid")
-        # The size comes first: written out, 1E+999999999 has that many digits.
-        if value.adjusted() >= self.before:
-            raise ValidationError(
-                _("Use at most %(limit)s digits before the decimal point."),
-                "max_digits",
-                {"limit": self.before},
-            )
-        is_tiny = value.adjusted() < -self.after
-        if value and (is_tiny or value != value.quantize(_unit(self.after), context=_EXACT)):
-            raise ValidationError(
-                _("Use at most %(limit)s digits after the decimal point."),
-                "max_decimals",
-                {"limit": self.after},
-            )
-        if not value and not self.may_be_zero:
-            raise ValidationError(_("Enter a number other than 0."), code="zero")
-        if self.bounds and not self.bounds[0] <= value <= self.bounds[1]:
-            raise ValidationError(
-                _("Enter a number from %(first)s to %(last)s."),
-                "bounds",
-                {"first": self.bounds[0], "last": self.bounds[1]},
-            )
-
-    def to_text(self, value: Decimal) -> str:
-        """The number without trailing zeros and without an exponent."""
-        # `normalize` would round to the 28 digits of the context.
-        whole, point, decimals = f"{value:f}".partition(".")
-        text = whole + (point + decimals).rstrip("0").rstrip(".")
-        return "0" if text == "-0" else text
-
-    def from_text(self, text: str) -> Decimal:
-        return Decimal(text)
-
-
-class Currency(Kind):
-    """The ISO 4217 code of a currency in use today."""
-
-    python_type = str
-
-    def clean(self, typed: str) -> str:
-        code = typed.strip().upper()
-        self.check(code)
-        return code
-
-    def check(self, value: str) -> None:
-        if not is_currency(value):
-            raise ValidationError(_("Enter a currency code such as EUR."), code="currency")
-
-    def widget(self) -> forms.Widget:
-        # Django calls it for each page, in the language of the page.
-        return forms.Select(choices=currency_choices)  # type: ignore[arg-type]
-
-
-class Day(Kind):
-    """A date in one of `YEARS`."""
-
-    python_type = date
-
-    def clean(self, typed: str) -> date:
-        try:
-            if not _DATE.fullmatch(typed.strip()):
-                raise ValueError(typed)
-            day = date.fromisoformat(typed.strip())
-        except ValueError as error:
-            raise ValidationError(_("Enter a date such as 2026-11-21."), code="invalid") from error
-        self.check(day)
-        return day
-
-    def check(self, value: date) -> None:
-        # A datetime is a date, too, but would be stored with its time.
-        if isinstance(value, datetime):
-            raise ValidationError("Use a date without a time.", code="invalid")
-        if value.year not in YEARS:
-            raise ValidationError(
-                _("Enter a year from %(first)s to %(last)s."),
-                "year",
-                {"first": YEARS[0], "last": YEARS[-1]},
-            )
-
-    def from_text(self, text: str) -> date:
-        return date.fromisoformat(text)
-
-    def widget(self) -> forms.Widget:
-        return forms.DateInput({"type": "date"})
-
-
-# Fields ------------------------------------------------------------------------------------------
+from invoices.kinds import Kind, is_blank
 
 #: The default of a field that must have a value.
 REQUIRED = object()
@@ -347,66 +154,3 @@ def _stored_fields(document: type, prefix: str) -> list[tuple[str, Field]]:
     if (document, prefix) not in _stored:
         _stored[document, prefix] = [(each.stored_as(prefix), each) for each in fields_of(document)]
     return _stored[document, prefix]
-
-
-# Text and numbers --------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
-# Longer than any allowed number.
-_NUMBER_MAX_LENGTH = 40
-_EXACT = Context(prec=2 * _NUMBER_MAX_LENGTH)
-
-# `date.fromisoformat` also takes 20261121 and 2026-W48-1.
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-
-_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
-# Control characters, lone surrogates, line and paragraph separators.
-_UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
-# Printable characters that show nothing: the fonts have them without a glyph, or, U+FFFC, they
-# stand for an object.
-_INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200e\u2060\u2800\ufffc"))
-# How many of the characters that cannot be printed an error names.
-_NAMED_CHARACTERS = 5
-
-
-def is_blank(text: str) -> bool:
-    """Whether nothing of `text` is visible on a page or a PDF."""
-    return not text.translate(_INVISIBLE).strip()
-
-
-def check_printable(text: str) -> None:
-    """Reject characters that the fonts of the PDF do not have.
-
-    The error shows their code points, because a character may be invisible.
-    """
-    missing = missing_characters(text)
-    if missing:
-        named = ", ".join(f"U+{ord(char):04X}" for char in missing[:_NAMED_CHARACTERS])
-        raise ValidationError(
-            ngettext_lazy(
-                "This character cannot be printed: %(characters)s. Remove or replace it.",
-                "These characters cannot be printed: %(characters)s. Remove or replace them.",
-                len(missing),
-            ),
-            "missing_character",
-            {"characters": named},
-        )
-
-
-def _check_text(text: str, printed: str, max_length: int) -> None:
-    if len(text) > max_length:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}
-        )
-    # Python does not call spaces of other scripts printable, so the categories decide.
-    is_unprintable = not printed.isprintable() and any(
-        unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in printed
-    )
-    # Django puts U+FFFD in place of bytes that are not UTF-8.
-    if is_unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
-        raise ValidationError(_("Use printable characters only."), code="unprintable")
-
-
-@cache
-def _unit(decimals: int) -> Decimal:
-    return Decimal(1).scaleb(-decimals)

@@ -30,7 +30,8 @@ from invoices.documents import (
     to_item,
 )
 from invoices.exceptions import DateTooEarly, RequestIdReused
-from invoices.fields import Day, Field, SingleLine, check_printable, fields_of
+from invoices.fields import Field, fields_of
+from invoices.kinds import Day, SingleLine, check_printable
 from invoices.models import InvoiceItem
 from sequences import series
 from sequences.exceptions import DamagedSeries, OutOfOrder

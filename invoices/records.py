@@ -18,7 +18,8 @@ from dynamo.models import Item
 from dynamo.transactions import READ_TOGETHER, Refusal, Transaction, Write, read_together
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
-from invoices.fields import YEARS, Field, SingleLine, is_blank
+from invoices.fields import Field
+from invoices.kinds import YEARS, SingleLine, is_blank
 from invoices.models import InvoiceItem
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport

@@ -147,13 +147,13 @@ class Group:
         self._head = head
         self._numbered = list(enumerate(callers, head.number + 1))
         self.head_after = Head(head.number + len(callers), callers[-1].ask.order or head.last)
-        self._write = Transaction(afresh=True)
+        self._write = Transaction(repeat_conflicts=False)
 
     def commit(self) -> bool:
         """Send the transaction; return whether it is committed. If so, its callers are served.
 
         Raises:
-            Hindered: another transaction or throttling was in the way; nothing is committed.
+            TransactionConflict: another transaction or throttling was in the way.
             Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
         """
         refused = SeriesError()

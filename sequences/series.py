@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from dynamo.client.deadline import operation_ends_at
-from dynamo.exceptions import Hindered, Rejected, TableMissing, Unavailable
+from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
 from dynamo.models import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
 from dynamo.transactions import Write
 from sequences.combining import Combiner
@@ -197,10 +197,10 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     began = time.monotonic()
     try:
         is_committed = group.commit()
-    except Hindered as hindered:
+    except TransactionConflict as conflict:
         now = time.monotonic()
         pace = known.pace
-        pace = pace.slowed(now) if hindered.throttled else pace.lost(now, now - began, told=False)
+        pace = pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
         _memory.put(key, replace(known, pace=pace))
         return
     except TableMissing:

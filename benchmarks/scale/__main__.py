@@ -1,7 +1,7 @@
 """What do 1,000 sign-ups per second cost? `python -m benchmarks.scale [FILE]`
 
-Measures each operation on a dynoxide of its own, computes, simulates, and prints docs/scale.md (or
-writes FILE). Takes some seconds.
+Measures each operation on a new dynoxide, computes, simulates, and prints docs/scale.md or writes
+FILE. Takes some seconds.
 """
 
 from __future__ import annotations

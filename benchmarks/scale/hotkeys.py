@@ -1,7 +1,7 @@
-"""Callers who share one key: of a counter, whose waiting ones one request serves, and of a series.
+"""Callers that share one key: of a counter, and of a series.
 
-Both follow `sequences.combining`: of a process, one request is under way for a key, and whoever
-comes meanwhile goes with the next.
+Both follow `sequences.combining`: a process has one request in flight for a key, and callers that
+come meanwhile share the next one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sequences.groups import MAX_ACTIONS
 from sequences.pace import Pace
 
 KEY = 0.3
-"""Where the hot key lies."""
+"""The place of the hot key."""
 
 
 def plain_counter(sender: Sender, table: Table, outcomes: Outcomes) -> Task:
-    """A caller who sends its own request."""
+    """A caller that sends its own request."""
     began = sender.clock.now
     done = yield from sender.send([(table, KEY, 1)])
     outcomes.note(sender.clock.now - began, served=done)
@@ -30,13 +30,13 @@ def plain_counter(sender: Sender, table: Table, outcomes: Outcomes) -> Task:
 
 @dataclass
 class Caller:
-    """One who waits for a number: since when."""
+    """A caller that has waited for a number since `began`."""
 
     began: float
 
 
 class Combined(ABC):
-    """A process, whose callers of one key share requests."""
+    """A process whose callers of one key share requests."""
 
     most = 10**9
 
@@ -47,7 +47,7 @@ class Combined(ABC):
         self.is_sending = False
 
     def call(self) -> Task:
-        """A caller: waits for who sends, or sends."""
+        """Wait for the caller that sends, or send."""
         self.waiting.append(Caller(self.sender.clock.now))
         if self.is_sending:
             return
@@ -63,7 +63,7 @@ class Combined(ABC):
         self.is_sending = False
 
     def _patient(self) -> bool:
-        """Whether anybody waits still, once those are gone whose deadline is over."""
+        """Remove callers whose deadline has passed; return whether any are left."""
         now = self.sender.clock.now
         gone = [each for each in self.waiting if now - each.began > OPERATION_SECONDS]
         for caller in gone:
@@ -72,12 +72,12 @@ class Combined(ABC):
         return bool(self.waiting)
 
     def prepare(self) -> Generator[float | Gate, None, None]:
-        """What comes before a group is gathered."""
+        """What happens before a group is formed."""
         yield from ()
 
     @abstractmethod
     def serve(self, count: int, ends_at: float) -> Steps:
-        """Send for so many callers; whether it was done. Else they go with the next."""
+        """Send for `count` callers; return whether it succeeded. Otherwise they join the next."""
 
 
 class HotCounter(Combined):
@@ -88,12 +88,12 @@ class HotCounter(Combined):
         self.table = table
 
     def serve(self, count: int, ends_at: float) -> Steps:
-        """One `ADD`, for however many."""
+        """One `ADD` for all of them."""
         return (yield from self.sender.send([(self.table, KEY, 1)], ends_at=ends_at))
 
 
 class HotSeries:
-    """A series: how far it is, and whether a transaction is on its counter just now."""
+    """A series: its last number, and until when a transaction holds its counter."""
 
     def __init__(self, sender: Sender, outcomes: Outcomes) -> None:
         self.sender = sender
@@ -105,17 +105,16 @@ class HotSeries:
         self.reads = Table(sender.clock, 4, reads=True)
 
     def process(self) -> IssuingProcess:
-        """A process that issues on it."""
         return IssuingProcess(self)
 
     def uses(self, count: int) -> list[Use]:
-        """A group's units: the counter, the invoices on one key, the guards on many."""
+        """The units of a group: the counter, the invoices on one key, the guards on many."""
         guards = [(self.invoices, self.sender.chance.random(), 2.0) for _ in range(count)]
         return [(self.counters, KEY, 2.0), (self.invoices, KEY, 2.0 * count), *guards]
 
 
 class IssuingProcess(Combined):
-    """A process that issues groups, as `sequences.series` does, at the same pace."""
+    """A process that issues groups as `sequences.series` does, with the same pauses."""
 
     most = (MAX_ACTIONS - 1) // 2
 
@@ -126,7 +125,7 @@ class IssuingProcess(Combined):
         self.pace = Pace()
 
     def prepare(self) -> Generator[float | Gate, None, None]:
-        """`sequences.series._prepare`."""
+        """Pause and read the counter, as `sequences.series` does."""
         clock = self.sender.clock
         yield max(0.0, self.pace.begins_at - clock.now)
         if self.pace.must_look(clock.now):
@@ -134,7 +133,7 @@ class IssuingProcess(Combined):
             self.known = self.series.head
 
     def serve(self, count: int, _ends_at: float) -> Steps:
-        """`_serve`: a transaction, sent once; whether it is committed."""
+        """Send one transaction once; return whether it is committed."""
         series, clock, pace = self.series, self.sender.clock, self.pace
         began, took = clock.now, self.sender.latency("transaction")
         yield took / 2

@@ -1,7 +1,7 @@
 """Runs every operation of the site once on a real engine and counts its requests.
 
-Items are as large as they are for ordinary people: names of ten letters, invoices of one line. All
-are below 1 KB, for which AWS counts one unit; who stores more pays a unit more per KB.
+Items have typical sizes: names of ten letters, invoices of one line. All are below 1 KB, for which
+AWS counts one unit; each further KB costs one more.
 """
 
 from __future__ import annotations

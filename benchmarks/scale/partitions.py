@@ -1,16 +1,14 @@
 """A model of DynamoDB's partitions: what they admit, how they split, their latency.
 
-What AWS documents: a partition takes 1,000 write and 3,000 read units a second; a new on-demand
-table has room for 4,000 and 12,000; keys are spread over partitions by a hash; a partition under
-lasting heat is split, which helps where the heat is on several keys, and never raises what one key
-may take. A transaction takes two units for each KB that it writes, and one that meets another on an
-item is cancelled.
+What AWS documents: a partition takes 1,000 write and 3,000 read units per second; a new on-demand
+table takes 4,000 and 12,000; keys are spread over partitions by a hash; a partition that stays hot
+is split, which helps if several keys are hot, but never raises the limit of one key. A transaction
+takes two units per KB that it writes, and is cancelled if it meets another one on an item.
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 
-What is assumed, as AWS promises no figures: times (`LATENCY`), that a partition may save up one
-second of units, and that heat of `HEAT_SECONDS` splits it (on AWS it takes minutes; this is shorter
-so that the run is).
+What is assumed, because AWS gives no figures: latencies (`LATENCY`); that a partition saves up one
+second of units; that `HEAT_SECONDS` of heat split it (on AWS it takes minutes).
 """
 
 from __future__ import annotations

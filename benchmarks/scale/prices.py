@@ -12,7 +12,7 @@ READ_ON = "2026-11-21"
 #: https://aws.amazon.com/dynamodb/pricing/on-demand/
 WRITE_DOLLARS = 0.625e-6
 READ_DOLLARS = 0.125e-6
-#: A gigabyte for a month, beyond the first 25; continuous backups (point-in-time recovery) besides.
+#: A gigabyte for a month, beyond the first 25; and of continuous backups (point-in-time recovery).
 STORAGE_DOLLARS = 0.25
 BACKUP_DOLLARS = 0.20
 

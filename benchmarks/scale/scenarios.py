@@ -1,6 +1,6 @@
 """The simulated loads, each with its own seed: an even one, and five hot keys.
 
-Callers arrive by chance (a Poisson process). They are sent, combined, refused and repeated by the
+Callers arrive at random (a Poisson process). Requests are combined, refused and retried by the
 rules of the site: pauses, deadlines and sizes of groups are its own functions and constants.
 """
 

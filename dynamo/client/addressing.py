@@ -1,9 +1,9 @@
-"""Where requests go: the configured endpoint, and one that clients find only once.
+"""The endpoint that requests go to, resolved once per client.
 
-botocore evaluates DynamoDB's endpoint rules for every request: a quarter of the time that a small
-one takes, more for a transaction. Without rules a client takes the region's endpoint from a table
-of botocore's, once, when it is made. It is the same endpoint unless the configuration asks for
-FIPS 140, for dual-stack or for the account's own endpoint; then the rules stay.
+botocore evaluates DynamoDB's endpoint rules for every request: a quarter of the time of a small
+request. Without rules a client takes the region's endpoint from a table of botocore's, once, when
+it is made. It is the same endpoint, unless the configuration asks for FIPS 140, for dual-stack or
+for the account's own endpoint; then the rules stay.
 
 By default (`AWS_ACCOUNT_ID_ENDPOINT_MODE=preferred`) the rules would choose an endpoint named after
 the account, if its id is known. The region's endpoint serves every account as well.
@@ -24,13 +24,11 @@ from botocore.session import Session
 from dynamo.client import credentials
 from dynamo.client.lean import AnswerParserFactory
 
-_RULES = "endpoint-rule-set-1"
-
 
 def configured_endpoint(service: str) -> str | None:
-    """The endpoint that the environment names for a service (`dynamodb`); None where none.
+    """The endpoint that the environment names for a service (`dynamodb`), if any.
 
-    As botocore finds it: when a client is made, which may be long after the settings were read.
+    Read when a client is made, as botocore does; that may be long after the settings were read.
     """
     own = os.environ.get(f"AWS_ENDPOINT_URL_{service.upper()}")
     return own or os.environ.get("AWS_ENDPOINT_URL")
@@ -45,7 +43,7 @@ class _LoaderWithoutRules(Loader):
     def load_service_model(
         self, service_name: str, type_name: str, api_version: str | None = None
     ) -> Any:
-        if service_name == "dynamodb" and type_name == _RULES:
+        if service_name == "dynamodb" and type_name == "endpoint-rule-set-1":
             raise UnknownServiceError(service_name=service_name, known_service_names="")
         return super().load_service_model(service_name, type_name, api_version)
 
@@ -67,7 +65,7 @@ def _needs_rules(core: Session, region: str | None) -> bool:
     return bool(
         core.get_config_variable("use_fips_endpoint")
         or core.get_config_variable("use_dualstack_endpoint")
-        # botocore takes such a name (`fips-us-east-1`) for a request for FIPS.
+        # botocore takes a region such as `fips-us-east-1` for a request for FIPS.
         or "fips" in (region or core.get_config_variable("region") or "")
         or mode.lower() == "required"
     )

@@ -1,19 +1,19 @@
 """Pages fail fast while DynamoDB cannot be reached: a circuit breaker for each process.
 
 Without it every page repeats its request until its deadline and holds a thread of the server for
-that time, so visitors wait in a queue for an answer that cannot come.
+that time, so visitors wait for an answer that cannot come.
 
 - It opens when several requests in a row could not connect, or got no reply in time, over at least
   a second, and no request of the process was answered meanwhile. Any answer resets it, also
-  throttling and errors of the service. A reset or closed connection does not count: somebody
-  accepted it, so the service is there, and the reply may be that of a write.
+  throttling and errors of the service. A reset or closed connection does not count: the service
+  accepted it, and the lost reply may be that of a write.
 - While it is open, requests of pages are not sent.
-- A second later one request of a page is sent as a probe. Its answer closes the breaker; without
+- After a second, one request of a page is sent as a probe. Its answer closes the breaker; without
   one the breaker stays open for another second.
 
 Only code inside `failing_fast()` is refused. Commands, lock renewals and health checks are always
 sent: they are few, they pause between attempts, and a lease must be renewed as soon as DynamoDB is
-back. Their outcomes count, too.
+back. Their results count, too.
 
 Source: M. Nygard, "Release It!", 2007 (Circuit Breaker).
 """
@@ -29,15 +29,15 @@ from contextvars import ContextVar
 
 from botocore.exceptions import ClientError, ConnectionError, ReadTimeoutError, SSLError
 
-#: How many failures in a row open the breaker, and how long they must last at least: a short
-#: interruption is bridged by retries.
+#: How many failures in a row open the breaker, and for how long they must have lasted: retries
+#: bridge a short interruption.
 OPENING_FAILURES = 5
 OPENING_SECONDS = 1.0
 
-#: How long it stays open before a request probes.
+#: How long it stays open before a probe.
 OPEN_SECONDS = 1.0
 
-#: When another request probes, should the thread of a probe have ended without a word.
+#: When the next probe is sent if the thread of the last one has ended without a result.
 LONGEST_PROBE_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
@@ -61,43 +61,37 @@ def fails_fast() -> bool:
 
 
 class Breaker:
-    """Safe in threads. Each request is noted after it was sent, in the thread that sent it."""
+    """Thread-safe. The thread that sent a request must call `note` afterwards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answered_at = 0.0
         self._failures = 0
         self._failing_since = 0.0
-        self._is_open = False
         self._probes_at = 0.0
         #: The thread whose request is the probe.
         self._prober: int | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether DynamoDB could not be reached lately."""
-        return self._is_open
+        #: Whether DynamoDB could not be reached lately.
+        self.is_open = False
 
     def admits(self) -> bool:
         """Whether a request that fails fast may be sent now, possibly as the probe."""
-        return not self._is_open or self._admits_a_probe()
-
-    def _admits_a_probe(self) -> bool:
+        if not self.is_open:
+            return True
         with self._lock:
-            if not self._is_open:
-                return True
             now = time.monotonic()
-            if now < self._probes_at:
-                return False
-            self._prober = threading.get_ident()
-            self._probes_at = now + LONGEST_PROBE_SECONDS
+            if self.is_open:
+                if now < self._probes_at:
+                    return False
+                self._prober = threading.get_ident()
+                self._probes_at = now + LONGEST_PROBE_SECONDS
             return True
 
     def note(self, began: float, error: BaseException | None) -> None:
         """Count one attempt that was sent at `began` (`time.monotonic()`)."""
         if error is None or isinstance(error, ClientError):
             self._answered_at = time.monotonic()
-            if self._failures or self._is_open:
+            if self._failures or self.is_open:
                 self._close()
             return
         with self._lock:
@@ -105,8 +99,8 @@ class Breaker:
             if self._prober == threading.get_ident():
                 self._prober = None
                 self._probes_at = now + OPEN_SECONDS
-            # An answer that came while this one was waited for shows that DynamoDB is reachable.
-            if not self._is_open and _is_unreachable(error) and began >= self._answered_at:
+            # An answer to another request since `began` shows that DynamoDB is reachable.
+            if not self.is_open and _is_unreachable(error) and began >= self._answered_at:
                 self._count(began, now, error)
 
     def _count(self, began: float, now: float, error: BaseException) -> None:
@@ -115,14 +109,14 @@ class Breaker:
         self._failures += 1
         lasts = now - self._failing_since >= OPENING_SECONDS
         if self._failures >= OPENING_FAILURES and lasts:
-            self._is_open = True
+            self.is_open = True
             self._probes_at = now + OPEN_SECONDS
             log.warning("DynamoDB cannot be reached, so pages fail fast: %s", error)
 
     def _close(self) -> None:
         with self._lock:
-            was_open = self._is_open
-            self._is_open = False
+            was_open = self.is_open
+            self.is_open = False
             self._failures = 0
             self._prober = None
         if was_open:
@@ -130,7 +124,7 @@ class Breaker:
 
 
 def _is_unreachable(error: BaseException) -> bool:
-    # TLS that breaks is a connection that somebody accepted, though botocore counts it here.
+    # botocore counts TLS errors as ConnectionError, although the connection was accepted.
     if isinstance(error, SSLError):
         return False
     return isinstance(error, (ConnectionError, ReadTimeoutError))

@@ -1,4 +1,4 @@
-"""Connections whose name lookup does not block, and that are closed after they were idle.
+"""Connections whose name lookup does not block, and that are closed when they were idle.
 
 `getaddrinfo` obeys no time-out. So a daemon thread looks up the host's name, and the time that a
 connection waits for it counts against its connection time-out. While the name server does not
@@ -6,7 +6,7 @@ answer, the last addresses are used. TLS checks the host's name as usual.
 
 A NAT gateway, a firewall or a frozen Lambda drops an idle connection without telling either end.
 The next request on it gets no reply, and it is unknown whether it arrived: a repeatable request
-loses the time-out, and an `ADD` is lost, as it must not be sent twice. Such devices wait for
+loses the time-out, and an `ADD` is lost, because it must not be sent twice. Such devices wait for
 minutes before they drop a connection, a frozen process for any time.
 """
 
@@ -25,7 +25,7 @@ from urllib3.util import connection
 from dynamo.clock import now
 from dynamo.processes import Background, PerProcess
 
-#: How long addresses are used before the name is looked up again: DynamoDB's records live as long.
+#: How long addresses are used before the name is looked up again: as long as DynamoDB's records.
 FRESH_SECONDS = 5.0
 
 #: How long they are used while the name server does not answer.
@@ -37,63 +37,52 @@ STUCK_SECONDS = 10.0
 #: The time-out of a connection that has none.
 _DEFAULT_SECONDS = 5.0
 
-# By host. The hosts are those of the clients' endpoints, so their number does not grow.
+#: A connection that was idle for longer is closed. Opening one costs two or three round trips, and
+#: is rare under load, because the pool hands out the connection that was used last.
+IDLE_SECONDS = 5.0
+
+# By host. These are the hosts of the clients' endpoints, so their number does not grow.
 _lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
 
 
-def addresses(host: str, seconds: float) -> list[str]:
-    """The addresses of `host`; waits for its name server for `seconds` at most.
+def bound(client: Any) -> None:
+    """Bound the name lookups and the idle time of the botocore `client`'s connections.
+
+    Call it before the client's first request.
 
     Raises:
-        socket.gaierror: the name is not known, or nothing answered in time.
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
     """
-    bare = host.strip("[]")
-    return [bare] if _is_address(bare) else _looked_up(bare, seconds)
+    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in list(classes.items()):
+        connects = type("BoundedConnection", (_Connection, pool.ConnectionCls), {})
+        classes[scheme] = type("BoundedPool", (_Pool, pool), {"ConnectionCls": connects})
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+class _Pool(HTTPConnectionPool):
+    """Closes a connection that was idle; a closed one connects again by itself."""
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection: Any = super()._get_conn(timeout)
+        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
+            connection.close()
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = now()
+        super()._put_conn(conn)
 
 
-def _looked_up(host: str, seconds: float) -> list[str]:
-    lookups = _lookups()
-    lookup = lookups.get(host)
-    if lookup is None:
-        made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
-        lookup = lookups.setdefault(host, made)
-    if lookup.value and time.monotonic() - lookup.value_at < FRESH_SECONDS:
-        return lookup.value
-    ended = lookup.ended
-    lookup.start()
-    if lookup.value:
-        # There are addresses to fall back on: time must be left to connect to them, and only the
-        # first callers wait for a lookup that hangs.
-        seconds = seconds / 2 - lookup.seconds_under_way
-    lookup.wait(ended, seconds)
-    if lookup.value and time.monotonic() - lookup.value_at < STALE_SECONDS:
-        return lookup.value
-    error = lookup.error if lookup.ended > ended else None
-    raise socket.gaierror(socket.EAI_AGAIN, str(error or "no answer in time")) from error
-
-
-def _ask(host: str) -> list[str]:
-    family = connection.allowed_gai_family()
-    found = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
-
-
-class _Bounded(HTTPConnection):
-    """Looks up its host and connects within the connection time-out, all addresses together."""
+class _Connection(HTTPConnection):
+    """Looks up its host and tries its addresses, all within the connection time-out."""
 
     def _new_conn(self) -> socket.socket:
         seconds = self.timeout if isinstance(self.timeout, (int, float)) else _DEFAULT_SECONDS
         ends_at = time.monotonic() + seconds
         try:
-            # With the dot that may end a name, which `host` leaves out.
+            # Unlike `host` it keeps the dot that a name may end with.
             found = addresses(self._dns_host, seconds)
         except socket.gaierror as error:
             raise NameResolutionError(self.host, self, error) from error
@@ -119,45 +108,42 @@ class _Bounded(HTTPConnection):
         raise NewConnectionError(self, text) from failure
 
 
-def bound(client: Any) -> None:
-    """Let the connections of the botocore `client` look up names here. Before its first request.
+def addresses(host: str, seconds: float) -> list[str]:
+    """The addresses of `host`; waits for its name server for at most `seconds`.
 
     Raises:
-        AttributeError, TypeError: botocore lacks a private name that this relies on.
+        socket.gaierror: the name is unknown, or no answer came in time.
     """
-    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
-    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
-    for scheme, pool in list(classes.items()):
-        connects = type("BoundedConnection", (_Bounded, pool.ConnectionCls), {})
-        classes[scheme] = type("BoundedPool", (pool,), {"ConnectionCls": connects})
+    bare = host.strip("[]")
+    try:
+        ipaddress.ip_address(bare)
+    except ValueError:
+        return _looked_up(bare, seconds)
+    return [bare]
 
 
-#: A connection that was not used for longer is closed. Opening one costs two or three round trips
-#: and is rare where requests are frequent: the pool hands out the connection that was used last.
-IDLE_SECONDS = 5.0
+def _looked_up(host: str, seconds: float) -> list[str]:
+    lookups = _lookups()
+    lookup = lookups.get(host)
+    if lookup is None:
+        made = Background(f"Looking up {host}", lambda: _ask(host), stuck_seconds=STUCK_SECONDS)
+        lookup = lookups.setdefault(host, made)
+    if lookup.value and time.monotonic() - lookup.value_at < FRESH_SECONDS:
+        return lookup.value
+    ended = lookup.ended
+    lookup.start()
+    if lookup.value:
+        # With old addresses to use, leave time to connect to them. Only the first callers wait for
+        # a lookup that hangs.
+        seconds = seconds / 2 - lookup.seconds_under_way
+    lookup.wait(ended, seconds)
+    if lookup.value and time.monotonic() - lookup.value_at < STALE_SECONDS:
+        return lookup.value
+    error = lookup.error if lookup.ended > ended else None
+    raise socket.gaierror(socket.EAI_AGAIN, str(error or "no answer in time")) from error
 
 
-class _IdleBound(HTTPConnectionPool):
-    def _get_conn(self, timeout: float | None = None) -> Any:
-        connection: Any = super()._get_conn(timeout)
-        # Counted on a clock that runs during suspend. Closed, it connects again by itself.
-        if now() - getattr(connection, "idle_since", now()) > IDLE_SECONDS:
-            connection.close()
-        return connection
-
-    def _put_conn(self, conn: Any) -> None:
-        if conn is not None:
-            conn.idle_since = now()
-        super()._put_conn(conn)
-
-
-def close_when_idle(client: Any) -> None:
-    """Bound the idle time of the botocore `client`'s connections. Before its first request.
-
-    Raises:
-        AttributeError, TypeError: botocore lacks a private name that this relies on.
-    """
-    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
-    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
-    for scheme, pool in list(classes.items()):
-        classes[scheme] = type("IdleBoundPool", (_IdleBound, pool), {})
+def _ask(host: str) -> list[str]:
+    family = connection.allowed_gai_family()
+    found = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]

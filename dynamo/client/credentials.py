@@ -1,12 +1,12 @@
-"""The credentials that a process signs with, found so that no request waits for a hanging provider.
+"""The credentials that a process signs with. No request waits for a hanging provider.
 
 botocore asks a credential provider in the thread of a request, and waits as long as the provider
-takes. Here one daemon thread asks botocore's usual chain, and asks again before the credentials
-expire; requests use what it found last. While the provider fails, the old credentials are used
-until they expire. A request without valid credentials waits for them until its deadline.
+takes. Here one daemon thread asks botocore's usual chain, and again before the credentials expire;
+requests use its last result. While the provider fails, the old credentials are used until they
+expire. A request without valid credentials waits for them until its deadline.
 
-Credentials that nobody has to be asked for (environment variables, the keys of a profile) need no
-thread.
+Credentials that no provider has to be asked for (environment variables, the keys of a profile) need
+no thread.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from dynamo.processes import Background, PerProcess
 
 log = logging.getLogger(__name__)
 
-#: An engine on this machine checks no credentials, but botocore signs with some.
+#: A local engine checks no credentials, but botocore signs with some.
 LOCAL = ReadOnlyCredentials("local", "local", None)
 
-#: How long before they expire credentials are replaced. At half of their time, if that is later.
+#: How long before they expire credentials are replaced, or at half of their time if that is later.
 AHEAD_SECONDS = 15 * 60.0
 
 #: The longest pause after a failed attempt, unless a request waits for credentials.
@@ -49,7 +49,7 @@ RETRY_SECONDS = 30.0
 #: When a provider hangs for so long, another thread asks it too.
 STUCK_SECONDS = 60.0
 
-#: While new credentials are overdue, how often a request looks after the thread.
+#: How often a request checks the thread while new credentials are overdue.
 LOOK_SECONDS = 10.0
 
 #: How often a request that waits for credentials asks for another attempt.
@@ -58,8 +58,8 @@ ASK_SECONDS = 0.25
 #: For the providers' own requests to AWS (STS, IAM Identity Center).
 _CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
-#: How the keys begin with which a profile names somebody to ask.
-_ASKING = ("credential_", "login_", "role_", "sso_", "web_identity_")
+#: Prefixes of a profile's settings that name a provider to ask.
+_PROVIDER_SETTINGS = ("credential_", "login_", "role_", "sso_", "web_identity_")
 
 _WEEK = 7 * 24 * 3600
 
@@ -74,13 +74,13 @@ class _Held:
 
 
 class ProcessCredentials(Credentials):
-    """What a botocore client, or `dynamo.client.lean`, signs with. Safe in threads.
+    """What a botocore client, or `dynamo.client.lean`, signs with. Thread-safe.
 
-    Always `fixed`, if given; otherwise what the thread found last.
+    These are the `fixed` ones, if given, else the thread's last result.
     """
 
     def __init__(self, fixed: Any = None) -> None:
-        # Credentials.__init__ would set the attributes that `__getattr__` finds.
+        # Not Credentials.__init__: it would set the attributes that `__getattr__` finds.
         self.method = "django-on-dynamodb"
         self._fixed = None if fixed is None else _Held(fixed)
         self._loading = Background(
@@ -89,11 +89,11 @@ class ProcessCredentials(Credentials):
         self._look_at = 0.0
 
     def get_frozen_credentials(self) -> Any:
-        """The credentials of this moment; without any, those found before the operation's deadline.
+        """The current credentials; waits for the first ones until the operation's deadline.
 
         Raises:
-            CredentialRetrievalError: none were found in time.
-            NoCredentialsError: there are none.
+            CredentialRetrievalError: none were loaded in time.
+            NoCredentialsError: no provider has any.
         """
         held = self._fixed or self._loading.value
         if held is not None and time.time() < max(held.due_at, self._look_at):
@@ -118,17 +118,17 @@ class ProcessCredentials(Credentials):
                 return held.frozen
             self._loading.start()
             error = self._loading.error
-            if isinstance(error, NoCredentialsError) and _is_nobody_left_to_ask():
+            if isinstance(error, NoCredentialsError) and _is_metadata_disabled():
                 raise NoCredentialsError
             left = ends_at - time.monotonic()
             if left <= 0:
-                text = "no answer in time" if error is None else _told(error)
+                text = "no answer in time" if error is None else _in_one_line(error)
                 raise CredentialRetrievalError(provider="AWS's chain", error_msg=text)
             self._loading.wait(ended, min(left, ASK_SECONDS))
 
 
 def _load() -> _Held:
-    """Ask the whole chain. A session of its own, as one that failed or hangs may stay so."""
+    """Ask the whole chain, with a new session: one that failed or hangs may stay so."""
     core = Session()
     if settings.AWS_REGION:
         core.set_config_variable("region", settings.AWS_REGION)
@@ -143,10 +143,10 @@ def _load() -> _Held:
         raise CredentialRetrievalError(provider=found.method, error_msg="their token is not text")
     if not isinstance(found, RefreshableCredentials):
         return _Held(frozen)
-    # Their expiry is private; what is public is the question whether less than so long is left.
+    # The expiry is private. Public is the question whether less than n seconds are left.
     left = bisect.bisect_left(range(_WEEK), True, key=found.refresh_needed) - 1
     if left <= 0:
-        # Or will within a second, in which they would be asked for again and again.
+        # With less than a second left they would be loaded again and again.
         raise CredentialRetrievalError(provider=found.method, error_msg="they have expired")
     now = time.time()
     return _Held(frozen, now + max(left - AHEAD_SECONDS, left / 2), now + left)
@@ -160,35 +160,35 @@ def _pause(loading: Background[_Held]) -> float | None:
     """When the thread asks again: before the credentials expire, or soon after a failure."""
     held, error = loading.value, loading.error
     if error is not None:
-        # If there are none at all, the requests say so; a command in its one line.
+        # If there are no credentials, the requests say so, and a command in one line.
         if loading.failures == 1 and not isinstance(error, NoCredentialsError):
-            log.warning("AWS credentials cannot be loaded: %s", _told(error))
+            log.warning("AWS credentials cannot be loaded: %s", _in_one_line(error))
         return random.uniform(RETRY_SECONDS / 2, RETRY_SECONDS)  # noqa: S311 - spreads load
     if held is None or held.due_at == math.inf:
         return None
     return max(0.0, held.due_at - time.time())
 
 
-def _told(error: Exception) -> str:
-    """The error in a line; never its traceback, as that of rubbish holds the rubbish."""
+def _in_one_line(error: Exception) -> str:
+    """The error without its traceback, which may contain what the provider printed."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
-def _is_nobody_left_to_ask() -> bool:
+def _is_metadata_disabled() -> bool:
     """Whether an empty answer of the chain is final.
 
-    The instance metadata service is asked last, and its failures look as if it had no credentials.
+    The instance metadata service is asked last. When it fails, it seems to have no credentials.
     """
     return os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true"
 
 
 def _fixed() -> Any:
-    """The credentials for which nobody has to be asked; else None."""
+    """The credentials that no provider has to be asked for; None if there are none."""
     core = Session()
     if not os.environ.get("AWS_ACCESS_KEY_ID"):
         profile = core.get_scoped_config()
         asks = "AWS_WEB_IDENTITY_TOKEN_FILE" in os.environ or any(
-            key.startswith(_ASKING) for key in profile
+            key.startswith(_PROVIDER_SETTINGS) for key in profile
         )
         if asks or "aws_access_key_id" not in profile:
             return None
@@ -203,13 +203,13 @@ of_process: PerProcess[ProcessCredentials] = PerProcess(lambda: ProcessCredentia
 
 
 def of_engine() -> ProcessCredentials | None:
-    """For an engine on this machine: fixed credentials, if there are any. Asks nobody."""
+    """The fixed credentials for an engine on this machine, if there are any."""
     fixed = _fixed()
     return None if fixed is None else ProcessCredentials(fixed)
 
 
 def reset() -> None:
-    """Forget the credentials; the next use finds them again (by other settings)."""
+    """Forget the credentials; the next use loads them again."""
     of_process.reset()
 
 

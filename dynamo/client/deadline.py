@@ -1,7 +1,7 @@
-"""How long we may go on trying, for one operation and for a whole page.
+"""How long requests are repeated: for one operation, and for a whole page.
 
-A page is several requests in a row; each could use up its own patience, and the visitor would
-wait for the sum. So a page opens one deadline, and every operation inside it keeps to that.
+A page sends several requests in a row. If each of them used up a deadline of its own, the visitor
+would wait for the sum. So a page has one deadline, which all its operations share.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: How long one operation is repeated. The last attempt may begin just before its end.
+#: How long one operation is repeated. The last attempt may begin just before the end.
 OPERATION_SECONDS = 5.0
 
 #: DynamoDB completes a stalled transaction when it is sent again 5 s or more after its first
@@ -19,7 +19,7 @@ OPERATION_SECONDS = 5.0
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 RECOVERY_SECONDS = 5.2
 
-#: By how much that attempt may begin after a deadline. With a page's 5.5 s and the time-outs of an
+#: How long after a deadline that attempt may begin. With a page's 5.5 s and the time-outs of an
 #: attempt (1 s to connect, 3 s to read) the page still answers within 10 s.
 RECOVERY_GRACE_SECONDS = 0.4
 
@@ -29,7 +29,7 @@ _page_ends_at: ContextVar[float | None] = ContextVar("dynamo_page_deadline", def
 
 @contextmanager
 def page(seconds: float) -> Iterator[None]:
-    """A page's deadline: shared by its operations, and once it is over none begins any more."""
+    """Give the body a page's deadline: its operations share it, and none begins after it."""
     token = _page_ends_at.set(time.monotonic() + seconds)
     try:
         with within(seconds):
@@ -39,7 +39,7 @@ def page(seconds: float) -> Iterator[None]:
 
 
 def page_is_over() -> bool:
-    """Whether a page has used up its time."""
+    """Whether the deadline of the page has passed."""
     ends_at = _page_ends_at.get()
     return ends_at is not None and time.monotonic() > ends_at
 
@@ -52,7 +52,7 @@ def page_seconds_left() -> float | None:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Let every operation in the body share one deadline, `seconds` from now."""
+    """Let all operations of the body share one deadline, `seconds` from now."""
     ends_at = time.monotonic() + seconds
     outer = _ends_at.get()
     token = _ends_at.set(ends_at if outer is None else min(outer, ends_at))
@@ -64,9 +64,9 @@ def within(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Let the time that the body takes use up no deadline: it waits for somebody else.
+    """Move the deadlines by the time that the body takes: it waits for something else.
 
-    Else whoever waits for a mail server finds the page over, and what was done is not told.
+    Otherwise a page that waits for a mail server would have no time left to store the result.
     """
     began = time.monotonic()
     try:

@@ -1,18 +1,17 @@
-"""A shorter way for the operations on items: signed here, sent by urllib3, read as JSON.
+"""A shorter path for operations on items: signed here, sent by urllib3, read as JSON.
 
-botocore puts each request through some twenty events and walks value by value through what goes out
-and comes in: two thirds of what a request costs a client. Ours is on the wire's form already. So
-here a request is a JSON body under one signature, whose key is made once a day.
+botocore passes each request through some twenty events and converts every value of requests and
+answers, two thirds of a client's time for a request. Our requests are in DynamoDB's JSON form
+already. So here a request is a JSON body with one signature, whose key is made once a day.
 
 What must be trusted stays botocore's: region and endpoint, the pool of connections with its TLS and
-time-outs, the parsing of errors, and the classes of what is raised, so that callers see no
-difference. What this way does not know (proxies), and with `DYNAMODB_LEAN=off` everything, goes
-through botocore.
+time-outs, the parsing of errors, and the error classes, so that callers see no difference. A client
+with a proxy, and every client with `DYNAMODB_LEAN=off`, uses botocore.
 
-Of botocore's private names it takes three: a client's `_endpoint` (and of its HTTP session what
-that calls for each request), `_request_signer` and `_ruleset_resolver`. To read its settings once
-more instead would be to miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are
-read when the way is made, never while a request is sent: if a version of botocore lacks one,
+Of botocore's private names this uses three: a client's `_endpoint` (and of its HTTP session what
+that calls for each request), `_request_signer` and `_ruleset_resolver`. Reading botocore's settings
+again instead would miss one (REQUESTS_CA_BUNDLE, a region that signs as another). They are read
+when the path is made, never while a request is sent: if a version of botocore lacks one,
 `dynamo.client.sending` sends everything through botocore.
 
 Source of the signature: "Create a signed AWS API request",
@@ -45,7 +44,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import JSONParser, ResponseParserError, ResponseParserFactory
 from botocore.utils import get_environ_proxies, normalize_url_path
-from urllib3 import exceptions as broken
+from urllib3 import exceptions as urllib3_errors
 
 OPERATIONS = {
     "BatchGetItem",
@@ -66,7 +65,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def may_go_lean(client: Any) -> bool:
-    """Whether botocore would sign as is done here, and send to the `client`'s endpoint directly."""
+    """Whether botocore would sign as this module does, and send directly to the endpoint."""
     url = client.meta.endpoint_url
     parts = urlsplit(url)
     return (
@@ -82,10 +81,10 @@ def may_go_lean(client: Any) -> bool:
 class LeanWay:
     """Sends as the botocore `client` would: same endpoint, `credentials` and connections.
 
-    Safe in threads; a forked child makes its own.
+    Thread-safe. A forked child makes its own.
 
     Raises:
-        AttributeError, TypeError: botocore lacks a private name that this way relies on.
+        AttributeError, TypeError: botocore lacks a private name that this relies on.
     """
 
     def __init__(self, client: Any, credentials: Credentials) -> None:
@@ -99,7 +98,7 @@ class LeanWay:
         self._parser = AnswerParser()
 
     def send(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Send one request once; the answer as botocore's client gives it, but for metadata.
+        """Send one request once; botocore's answer without its metadata.
 
         Raises:
             BotoCoreError, ClientError: as botocore's client.
@@ -107,7 +106,7 @@ class LeanWay:
         body = json.dumps(request, default=_encoded).encode()
         frozen = self._credentials.get_frozen_credentials()
         headers = self._signer.headers(operation, body, frozen, time.time())
-        # In its usual place urllib3 would add its own.
+        # urllib3 would add its own.
         headers["User-Agent"] = self._client.meta.config.user_agent
         headers["Accept-Encoding"] = "identity"
         answer = self._exchange(body, headers)
@@ -127,25 +126,25 @@ class LeanWay:
                 retries=_ONCE,
                 redirect=False,
                 assert_same_host=False,
-                # The CRC is that of what came, and nothing else was asked for.
+                # The CRC is that of the bytes received.
                 decode_content=False,
             )
-        except broken.SSLError as error:
+        except urllib3_errors.SSLError as error:
             raise SSLError(endpoint_url=url, error=error) from error
-        except (broken.NewConnectionError, socket.gaierror) as error:
+        except (urllib3_errors.NewConnectionError, socket.gaierror) as error:
             raise EndpointConnectionError(endpoint_url=url, error=error) from error
-        except broken.ConnectTimeoutError as error:
+        except urllib3_errors.ConnectTimeoutError as error:
             raise ConnectTimeoutError(endpoint_url=url, error=error) from error
-        except broken.ReadTimeoutError as error:
+        except urllib3_errors.ReadTimeoutError as error:
             raise ReadTimeoutError(endpoint_url=url, error=error) from error
-        except broken.ProtocolError as error:
+        except urllib3_errors.ProtocolError as error:
             raise ConnectionClosedError(endpoint_url=url, error=error) from error
-        except (broken.HTTPError, OSError, ValueError) as error:
-            # A ValueError is a line break in a header: credentials that were pasted, say.
+        except (urllib3_errors.HTTPError, OSError, ValueError) as error:
+            # A ValueError is a line break in a header, for example in pasted credentials.
             raise HTTPClientError(error=error) from error
 
     def _error(self, operation: str, answer: urllib3.BaseHTTPResponse) -> Exception:
-        """The error that botocore makes of the answer, with the members that its model has."""
+        """The error that botocore's client would raise."""
         raw = {
             "status_code": answer.status,
             "headers": {name.lower(): value for name, value in answer.headers.items()},
@@ -162,7 +161,7 @@ class LeanWay:
 
 
 class _Signer:
-    """Signature Version 4 for one endpoint. The key of a day and of credentials is kept."""
+    """Signature Version 4 for one endpoint. Keeps the key of the day and the credentials."""
 
     def __init__(self, host: str, path: str, region: str) -> None:
         self._host = host
@@ -173,7 +172,7 @@ class _Signer:
     def headers(
         self, operation: str, body: bytes, credentials: Any, epoch_seconds: float
     ) -> dict[str, str]:
-        """The headers of a request with this body, at this time; signed, all of them."""
+        """The headers of a request with this body, all of them signed."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(epoch_seconds))
         headers = {
             "Content-Type": _CONTENT_TYPE,
@@ -182,7 +181,7 @@ class _Signer:
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
         }
         if credentials.token:
-            # A header is signed without the blanks around it.
+            # A header is signed without surrounding blanks.
             headers["X-Amz-Security-Token"] = credentials.token.strip()
         named = sorted((name.lower(), value) for name, value in headers.items())
         names = ";".join(name for name, _value in named)
@@ -208,13 +207,13 @@ class _Signer:
         key = f"AWS4{secret}".encode()
         for part in (date, self._region, "dynamodb", "aws4_request"):
             key = hmac.digest(key, part.encode(), "sha256")
-        # In one assignment, as other threads sign meanwhile.
+        # In one assignment, because other threads sign at the same time.
         self._kept = (secret, date), key
         return key
 
 
 def _host(url: str) -> str:
-    """The host as it is signed and sent: with its port, unless that is the scheme's own."""
+    """The Host header: with the port, unless it is the scheme's default."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     host = f"[{host}]" if ":" in host else host
@@ -222,29 +221,35 @@ def _host(url: str) -> str:
 
 
 def _pool(client: Any) -> urllib3.HTTPConnectionPool:
-    """botocore's own pool of connections to its endpoint, which has its TLS, time-outs and size."""
+    """botocore's pool of connections to its endpoint, with its TLS, time-outs and size."""
     http, url = client._endpoint.http_session, client.meta.endpoint_url
     pool: urllib3.HTTPConnectionPool = http._get_connection_manager(url).connection_from_url(url)
-    # Whom to trust: botocore tells its pool before each request.
+    # botocore sets the certificates before each request.
     http._setup_ssl_cert(pool, url, http._verify)
     return pool
 
 
-def _check_crc(told: str | None, data: bytes) -> None:
+def _check_crc(expected: str | None, data: bytes) -> None:
     found = str(zlib.crc32(data))
-    if told is not None and told.strip() != found:
-        raise ChecksumError(checksum_type="crc32", expected_checksum=told, actual_checksum=found)
+    if expected is not None and expected.strip() != found:
+        raise ChecksumError(
+            checksum_type="crc32", expected_checksum=expected, actual_checksum=found
+        )
 
 
 def _read(data: bytes) -> dict[str, Any]:
-    """What a success says; where it says nothing, it may have been a success all the same."""
+    """The answer to a successful request.
+
+    Raises:
+        HTTPClientError: it cannot be read; the request may have been carried out.
+    """
     try:
         read = json.loads(data, object_hook=_decoded)
         if not isinstance(read, dict):
             raise ValueError("not an object")
     except UNREADABLE as error:
         raise HTTPClientError(error=error) from error
-    # botocore leaves them out, and callers ask what is there.
+    # botocore leaves out null members as well.
     return {name: value for name, value in read.items() if value is not None}
 
 
@@ -253,7 +258,7 @@ def _encoded(value: bytes) -> str:
 
 
 def _decoded(value: dict[str, Any]) -> dict[str, Any]:
-    """A typed value of bytes as bytes. An attribute that is named B is a typed value, no text."""
+    """Decode binary values. The value of an attribute named B is a dictionary, not a text."""
     if len(value) == 1:
         if isinstance(text := value.get("B"), str):
             return {"B": b64decode(text)}
@@ -262,15 +267,21 @@ def _decoded(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-#: What reading an answer of another form may raise; the last one is deep nesting.
+#: What reading an answer of another form may raise (RecursionError: deep nesting).
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
 class AnswerParser(JSONParser):
-    """Raises `HTTPClientError`, and nothing else, for what it cannot read."""
+    """botocore's parser, for answers that may not be DynamoDB's.
+
+    A proxy, a load balancer or a captive portal may answer instead: with text that is not UTF-8,
+    JSON that is not an object, members of other types. botocore's parser lets many kinds of errors
+    escape for these, and takes some for a success. Here each is an `HTTPClientError`, as for a
+    reply that was lost.
+    """
 
     def parse(self, response: Mapping[str, Any], shape: Any) -> dict[str, Any]:
-        """As botocore's, but `Error.Code` and `Error.Message` and those of reasons are strings."""
+        """As botocore's. Codes and messages of errors and reasons are strings."""
         try:
             parsed = super().parse(response, shape)
             if not isinstance(parsed, dict):
@@ -283,22 +294,21 @@ class AnswerParser(JSONParser):
         return parsed
 
     def _handle_json_body(self, raw_body: bytes, shape: Any) -> Any:
-        # botocore's reads text that is not JSON as an object without members of ours.
+        # botocore's reads text that is not JSON as an object without these members.
         return self._parse_shape(shape, json.loads(raw_body))  # type: ignore[attr-defined]  # absent from the stubs
 
 
 class AnswerParserFactory(ResponseParserFactory):
-    """For a botocore session: `AnswerParser` for DynamoDB, botocore's for all else."""
+    """For a botocore session: `AnswerParser` for DynamoDB, botocore's for other services."""
 
     def create_parser(self, protocol_name: str) -> Any:
-        """The parser of answers in this protocol."""
         return AnswerParser() if protocol_name == "json" else super().create_parser(protocol_name)
 
 
-def _check_error(told: Any) -> None:
+def _check_error(error: Any) -> None:
     # The message may be absent or null, the code never.
-    message = told.get("Message")
-    told["Message"] = "" if message is None else message
+    message = error.get("Message")
+    error["Message"] = "" if message is None else message
     for name in ("Code", "Message"):
-        if not isinstance(told.get(name, ""), str):
+        if not isinstance(error.get(name, ""), str):
             raise ValueError(f"{name} is not a string")

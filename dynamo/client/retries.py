@@ -1,8 +1,7 @@
-"""Which failures mean "again", and which requests may be sent again.
+"""Which failures are retried, and for which requests.
 
-botocore would repeat by kind of error alone. Whether repeating is right depends on the request
-as well: an `ADD` whose reply was lost may have counted already. So botocore's own retries are
-off, and this is the one place that decides.
+botocore retries by kind of error alone. Whether that is right depends on the request as well: an
+`ADD` whose reply was lost may have counted already. So botocore's own retries are off.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ _THROTTLED = {
     "ThrottlingException",
 }
 _CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
-# Of the same client request token: an earlier attempt, which may yet be carried out.
+# An earlier attempt with the same client request token, which may still be carried out.
 _IN_PROGRESS = {"TransactionInProgressException"}
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-_CONFLICTING = {"TransactionConflict"}
-_REASONS_TO_REPEAT = _CONFLICTING | {"ThrottlingError", "ProvisionedThroughputExceeded"}
+_CONFLICT_REASONS = {"TransactionConflict"}
+_PASSING_REASONS = _CONFLICT_REASONS | {"ThrottlingError", "ProvisionedThroughputExceeded"}
 
 _READS = {
     "BatchGetItem",
@@ -62,19 +61,19 @@ _COUNTS_UP = re.compile(r"\bADD\b|list_append|[^\s(,=]\s*[+-]\s*[^\s]", re.IGNOR
 class Fault(Enum):
     """What a failed attempt says about its request."""
 
-    FINAL = "an answer: the same request would be refused again"
+    FINAL = "DynamoDB answered, and would answer the same again"
     NOT_DONE = "passing, and certainly not carried out"
     MAYBE_DONE = "passing, and perhaps carried out: only the reply was lost"
 
 
 def fault_of(error: BotoCoreError | ClientError) -> Fault:
-    """Judge one failed attempt."""
+    """What this error of one attempt says about its request."""
     if isinstance(error, ClientError):
         return _fault_of_answer(error)
-    # Credentials come by the network too, and nothing was sent without them.
+    # Credentials come over the network as well, and nothing is sent without them.
     if isinstance(error, (CredentialRetrievalError, MetadataRetrievalError)):
         return Fault.NOT_DONE
-    # TLS can break while the reply is read, though botocore counts it among failures to connect.
+    # TLS can fail while the reply is read, although botocore counts it as a failure to connect.
     if isinstance(error, ConnectionError) and not isinstance(error, SSLError):
         return Fault.NOT_DONE
     if isinstance(error, (HTTPClientError, SSLError, ChecksumError, ResponseParserError)):
@@ -83,50 +82,54 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
 
 
 def _fault_of_answer(error: ClientError) -> Fault:
-    code = _code_of(error)
-    if code in _THROTTLED or code in _CONFLICT:
+    code = code_of(error)
+    if code in _THROTTLED | _CONFLICT:
         return Fault.NOT_DONE
     if code == "TransactionCanceledException":
-        again = not _REASONS_TO_REPEAT.isdisjoint(cancellation_codes(error))
-        return Fault.NOT_DONE if again else Fault.FINAL
+        passing = not _PASSING_REASONS.isdisjoint(cancellation_codes(error))
+        return Fault.NOT_DONE if passing else Fault.FINAL
+    if code in _IN_PROGRESS or _is_server_fault(error):
+        return Fault.MAYBE_DONE
+    return Fault.FINAL
+
+
+def _is_server_fault(error: ClientError) -> bool:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    maybe_done = code in _IN_PROGRESS or code in _SERVER_FAULT or status >= 500
-    return Fault.MAYBE_DONE if maybe_done else Fault.FINAL
+    return code_of(error) in _SERVER_FAULT or status >= 500
 
 
-def _code_of(error: ClientError) -> str:
+def code_of(error: ClientError) -> str:
+    """The code of DynamoDB's error, such as `ConditionalCheckFailedException`."""
     return error.response.get("Error", {}).get("Code", "")
 
 
 def outcome_of(error: BaseException) -> str:
-    """What became of a failed attempt, in one of a few words.
+    """What a failed attempt ended with, in one word.
 
-    `refused`: by a condition. `conflict`: another's transaction was in the way, or an earlier
-    attempt of the same. `throttled`. `failed`: an error of DynamoDB's own. `unanswered`: no
-    connection, no usable answer, no credentials, or an interruption. `rejected`: everything else
-    that it refuses.
+    `refused`: by a condition. `conflict`: with another transaction, or with an earlier attempt of
+    the same one. `throttled`. `failed`: an error inside DynamoDB. `unanswered`: no connection, no
+    usable answer, no credentials, or an interruption. `rejected`: any other error of DynamoDB.
     """
     if not isinstance(error, ClientError):
         return "unanswered"
-    code = _code_of(error)
+    code = code_of(error)
     reasons = set(cancellation_codes(error))
-    if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICTING:
+    if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICT_REASONS:
         return "conflict"
-    if code in _THROTTLED or reasons & _REASONS_TO_REPEAT:
+    if code in _THROTTLED or reasons & _PASSING_REASONS:
         return "throttled"
     if code == "ConditionalCheckFailedException" or reasons == {"ConditionalCheckFailed"}:
         return "refused"
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
+    return "failed" if _is_server_fault(error) else "rejected"
 
 
 def is_stalled(error: BotoCoreError | ClientError) -> bool:
     """Whether an earlier attempt of the same transaction is still in progress."""
-    return isinstance(error, ClientError) and _code_of(error) in _IN_PROGRESS
+    return isinstance(error, ClientError) and code_of(error) in _IN_PROGRESS
 
 
 def cancellation_codes(error: BaseException) -> list[str]:
-    """Why a transaction was cancelled: the code of each action that was not innocent."""
+    """Why a transaction was cancelled: the code of each action that was a cause."""
     if not isinstance(error, ClientError):
         return []
     reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
@@ -142,8 +145,8 @@ def is_read(operation: str) -> bool:
 def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
     """Whether sending `request` twice does no more than sending it once.
 
-    Reads are; a transaction is, by its client request token; a write that sets or removes is. An
-    update that counts up from what is stored (`ADD`, `+`, `-`, `list_append`) is not.
+    True for reads, for a transaction with a client request token, and for a write that sets or
+    removes. False for an update that depends on the stored value (`ADD`, `+`, `-`, `list_append`).
     """
     if is_read(operation):
         return True

@@ -1,8 +1,8 @@
 """The one way to DynamoDB: a shared client, and `send`, which repeats what may be repeated.
 
 All models, transactions, the cache and the commands of a process go through `send`, and so share
-botocore's connection pool. Those on items take the shorter way of `dynamo.client.lean`. All is made
-on first use, again in a forked child (sockets must not be shared), and safe in threads.
+botocore's connection pool. Operations on items take the shorter path of `dynamo.client.lean`. The
+client is made on first use, again in a forked child (sockets must not be shared), and thread-safe.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from dynamo.client.lean import OPERATIONS, LeanWay, may_go_lean
 from dynamo.client.retries import (
     Fault,
     cancellation_codes,
+    code_of,
     fault_of,
     is_read,
     is_repeatable,
@@ -44,10 +45,10 @@ from dynamo.exceptions import (
     CancellationReason,
     ConditionFailed,
     DynamoError,
-    Hindered,
     Rejected,
     TableMissing,
     TransactionCancelled,
+    TransactionConflict,
     Unavailable,
 )
 from dynamo.processes import PerProcess
@@ -59,51 +60,33 @@ CONNECT_SECONDS = 1.0
 READ_SECONDS = 3.0
 
 _CONSISTENT = {"GetItem", "Query", "Scan"}
-_CONTROL = {
-    "CreateTable",
-    "DeleteTable",
-    "DescribeContinuousBackups",
-    "DescribeTable",
-    "DescribeTimeToLive",
-    "ListTables",
-    "UpdateContinuousBackups",
-    "UpdateTable",
-    "UpdateTimeToLive",
-}
 
 
 def client() -> Any:
-    """The process's botocore client, made on first use (which starts an embedded engine)."""
+    """The process's botocore client, made on first use (which starts a local engine)."""
     return _ways().botocore
 
 
 def reset() -> None:
-    """Forget the client; the next request makes a new one (by other settings)."""
+    """Forget the client and its credentials; the next request makes new ones from the settings."""
     _ways.reset()
     credentials.reset()
 
 
 def is_unreachable() -> bool:
-    """Whether requests to DynamoDB failed lately, for lack of a connection or of any reply."""
+    """Whether recent requests to DynamoDB failed because no connection or no reply came."""
     ways = _ways.made()
     return ways is not None and ways.breaker.is_open
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """How requests leave; `lean` is None where all of them go through botocore."""
+    """How requests are sent; `lean` is None if all of them go through botocore."""
 
     botocore: Any
     lean: LeanWay | None
     credentials: ProcessCredentials
     breaker: Breaker = field(default_factory=Breaker)
-
-
-@dataclass(frozen=True)
-class _Whereabouts:
-    region: str | None
-    signing: ProcessCredentials
-    endpoint: str | None = None  # None: as botocore finds it
 
 
 def _make_ways() -> _Ways:
@@ -112,52 +95,49 @@ def _make_ways() -> _Ways:
         read_timeout=READ_SECONDS,
         max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
         parameter_validation=False,
-        # A constant: botocore would put it together anew for each request, an eighth of its time.
+        # A constant: botocore would build it for each request, an eighth of the request's time.
         user_agent=f"django-on-dynamodb Boto3/{boto3.__version__}",
-        # One attempt; of botocore's modes only the old one refuses a reply whose CRC is wrong.
+        # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
-    to = _whereabouts()
-    # Its stubs have an overload for each service.
-    session: Any = addressing.session(to.signing, to.region)
+    region, signing, endpoint = _destination()
+    # The stubs have an overload for each service.
+    session: Any = addressing.session(signing, region)
     try:
-        made = session.client("dynamodb", to.region, endpoint_url=to.endpoint, config=config)
+        made = session.client("dynamodb", region, endpoint_url=endpoint, config=config)
     except ValueError as error:
-        # An endpoint that is none, as `~/.aws/config` may have it.
+        # Not a URL, for example in `~/.aws/config`.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
-    return _Ways(made, _lean_way(made, to.signing), to.signing)
+    return _Ways(made, _lean_way(made, signing), signing)
 
 
 def _lean_way(made: Any, signing: ProcessCredentials) -> LeanWay | None:
-    """The short way, where it may be taken.
-
-    In either case names are looked up with a bound, and idle connections are closed.
-    """
+    """The short path, if it may be taken. Bounds the client's connections in either case."""
     try:
         connections.bound(made)
-        connections.close_when_idle(made)
         if settings.DYNAMODB_LEAN and may_go_lean(made):
             return LeanWay(made, signing)
     except (AttributeError, TypeError) as error:
         log.warning(
-            "This version of botocore lacks a name that the short way relies on, so all requests "
+            "This version of botocore lacks a name that the short path relies on, so all requests "
             "to DynamoDB go through botocore: %s",
             error,
         )
     return None
 
 
-def _whereabouts() -> _Whereabouts:
+def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
+    """Region, credentials and endpoint; None is what botocore finds."""
     if settings.DYNAMODB_LOCAL:
-        from dynamo import engine  # here, as production never needs it
+        from dynamo import engine  # here, because production never needs it
 
-        return _Whereabouts("us-east-1", ProcessCredentials(credentials.LOCAL), engine.endpoint())
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), engine.endpoint()
     if not addressing.is_loopback(addressing.configured_endpoint("dynamodb")):
-        return _Whereabouts(settings.AWS_REGION, credentials.of_process())
+        return settings.AWS_REGION, credentials.of_process(), None
     signing = credentials.of_engine()
     if signing is None:
-        return _Whereabouts("us-east-1", ProcessCredentials(credentials.LOCAL))
-    return _Whereabouts(settings.AWS_REGION, signing)
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), None
+    return settings.AWS_REGION, signing, None
 
 
 _ways: PerProcess[_Ways] = PerProcess(_make_ways)
@@ -168,30 +148,32 @@ def send(
     request: dict[str, Any],
     *,
     repeatable: bool | None = None,
-    afresh: bool = False,
+    repeat_conflicts: bool = True,
 ) -> dict[str, Any]:
-    """Send one request, repeat it where that is right, and return DynamoDB's answer.
+    """Send one request, repeat it if that is safe, and return DynamoDB's answer.
 
-    `operation` is the API's name (`GetItem`), `request` its parameters with attribute values as
-    on the wire (`{"S": …}`). Reads are made strongly consistent, and the consumed capacity is
-    asked for. Passing failures are repeated with full jitter until the deadline of
-    `dynamo.client.deadline`; see `dynamo.client.retries` for what may be repeated. A transaction
-    that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A page's request
-    is not sent while DynamoDB cannot be reached (`dynamo.client.breaker`). A caller whose write
-    counts up, but under a condition that its own success makes false, says so: `repeatable=True`.
+    `operation` is the API's name (`GetItem`), `request` its parameters, with attribute values in
+    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, and the consumed capacity is
+    asked for.
 
-    With `afresh` a transaction that another one or throttling cancelled is not repeated: its caller
-    has a better one by then. Once a reply was lost it is repeated all the same, until it is known
-    what became of it.
+    Passing failures are repeated with full jitter until the deadline (`dynamo.client.deadline`), if
+    the request may be repeated (`dynamo.client.retries`). The caller can override that: a write
+    that counts up, but under a condition that its own success makes false, is `repeatable`. A
+    transaction that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A
+    page's request is not sent while DynamoDB cannot be reached (`dynamo.client.breaker`).
+
+    Without `repeat_conflicts`, a transaction that was cancelled because of another one or of
+    throttling is not repeated: the caller builds a new one. After a lost reply it is repeated
+    anyway, until its result is known.
 
     Raises:
-        Hindered: see `afresh`.
+        TransactionConflict: only without `repeat_conflicts`.
         ConditionFailed: the condition of a single write was false.
         TransactionCancelled: conditions of a transaction were false, and no reason was passing.
-        TableMissing: a table is not there.
-        Rejected: DynamoDB will not do this, now or later.
-        Unavailable: no usable answer before the deadline; or the first answer was lost, and the
-            repetition of the write was rejected.
+        TableMissing: a table does not exist.
+        Rejected: DynamoDB refuses the request, now and later.
+        Unavailable: no usable answer before the deadline. Or the first reply was lost, and the
+            repeated write was rejected.
     """
     if page_is_over():
         raise Unavailable(operation, "the page's time is over")
@@ -210,14 +192,14 @@ def send(
                 raise _final(operation, request, error, maybe_done=maybe_done) from error
             maybe_done = maybe_done or fault is Fault.MAYBE_DONE
             stalled = stalled or is_stalled(error)
-            if afresh and not maybe_done and cancellation_codes(error):
+            if not (repeat_conflicts or maybe_done) and cancellation_codes(error):
                 throttled = outcome_of(error) == "throttled"
-                raise Hindered(operation, throttled=throttled) from error
+                raise TransactionConflict(operation, throttled) from error
             pause = _pause(attempt, ends_at)
             if pause is None and stalled:
                 pause = _pause_until_recovery(began, attempt_began)
-            in_vain = fails_fast() and is_unreachable()
-            if pause is None or in_vain or (maybe_done and not repeatable):
+            fails_now = fails_fast() and is_unreachable()
+            if pause is None or fails_now or (maybe_done and not repeatable):
                 written = maybe_done and not is_read(operation)
                 raise Unavailable(operation, _reason(error), maybe_written=written) from error
         time.sleep(pause)
@@ -231,7 +213,7 @@ def _pause(attempt: int, ends_at: float) -> float | None:
 
 
 def _pause_until_recovery(began: float, last_began: float) -> float | None:
-    """How long a stalled transaction waits for its last attempt; None if there is none left."""
+    """How long a stalled transaction waits for its last attempt; None if that was made."""
     recovery = recovery_begins_at(began)
     if recovery is None or last_began >= recovery:
         return None
@@ -239,7 +221,7 @@ def _pause_until_recovery(began: float, last_began: float) -> float | None:
 
 
 def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
-    if operation in _CONTROL:
+    if operation not in OPERATIONS:
         return request
     request = {"ReturnConsumedCapacity": "TOTAL"} | request
     if operation in _CONSISTENT:
@@ -294,44 +276,35 @@ def _final(
     *,
     maybe_done: bool,
 ) -> DynamoError:
+    code, message = type(error).__name__, str(error)
     if isinstance(error, ClientError):
-        code = error.response.get("Error", {}).get("Code", "Unknown")
+        code = code_of(error) or "Unknown"
         message = error.response.get("Error", {}).get("Message", "")
-    else:
-        code, message = type(error).__name__, str(error)
-    if isinstance(error, ClientError) and code == "ConditionalCheckFailedException":
-        return ConditionFailed(operation, repeated=maybe_done, stored=_stored(error))
-    if isinstance(error, ClientError) and code == "TransactionCanceledException":
-        reasons = _reasons(error)
-        says_why = any(reason.code != "None" for reason in reasons)
-        if says_why and len(reasons) == len(request["TransactItems"]):
-            return TransactionCancelled(operation, reasons)
+        # Members that botocore's type does not have.
+        answer: dict[str, Any] = dict(error.response)
+        if code == "ConditionalCheckFailedException":
+            return ConditionFailed(operation, maybe_done, answer.get("Item"))
+        if code == "TransactionCanceledException":
+            reasons = [
+                CancellationReason(
+                    each.get("Code", "None"), each.get("Message", ""), each.get("Item")
+                )
+                for each in answer.get("CancellationReasons", [])
+            ]
+            # Without one reason per action the answer does not say which condition was false.
+            if cancellation_codes(error) and len(reasons) == len(request["TransactItems"]):
+                return TransactionCancelled(operation, reasons)
     if maybe_done and not is_read(operation):
-        # It refuses this attempt (its credentials ran out, say) and tells nothing of the first.
+        # This refuses the repetition, for example by expired credentials, not the first attempt.
         return Unavailable(operation, code, maybe_written=True)
     if code == "ResourceNotFoundException":
         return TableMissing(operation, code, message)
     return Rejected(operation, code, message)
 
 
-def _stored(error: ClientError) -> dict[str, Any] | None:
-    stored: dict[str, Any] | None = error.response.get("Item")  # type: ignore[assignment]  # absent from botocore's type
-    return stored
-
-
-def _reasons(error: ClientError) -> list[CancellationReason]:
-    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
-    return [
-        CancellationReason(
-            reason.get("Code", "None"), reason.get("Message", ""), reason.get("Item")
-        )
-        for reason in reasons
-    ]
-
-
 def _reason(error: BotoCoreError | ClientError) -> str:
     if isinstance(error, ClientError):
-        return error.response.get("Error", {}).get("Code", "") or type(error).__name__
+        return code_of(error) or type(error).__name__
     if isinstance(error, CredentialRetrievalError):
         return str(error)
     return type(error).__name__

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 SETTLED_BY_A_PERSON = (
-    "1 is shared, which no repair settles: another account has the same value. Give one of the two "
-    "another (changeemail or changeusername with its key), then --repair."
+    "1 is shared: another account has the same value. Change the value of one of the two "
+    "(changeemail or changeusername with its key), then run again with --repair."
 )
 
 
@@ -113,7 +113,7 @@ def test_findings_are_listed_and_end_it_with_failure(wrong: Any) -> None:
     out, error = run("--json")
 
     assert json.loads(out) == {"users": 2, "guards": 4, **wrong, "repaired": 0}
-    assert error == "3 guards are wrong (--repair mends what can be mended)."
+    assert error == "3 guards are wrong (run again with --repair)."
     assert stored_items() == before
 
 
@@ -148,9 +148,7 @@ def test_what_no_repair_can_settle_is_told_with_what_a_person_does(wrong: Any) -
 
     assert f"foreign   email#carl@example.com  {twin.pk}  (shared)" in out.splitlines()
     assert "repaired)" not in out
-    assert error == (
-        f"4 guards are wrong (--repair mends what can be mended). {SETTLED_BY_A_PERSON}"
-    )
+    assert error == (f"4 guards are wrong (run again with --repair). {SETTLED_BY_A_PERSON}")
     run("--repair")
     assert run()[1] == f"1 guard is wrong. {SETTLED_BY_A_PERSON}"
 
@@ -170,7 +168,7 @@ def test_twenty_thousand_findings_are_one_json_object_and_never_all_in_memory() 
         report = Report(spools)
         for number in range(20_000):
             key = f"email#{number:05}@example.com"
-            report.note(Finding("missing", str(number), key, mendable=True), repaired=True)
+            report.note(Finding("missing", str(number), key, repairable=True), repaired=True)
         out = StringIO()
 
         checkguards.Command(stdout=out)._print_json(report)
@@ -199,7 +197,7 @@ def test_where_both_are_wrong_it_is_said_in_one_line() -> None:
 
     _out, error = run()
 
-    assert error.startswith("1 guard is wrong (--repair mends what can be mended). Unusable ")
+    assert error.startswith("1 guard is wrong (run again with --repair). Unusable ")
     assert "\n" not in error
 
 

@@ -14,9 +14,15 @@ from accounts.models import User
 from accounts.sessions import services as sessions
 from dynamo.exceptions import AlreadyDone
 from dynamo.transactions import Transaction
-from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    make_user,
+    stored_items,
+    stored_user,
+)
 from tests.requests import Requests
-from tests.session_maps import begun
+from tests.session_maps import begun, let_pass
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -36,6 +42,10 @@ OPERATIONS: dict[str, Join] = {
     "mark_confirmed": lambda user, write: mark_confirmed(user, write=write),
     "sessions.begin": lambda user, write: sessions.begin(user, write=write),
     "sessions.note_sign_in_time": lambda user, write: sessions.note_sign_in_time(user, write=write),
+    "sessions.seen": lambda user, write: sessions.seen(
+        user, sessions.alive(user)[0], address="192.0.2.7", write=write
+    ),
+    "upgrade_hash": lambda user, write: user.upgrade_hash(PASSWORD, write=write),
     "sessions.end": lambda user, write: sessions.end(user, user.sessions_read()[0][0], write=write),
     "sessions.end_all": lambda user, write: sessions.end_all(user, write=write),
     "sessions.end_others": lambda user, write: sessions.end_others(user, write=write),
@@ -46,8 +56,8 @@ each_operation = pytest.mark.parametrize("join", OPERATIONS.values(), ids=OPERAT
 
 def signed_in_user() -> User:
     user = make_user()
-    begun(user)
-    begun(user)
+    for session_id in (begun(user), begun(user)):
+        let_pass(user, session_id, "seenAt", sessions.SEEN_EVERY_SECONDS)
     return User.get(user.pk)
 
 

@@ -13,7 +13,7 @@ from locks.lock import Lock
 from sequences.counters import next_value
 from tests.browser.test_invoice_story import let_in
 from tests.factories import PASSWORD, make_user
-from tests.staff.scenes import make_staff, recorded_actions, stored_report
+from tests.staff.scenes import logged_actions, make_staff, stored_report
 
 pytestmark = pytest.mark.browser
 
@@ -61,4 +61,4 @@ def test_staff_finds_an_account_keeps_it_out_breaks_a_lock_and_reads_what_was_do
     rows = page.get_by_role("row").all_inner_texts()
     assert [re.sub(r"\s+", " ", row).count("grace") for row in rows] == [0, 1, 1, 1]
     assert "Broke a lock" in rows[1]
-    assert recorded_actions() == ["endSession", "deactivate", "breakLock"]
+    assert logged_actions() == ["endSession", "deactivate", "breakLock"]

@@ -755,7 +755,6 @@ def test_the_asynchronous_forms_do_the_same(clock: Clock) -> None:
             await cache.adelete("key", version=2),
             await cache.aset_many({"key": 1, "other": 1}, 10, version=2),
             await cache.aincr("key", version=2),
-            await cache.aset_if_present("key", 3, 20, version=2),
             await cache.aget_many(["key", "other"], version=2),
             await cache.adelete_many(["other"]),
         ]
@@ -808,7 +807,6 @@ def test_a_response_can_be_stored_and_copied() -> None:
         (lambda: async_to_sync(cache.aget_many)(["key", "b"]), ["BatchGetItem"]),
         (lambda: async_to_sync(cache.aset_many)({"a": 1, "b": 2}), ["BatchWriteItem"]),
         (lambda: async_to_sync(cache.adelete_many)(["a", "b"]), ["BatchWriteItem"]),
-        (lambda: async_to_sync(cache.aset_if_present)("key", 1), ["PutItem"]),
     ],
 )
 def test_an_operation_costs_the_requests_that_it_states(

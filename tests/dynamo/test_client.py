@@ -315,7 +315,7 @@ def test_a_transaction_that_is_repeated_without_a_deletion_has_another_token(
     with Transaction() as write:
         user = User(pk="1", username="a", email="a@example.org", password="!")
         write.put(user, User.pk.does_not_exist(), otherwise=LookupError())
-        write.delete_if(User.unique.guard("userName#gone", "1"), guard.owner == "1")
+        write.delete_if(guard("userName#gone", owner="1"), guard.owner == "1")
 
     tokens = {seen.body["ClientRequestToken"] for seen in proxy.seen}
     assert proxy.count("TransactWriteItems") == len(tokens) == 2

@@ -9,7 +9,6 @@ import pytest
 from dynamo.unique import guards
 from tests.dynamo.bands import (
     NAME,
-    Band,
     Taken,
     both_models,
     change,
@@ -253,16 +252,3 @@ def test_a_reservation_without_an_end_does_not_lapse(model: Any) -> None:
 
     with pytest.raises(Taken):
         the_who(model)
-
-
-def test_only_changes_of_guarded_values_touch_guards() -> None:
-    who = the_who(Band)
-    change(who, **note("new.example"))
-
-    touched = [
-        values
-        for values in ({"name": "THE WHO"}, {"site": "other"}, {"next_site": "x"}, note(None), {})
-        if Band.unique.touches(who, values)
-    ]
-
-    assert touched == [{"site": "other"}, {"next_site": "x"}, note(None)]

@@ -16,8 +16,10 @@ from dynamo.exceptions import DamagedItem
 from invoices.documents import Invoice
 from invoices.models import InvoiceItem
 from invoices.records import find_invoice, list_invoices, void
+from sequences.exceptions import DamagedSeries
 from tests.factories import make_user
-from tests.invoice_factories import DAY, issued, series, stored_invoices
+from tests.invoice_factories import DAY, issued, put_invoice, series, stored_invoices
+from tests.numbered import stored_guard
 
 DAMAGES: list[dict[str, Any]] = [
     {"lines": {"S": "many"}},
@@ -139,6 +141,21 @@ def test_a_damaged_invoice_is_an_error_that_names_it(ann: User) -> None:
         with pytest.raises(DamagedItem) as damaged:
             ask()
         assert damaged.value.key == f"{series(ann.pk)}#1"
+
+
+@pytest.mark.parametrize("damaged", ["x", "{account}#26", "{account}#twenty"])
+def test_a_guard_that_names_no_invoice_stops_its_request_alone(ann: User, damaged: str) -> None:
+    issued(ann.pk, request_id="r")
+    elsewhere = damaged.format(account=ann.pk)
+    put_invoice(stored_invoices(ann.pk)[0], series={"S": elsewhere})
+    guard = stored_guard(InvoiceItem, series(ann.pk), "r")
+    assert guard is not None
+    put_invoice(guard, owner={"S": f"{elsewhere}#1"})
+
+    with pytest.raises(DamagedSeries):
+        issued(ann.pk, request_id="r", note="other")
+
+    assert issued(ann.pk).number == 2
 
 
 def test_who_repeats_a_request_whose_invoice_is_damaged_is_told_and_gets_no_other(

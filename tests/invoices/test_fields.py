@@ -9,7 +9,8 @@ from django.core.exceptions import ValidationError
 from django.utils import translation
 
 from invoices.documents import Line, Party
-from invoices.fields import Day, Field, Number, SingleLine, fields_of
+from invoices.fields import Field, fields_of
+from invoices.kinds import Day, Number, SingleLine
 
 DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE = fields_of(Line)
 _NAME, ADDRESS, _VAT_ID = fields_of(Party)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from invoices.documents import (
     Draft,
     Invoice,
+    Line,
     Party,
     from_item,
     label_of,
@@ -21,6 +22,8 @@ from invoices.documents import (
     to_item,
 )
 from invoices.exceptions import UnknownInvoice
+from invoices.fields import declare
+from invoices.kinds import Day, SingleLine
 from tests.invoices.samples import (
     CUSTOMER,
     NUMBERS,
@@ -88,6 +91,43 @@ def test_equal_numbers_have_one_digest(one: str, other: str) -> None:
 )
 def test_other_contents_have_another_digest(changes: dict[str, object]) -> None:
     assert replace(DRAFT, **changes).digest() != DRAFT.digest()  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class FurtherParty(Party):
+    reference: str = field(default="", metadata=declare(SingleLine(20)))
+
+
+@dataclass(frozen=True)
+class FurtherLine(Line):
+    unit: str = field(default="hour", metadata=declare(SingleLine(20)))
+
+
+@dataclass(frozen=True)
+class FurtherDraft(Draft):
+    due_date: date | None = field(default=None, metadata=declare(Day()))
+
+
+def further(reference: str = "", unit: str = "hour", due_date: date | None = None) -> Draft:
+    """The same draft with a new field in each part."""
+    return FurtherDraft(
+        FurtherParty(**vars(DRAFT.customer), reference=reference),
+        tuple(FurtherLine(**vars(line), unit=unit) for line in DRAFT.lines),
+        **{name: getattr(DRAFT, name) for name in ("currency", "note", "issued_on")},
+        due_date=due_date,
+    )
+
+
+def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> None:
+    changed = [
+        further(reference="4711"),
+        further(unit="day"),
+        further(unit="4711"),
+        further(due_date=date(2026, 12, 24)),
+    ]
+
+    assert further().digest() == DRAFT.digest()
+    assert len({DRAFT.digest(), *(draft.digest() for draft in changed)}) == 5
 
 
 def test_contents_do_not_flow_into_each_other() -> None:

@@ -332,6 +332,11 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
+@pytest.mark.parametrize("language", ["pt-BR", "zh-Hant-TW", "EN"])
+def test_an_invoice_in_any_language_becomes_a_pdf(language: str) -> None:
+    assert "Invoice 2026-000042" in text_of(an_invoice(language=language))
+
+
 def test_the_forked_child_of_a_process_that_made_a_pdf_makes_the_same_one() -> None:
     ended = subprocess.run([sys.executable, "-c", FORKING], cwd=ROOT, check=False, timeout=120)
 

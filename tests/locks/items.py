@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from dynamo.client.sending import send
+from dynamo.clock import now
 from dynamo.models import Item
 from dynamo.signals import request_sent
 from locks import heartbeats
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock

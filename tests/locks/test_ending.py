@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.transactions import Transaction
 from locks import heartbeats
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.faults.kinds import CloseBefore
@@ -30,8 +30,8 @@ def _the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(heartbeats, "ENDING_SECONDS", 60.0)
     yield
     for lease in list(heartbeats._of_process._due):
-        heartbeats.drop(lease)
-    heartbeats._begin_anew()
+        heartbeats._of_process.drop(lease)
+    heartbeats._forget_all()
 
 
 def end() -> None:
@@ -77,7 +77,7 @@ def test_all_leases_are_given_back_and_each_is_over(requests_sent: Requests) -> 
     assert requests_sent.operations == ["UpdateItem"] * 3
     for lease in leases:
         assert is_free(lease.name)
-        with pytest.raises(LeaseLost, match="given back"):
+        with pytest.raises(LeaseLost, match="it was released"):
             lease.check()
         with pytest.raises(LeaseLost), Transaction() as write:
             lease.hold_in(write)

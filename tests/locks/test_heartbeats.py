@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.signals import request_sent
 from locks import heartbeats, leases
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.clocks import LeapingClock
@@ -213,7 +213,7 @@ def test_no_error_ends_the_renewals(caplog: pytest.LogCaptureFixture) -> None:
         request_sent.disconnect(fail)
 
     assert not lease.lost.is_set()
-    assert [each for each in caplog.messages if "'a' was not renewed yet" in each]
+    assert [each for each in caplog.messages if "'a' is not renewed yet" in each]
 
 
 def test_a_renewal_for_which_no_thread_is_left_is_tried_again(
@@ -258,7 +258,7 @@ def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() 
         assert beating() == []
         assert lease.remaining_seconds == 0
         for call in (lease.check, lease.renew):
-            with pytest.raises(LeaseLost, match="process that took it"):
+            with pytest.raises(LeaseLost, match="process that acquired it"):
                 call()
         lease.release()
 

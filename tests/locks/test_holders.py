@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, Unavailable
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.holders import HolderWatch
 from locks.leases import Lease
@@ -78,7 +78,7 @@ def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_shut_out() ->
     lease = abandoned("a", lease_seconds=0.3)
     began = now()
 
-    assert watch_of(lease).is_outwaited(0.02)
+    assert watch_of(lease).wait_until_gone(0.02)
 
     assert now() - began >= 0.3
     assert stored("a") == {}
@@ -96,7 +96,7 @@ def test_a_renewal_in_the_moment_of_its_removal_keeps_the_lock(proxy: FaultProxy
     # One that was under way for longer than the lease.
     proxy.plan("DeleteItem", Meanwhile(lambda: unaware(lease).renew()))
 
-    assert not watch.is_outwaited(0.02)
+    assert not watch.wait_until_gone(0.02)
 
     assert proxy.count("DeleteItem") == 1
     assert watch.has_renewed
@@ -108,7 +108,7 @@ def test_the_next_holder_does_not_lose_its_lock_for_the_one_before(proxy: FaultP
     after: list[Any] = []
     proxy.plan("DeleteItem", Meanwhile(lambda: after.extend(Lock("a")._take(over=lease.taken))))
 
-    assert watch_of(lease).is_outwaited(0.02)
+    assert watch_of(lease).wait_until_gone(0.02)
 
     assert proxy.count("DeleteItem") == 1
     after[0].renew()
@@ -119,14 +119,14 @@ def test_who_waits_for_a_holder_that_renews_stops_at_its_first_renewal(proxy: Fa
     proxy.plan("GetItem", Meanwhile(lambda: None))
     proxy.plan("GetItem", Meanwhile(lease.renew))
 
-    assert not watch_of(lease).is_outwaited(0.02)
+    assert not watch_of(lease).wait_until_gone(0.02)
     assert proxy.count("GetItem") == 2
 
 
 def test_nobody_waits_for_a_lock_that_never_lapses() -> None:
     put("a", ownerName={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
 
-    assert not HolderWatch("a", 7).is_outwaited(600)
+    assert not HolderWatch("a", 7).wait_until_gone(600)
 
 
 @pytest.mark.usefixtures("impatient")

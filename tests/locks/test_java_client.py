@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.models import Item
 from locks import records
-from locks.clock import now
 from locks.exceptions import LeaseLost, LockTaken
+from locks.holders import Watch
 from locks.lock import Lock
 from locks.registry import State, break_lock, look
-from locks.watching import Watch
 from tests.locks import java
 from tests.locks.items import abandoned, stored, taken
 

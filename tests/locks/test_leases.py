@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import Refused, Rejected
 from dynamo.transactions import Transaction
 from locks import records
-from locks.clock import now
 from locks.exceptions import LeaseLost, LockError
 from locks.models import LockItem
 from tests.faults.kinds import Answer
@@ -182,7 +182,7 @@ def test_a_released_lease_is_over() -> None:
 
     assert lease.remaining_seconds == 0
     for call in (lease.check, lease.renew, lambda: write_under(lease)):
-        with pytest.raises(LeaseLost, match="given back"):
+        with pytest.raises(LeaseLost, match="it was released"):
             call()
     assert "isReleased" in stored("a")
 
@@ -315,6 +315,6 @@ def test_the_versions_that_may_be_stored_fit_a_condition(proxy: FaultProxy) -> N
 
 
 def test_a_claim_has_no_lease() -> None:
-    from locks.watching import lease_seconds_of
+    from locks.holders import lease_seconds_of
 
     assert lease_seconds_of(LockItem("a")) == math.inf

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, Rejected, TableMissing
 from dynamo.signals import request_sent
 from locks import records
-from locks.clock import now
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import Lock
@@ -304,7 +304,7 @@ def test_what_cannot_be_a_key_is_no_name(name: Any) -> None:
     ],
 )
 def test_times_that_make_no_sense_are_refused(times: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"least|above|less"):
+    with pytest.raises(ValueError, match=r"must"):
         Lock("a", **times)
 
 

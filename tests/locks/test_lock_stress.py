@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from locks.clock import now
+from dynamo.clock import now
 from locks.lock import Lock
 from tests.lock_workers import FencedFile, StaleFence, ask, heard, started
 from tests.locks.items import taken

@@ -138,7 +138,7 @@ def test_from_its_release_on_a_lease_is_over_though_no_answer_comes(proxy: Fault
     proxy.forget()
     assert Lock("a").try_acquire() is not None
 
-    with pytest.raises(LeaseLost, match="given back"):
+    with pytest.raises(LeaseLost, match="it was released"):
         lease.check()
 
 

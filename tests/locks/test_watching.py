@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import DamagedItem
 from locks import records
-from locks.clock import now
 from locks.exceptions import LeaseLost
+from locks.holders import Watch
 from locks.lock import claim_once
 from locks.models import LockItem
-from locks.watching import Watch
 from tests.clocks import LeapingClock
 from tests.locks.items import abandoned, put, taken
 from tests.requests import Requests

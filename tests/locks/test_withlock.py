@@ -121,7 +121,7 @@ def test_a_taken_lock_is_one_line_and_its_own_exit_code(
     assert (out, ended) == ("", code)
     assert err == (
         "CommandError: The lock 'a' is held by the other host. Its lease of 20 s is longer than "
-        "the wait of 0.2 s, so a dead holder would not be outwaited.\n"
+        "the wait of 0.2 s. If the holder crashed, wait longer.\n"
     )
     assert not made.exists()
 

@@ -1,4 +1,4 @@
-"""What every answer of production says to the browser, whatever it answers."""
+"""The headers of every answer of production."""
 
 from __future__ import annotations
 
@@ -83,40 +83,12 @@ def assert_whole(response: Any, *, over_tls: bool = True) -> None:
         assert (cookie["path"], cookie["domain"]) == ("/", ""), name
 
 
-@pytest.mark.parametrize("signed_in", [False, True])
-def test_every_url_says_it_to_everybody(signed_in: bool, browser: Client) -> None:
-    if signed_in:
-        user = make_user()
-        issued(user.pk)
-        browser.force_login(user)
-
-    for name, row in ROWS.items():
-        response = get(browser, reverse(name, args=row.arguments))
-        # Probes are answered without TLS as with it.
-        assert_whole(response, over_tls=name not in {"healthz", "livez"})
-
-
-def test_pages_files_and_downloads_say_it(browser: Client) -> None:
-    user = make_user()
-    issued(user.pk)
-    browser.force_login(user)
-    page = get(browser, "/").content.decode()
-    found = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
-    assert len(found) >= 3
-
-    for address in [*found, f"/invoices/{DAY.year}-000001.pdf", f"/invoices/{DAY.year}.zip"]:
-        response = get(browser, address)
-        assert response.status_code == 200
-        assert_whole(response)
-        response.close()
-
-
-#: Addresses that do not ask who their visitor is.
+#: Pages that do not read who is signed in.
 IMPERSONAL = {"healthz", "livez", "set_language"}
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
-def test_no_cache_keeps_a_page_that_asked_who_its_visitor_is(
+def test_every_url_has_the_headers_and_no_cache_keeps_a_personal_page(
     signed_in: bool, browser: Client
 ) -> None:
     if signed_in:
@@ -126,6 +98,8 @@ def test_no_cache_keeps_a_page_that_asked_who_its_visitor_is(
 
     for name, row in ROWS.items():
         response = get(browser, reverse(name, args=row.arguments))
+        # Probes are answered without TLS, too.
+        assert_whole(response, over_tls=name not in {"healthz", "livez"})
         if name not in IMPERSONAL and response.status_code != 405:
             said = response.headers.get("Cache-Control", "").split(", ")
             assert {"private", "no-store"} <= set(said), name
@@ -133,17 +107,25 @@ def test_no_cache_keeps_a_page_that_asked_who_its_visitor_is(
         response.close()
 
 
-def test_no_cache_keeps_a_download(browser: Client) -> None:
+def test_files_stay_in_caches_and_downloads_do_not(browser: Client) -> None:
     user = make_user()
     issued(user.pk)
     browser.force_login(user)
-    invoices = f"/invoices/{DAY.year}"
+    page = get(browser, "/").content.decode()
+    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+    assert len(files) >= 3
+    downloads = [f"/invoices/{DAY.year}{name}" for name in ("-000001.pdf", ".zip", ".csv")]
 
-    for address in (f"{invoices}-000001.pdf", f"{invoices}.zip", f"{invoices}.csv"):
-        response = get(browser, address)
-        assert response.status_code == 200
-        assert response["Cache-Control"] == "private, no-store"
-        response.close()
+    for addresses, said in (
+        (files, "max-age=315360000, public, immutable"),
+        (downloads, "private, no-store"),
+    ):
+        for address in addresses:
+            response = get(browser, address)
+            assert response.status_code == 200
+            assert response["Cache-Control"] == said
+            assert_whole(response)
+            response.close()
 
 
 @pytest.mark.urls(__name__)
@@ -151,20 +133,10 @@ def test_no_cache_keeps_a_download(browser: Client) -> None:
     ("page", "said"),
     [("cacheable/", "max-age=60"), ("personal/", "private, no-store")],
 )
-def test_only_a_page_that_asked_is_kept_from_caches(browser: Client, page: str, said: str) -> None:
+def test_only_personal_pages_are_kept_from_caches(browser: Client, page: str, said: str) -> None:
     browser.force_login(make_user())
 
     assert get(browser, f"/{page}")["Cache-Control"] == said
-
-
-def test_static_files_stay_in_caches(browser: Client) -> None:
-    browser.force_login(make_user())
-    found = re.findall(r'href="(/static/[^"]+)"', get(browser, "/").content.decode())
-
-    response = get(browser, found[0])
-
-    assert response["Cache-Control"] == "max-age=315360000, public, immutable"
-    response.close()
 
 
 def bad_host(client: Client) -> Any:
@@ -224,7 +196,7 @@ def out_of_reach(client: Client) -> Any:
         (lambda client: client.get("/"), 301),
     ],
 )
-def test_every_refusal_and_failure_says_it(
+def test_every_refusal_and_failure_has_the_headers(
     browser: Client, ask: Callable[[Client], Any], status: int
 ) -> None:
     response = ask(browser)
@@ -233,7 +205,7 @@ def test_every_refusal_and_failure_says_it(
     assert_whole(response, over_tls=response.wsgi_request.is_secure() and ask is not bad_host)
 
 
-def test_cookies_have_names_that_no_other_site_can_set(browser: Client) -> None:
+def test_cookies_have_names_that_no_other_host_can_set(browser: Client) -> None:
     user = make_user()
     relaxed = Client(headers={"host": HOST})
 
@@ -249,7 +221,7 @@ def test_cookies_have_names_that_no_other_site_can_set(browser: Client) -> None:
     assert ended.cookies["__Host-sessionid"]["secure"]
 
 
-def test_the_cookie_of_a_message_is_as_safe(browser: Client) -> None:
+def test_the_cookie_of_messages_is_as_safe(browser: Client) -> None:
     user = make_user()
     relaxed = Client(headers={"host": HOST})
     token = links.make("confirm", user.pk, str(User.get(user.pk).confirmation_id))
@@ -260,16 +232,7 @@ def test_the_cookie_of_a_message_is_as_safe(browser: Client) -> None:
     assert_whole(response)
 
 
-def test_a_link_from_elsewhere_may_lead_here_but_no_frame_may_hold_a_page(
-    browser: Client,
-) -> None:
-    response = get(browser, "/", headers={"sec-fetch-site": "cross-site"})
-
-    assert response.status_code == 200
-    assert response["X-Frame-Options"] == "DENY"
-
-
-def test_no_template_has_what_the_policy_forbids() -> None:
+def test_no_template_contains_what_the_policy_forbids() -> None:
     inline = re.compile(r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\ssrc=)", re.I)
     for file in _templates():
         assert not inline.search(file), file

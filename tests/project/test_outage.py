@@ -1,4 +1,4 @@
-"""What visitors of the documented server see while DynamoDB is away or slow."""
+"""What visitors of the documented server see while DynamoDB is unreachable or slow."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy
-from tests.production import checkout_in, collect_into
 from tests.served import Server
 
 VISITORS = 96
-#: A visitor who is signed in, as far as the cookie says.
+#: The cookie of a signed-in visitor.
 COOKIE = "__Host-sessionid=abcdefghijklmnopqrstuvwxyz012345"
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory, django_test_environment: None) -> Path:
-    folder = checkout_in(tmp_path_factory.mktemp("served"))
-    collect_into(folder / "staticfiles")
-    return folder
-
-
 def visit(server: Server) -> tuple[int, float]:
-    """The status of a page that asks DynamoDB, and how many seconds it took."""
+    """The status of a page that reads from DynamoDB, and how many seconds it took."""
     began = time.monotonic()
     reply = server.get("/", Cookie=COOKIE)
     return reply.status, time.monotonic() - began
@@ -55,9 +45,9 @@ def probed(server: Server) -> Iterator[list[float]]:
         probing.result()
 
 
-def test_visitors_are_told_soon_that_dynamodb_is_away(checkout: Path) -> None:
+def test_visitors_soon_get_a_503_while_dynamodb_is_unreachable(served_checkout: Path) -> None:
     with (
-        Server(checkout, NOWHERE, target="project.wsgi:application") as server,
+        Server(served_checkout, NOWHERE, target="project.wsgi:application") as server,
         ThreadPoolExecutor(VISITORS) as pool,
     ):
         with probed(server) as livez:
@@ -66,23 +56,23 @@ def test_visitors_are_told_soon_that_dynamodb_is_away(checkout: Path) -> None:
         health = server.get("/healthz")
 
     assert {status for status, _seconds in first + second} == {503}
-    # A tenth of that on a machine that has nothing else to do; without the breaker it is over 30.
+    # A tenth of that on an idle machine; without the circuit breaker it is over 30.
     assert max(seconds for _status, seconds in first + second) < 15
     assert max(livez) < 5
     assert health.status == 503
 
 
 def test_livez_and_static_files_are_answered_while_pages_wait_for_dynamodb(
-    checkout: Path, engine_url: str
+    served_checkout: Path, engine_url: str
 ) -> None:
     with (
         FaultProxy(engine_url) as proxy,
-        Server(checkout, proxy.url, target="project.wsgi:application") as server,
+        Server(served_checkout, proxy.url, target="project.wsgi:application") as server,
         ThreadPoolExecutor(VISITORS) as pool,
     ):
         style = re.search(r'href="(/static/[^"]+\.css)"', server.get("/").body.decode())
         assert style is not None
-        # Throttling is an answer, so each page goes on trying until its deadline.
+        # Each page retries a throttled request until its deadline.
         proxy.plan("*", Answer(400, "ThrottlingException"), times=1_000_000)
         with probed(server) as livez:
             pages = [pool.submit(visit, server) for _number in range(VISITORS)]

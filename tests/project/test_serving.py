@@ -1,4 +1,4 @@
-"""The documented server: what it answers, how it ends, and what it does when a worker is killed."""
+"""The documented server: its answers, its end, and a worker that is killed."""
 
 from __future__ import annotations
 
@@ -19,22 +19,13 @@ from locks.lock import Lock
 from locks.registry import State
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.production import checkout_in, collect_into
 from tests.served import LOCKED, Server
 from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory, django_test_environment: None) -> Path:
-    """The site's code, with its static files collected."""
-    folder = checkout_in(tmp_path_factory.mktemp("served"))
-    collect_into(folder / "staticfiles")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(checkout: Path, engine_url: str) -> Iterator[Server]:
-    with Server(checkout, engine_url) as running:
+def server(served_checkout: Path, engine_url: str) -> Iterator[Server]:
+    with Server(served_checkout, engine_url) as running:
         yield running
 
 
@@ -55,7 +46,7 @@ def test_a_page_and_its_static_files_come_from_one_process(server: Server) -> No
             assert gzip.decompress(packed.body) == plain.body
 
 
-def test_a_static_file_that_is_not_there_is_404_and_not_kept(server: Server) -> None:
+def test_a_missing_static_file_is_404_and_not_cached(server: Server) -> None:
     reply = server.get("/static/accounts/site.0123456789ab.css")
 
     assert reply.status == 404
@@ -68,11 +59,11 @@ def test_probes_are_answered_without_tls_and_for_any_host(server: Server) -> Non
         return reply.status, reply.body
 
     assert answer("/livez") == (200, b"ok\n")
-    # It has little patience with DynamoDB, which stands still now and then on a machine under load.
+    # Its time-out is short, and the engine may stand still on a machine under load.
     wait_until(lambda: answer("/healthz") == (200, b"ok\n"))
 
 
-def test_who_came_without_tls_is_sent_to_it(server: Server) -> None:
+def test_a_request_without_tls_is_redirected(server: Server) -> None:
     reply = server.get("/accounts/login/", X_Forwarded_Proto="http")
 
     assert reply.status == 301
@@ -91,10 +82,10 @@ def test_a_worker_that_is_killed_is_replaced(server: Server) -> None:
     assert server.get("/livez").status == 200
 
 
-# Under much load granian was seen to miss a SIGTERM: nothing of ours can tell why.
+# Under high load granian sometimes misses a SIGTERM.
 @pytest.mark.slow
-def test_sigterm_answers_who_was_let_in_and_gives_all_leases_back(
-    checkout: Path, engine_url: str
+def test_sigterm_answers_accepted_requests_and_releases_all_leases(
+    served_checkout: Path, engine_url: str
 ) -> None:
     reached, go_on = threading.Event(), threading.Event()
 
@@ -105,7 +96,7 @@ def test_sigterm_answers_who_was_let_in_and_gives_all_leases_back(
     with FaultProxy(engine_url) as proxy, ThreadPoolExecutor(1) as pool:
         held = {"key": {"S": "held"}}
         proxy.plan("GetItem", Meanwhile(hold), when=lambda body: body["Key"] == held)
-        with Server(checkout, proxy.url) as server:
+        with Server(served_checkout, proxy.url) as server:
             threads = {f"of a thread of {pid}" for pid in server.workers()}
             locks = {"of a request", *threads}
             wait_until(lambda: held_among(locks) == threads)

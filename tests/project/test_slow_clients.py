@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tests.nginx import nginx
-from tests.production import HOST, checkout_in, collect_into
+from tests.production import HOST
 from tests.served import VISITOR, Server
 from tests.waiting import wait_until
 
 CLIENTS = 300
-#: How long a visitor waits. The server that granian is without options needs longer.
+#: How long a visitor waits. Without its options granian needs longer.
 PATIENCE_SECONDS = 20.0
 
 _UNVERIFIED = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -34,12 +35,8 @@ _POST = (
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, django_test_environment: None, engine_url: str
-) -> Iterator[Server]:
-    folder = checkout_in(tmp_path_factory.mktemp("served"))
-    collect_into(folder / "staticfiles")
-    with Server(folder, engine_url, target="project.wsgi:application") as server:
+def server(served_checkout: Path, engine_url: str) -> Iterator[Server]:
+    with Server(served_checkout, engine_url, target="project.wsgi:application") as server:
         yield server
 
 
@@ -70,10 +67,7 @@ def status_of(path: str, port: int, *, tls: bool) -> int:
 
 
 def reply_to(client: socket.socket) -> bytes | None:
-    """The first bytes of what the client was sent, empty if it was sent away; None while it waits.
-
-    Under TLS more arrives than what the other side says.
-    """
+    """The first bytes of the answer, empty if the connection was closed; None while it waits."""
     client.settimeout(0)
     try:
         return client.recv(12)
@@ -111,7 +105,7 @@ KINDS: dict[str, tuple[Callable[[socket.socket], None], bytes]] = {
 
 
 class Holder:
-    """A client that holds a connection for as long as it can, and comes back when sent away."""
+    """A client that holds a connection as long as it can, and connects again when it is closed."""
 
     def __init__(self, kind: str, port: int, *, tls: bool, source: str) -> None:
         self._begin, self._drop = KINDS[kind]
@@ -134,7 +128,7 @@ class Holder:
 
 @contextmanager
 def held(kind: str, port: int, *, tls: bool) -> Iterator[None]:
-    """Let clients hold connections, no more from one address than the proxy lets through."""
+    """Let clients hold connections, from one address as many as the proxy allows."""
 
     def hold(number: int) -> Holder:
         return Holder(kind, port, tls=tls, source=f"127.0.0.{2 + number // 50}")
@@ -158,27 +152,25 @@ def held(kind: str, port: int, *, tls: bool) -> Iterator[None]:
             holder.connection.close()
 
 
-def assert_serves_beside(kind: str, port: int, *, tls: bool) -> None:
+def assert_serves_others(kind: str, port: int, *, tls: bool) -> None:
     with held(kind, port, tls=tls):
-        # Some times, as the server has two workers.
+        # Several times, as the server has two workers.
         for _visit in range(8):
             assert status_of("/", port, tls=tls) == 200
             assert status_of("/livez", port, tls=tls) == 200
 
 
 @pytest.mark.parametrize("kind", ["silent", "idle", "slow headers"])
-def test_the_server_serves_beside_clients_that_hold_its_connections(
-    server: Server, kind: str
-) -> None:
-    assert_serves_beside(kind, server.port, tls=False)
+def test_the_server_serves_others_while_clients_hold_connections(server: Server, kind: str) -> None:
+    assert_serves_others(kind, server.port, tls=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_proxy_serves_beside_clients_that_hold_its_connections(proxy: int, kind: str) -> None:
-    assert_serves_beside(kind, proxy, tls=True)
+def test_the_proxy_serves_others_while_clients_hold_connections(proxy: int, kind: str) -> None:
+    assert_serves_others(kind, proxy, tls=True)
 
 
-def test_one_address_holds_no_more_than_its_share_of_the_proxy(proxy: int) -> None:
+def test_the_proxy_limits_the_requests_of_one_address(proxy: int) -> None:
     with ExitStack() as stack:
         clients = [
             stack.enter_context(connected(proxy, tls=True, source="127.0.0.99"))
@@ -199,15 +191,15 @@ def test_one_address_holds_no_more_than_its_share_of_the_proxy(proxy: int) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silent", "idle", "slow headers"])
-def test_the_server_sends_away_clients_that_hold_its_connections(server: Server, kind: str) -> None:
+def test_the_server_closes_connections_that_clients_hold(server: Server, kind: str) -> None:
     begin, drop = KINDS[kind]
     with connected(server.port, tls=False) as client:
         begin(client)
 
-        def is_sent_away() -> bool:
+        def is_closed() -> bool:
             with suppress(OSError):
                 client.settimeout(1)
                 client.sendall(drop)
             return reply_to(client) is not None
 
-        wait_until(is_sent_away)
+        wait_until(is_closed)

@@ -1,4 +1,4 @@
-"""Staff, those it acts on, and what the audit log says afterwards."""
+"""Staff accounts, their pages, and the audit log."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ WHY = {"reason": "Spam", "password": PASSWORD}
 
 
 def make_staff(**values: Any) -> User:
-    """A member of staff."""
     return make_user(is_staff=True, **values)
 
 
 def acting(user: User | None = None) -> Actor:
-    """A member of staff who acts now, outside of any session."""
+    """A staff account that acts without a session."""
     return Actor(user or make_staff(username="grace"), ADDRESS)
 
 
@@ -41,25 +40,27 @@ def again(user: User) -> User:
 
 
 def page_of(user: User, *more: str) -> str:
-    """The address of staff's page of an account, or of one below it."""
+    """The address of the staff page of an account, or of a page below it."""
     return "/".join(["/staff/accounts", user.pk, *more, ""])
 
 
-def stored_record() -> list[Item]:
-    """Every item of the record, as on the wire, the oldest first."""
+def stored_entries() -> list[Item]:
+    """Every item of the audit log as stored, oldest first."""
     items: list[Item] = send("Scan", {"TableName": StaffAction.table()})["Items"]
     return sorted(items, key=lambda item: (item["id"]["S"], item["journal"]["S"]))
 
 
-def recorded_actions() -> list[str]:
-    """What is recorded to have been done, in that order; each action is in the month's journal."""
+def logged_actions() -> list[str]:
+    """The actions in the journals of months, oldest first."""
     return [
-        item["action"]["S"] for item in stored_record() if not item["journal"]["S"].startswith("on")
+        item["action"]["S"]
+        for item in stored_entries()
+        if not item["journal"]["S"].startswith("on")
     ]
 
 
 def stored_report(name: str) -> LastReport:
-    """Store a report as its command does; what pages show of it.
+    """Store a report as its command does, and read it as the pages do.
 
     (Django refuses commands in a thread in which Playwright runs.)
     """
@@ -70,5 +71,5 @@ def stored_report(name: str) -> LastReport:
 
 
 def take_rights(user: User) -> None:
-    """Let the account be staff no more, as an operator does."""
+    """Revoke the staff rights, as an operator does."""
     again(user).store({"is_staff": False})

@@ -22,17 +22,15 @@ from tests.session_maps import begun
 from tests.staff.scenes import (
     WHY,
     let_in,
+    logged_actions,
     make_staff,
     page_of,
-    recorded_actions,
     stored_report,
 )
 
 
 @pytest.mark.parametrize(("policy", "unused"), [("site", {"uploads"}), ("operator", set())])
-def test_a_policy_names_every_table_that_is_used_and_no_other(
-    policy: str, unused: set[str]
-) -> None:
+def test_a_policy_names_exactly_the_tables_that_are_used(policy: str, unused: set[str]) -> None:
     named = {table for table, _action in rights(policy)}
 
     # Other tests declare tables of their own.
@@ -40,7 +38,7 @@ def test_a_policy_names_every_table_that_is_used_and_no_other(
     assert named == ours - unused
 
 
-def test_the_site_may_only_add_to_the_audit_log_and_read_it() -> None:
+def test_the_site_may_only_read_and_append_to_the_audit_log() -> None:
     allowed = {action for table, action in rights("site") if table == "staffactions"}
 
     assert allowed == {"PutItem", "Query"}
@@ -62,7 +60,7 @@ def test_the_site_may_only_add_to_the_audit_log_and_read_it() -> None:
         ("uploads", "s3", {"kms:Decrypt", "kms:GenerateDataKey"}),
     ],
 )
-def test_a_key_is_used_by_the_service_that_encrypts_and_by_no_other(
+def test_a_key_is_used_only_through_the_service_that_encrypts(
     policy: str, service: str, needed: set[str]
 ) -> None:
     [statement] = [each for each in statements(policy) if "kms" in str(each["Resource"])]
@@ -73,17 +71,17 @@ def test_a_key_is_used_by_the_service_that_encrypts_and_by_no_other(
     assert statement["Condition"] == {"StringEquals": {"kms:ViaService": via}}
 
 
-def test_the_site_scans_no_table_and_only_reads_reports() -> None:
+def test_the_site_cannot_scan_and_only_reads_reports() -> None:
     assert "Scan" not in {action for _table, action in rights("site")}
     assert {action for table, action in rights("site") if table == "reports"} == {"GetItem"}
 
 
-def test_the_site_makes_and_drops_no_table() -> None:
+def test_the_site_cannot_create_or_delete_tables() -> None:
     assert not {action for _table, action in rights("site") if action.endswith("Table")}
 
 
 @pytest.mark.parametrize("policy", ["site", "operator"])
-def test_nobody_deletes_an_invoice(policy: str) -> None:
+def test_no_policy_allows_deleting_an_invoice(policy: str) -> None:
     allowed = {action for table, action in rights(policy) if table == "invoices"}
 
     assert not {"BatchWriteItem", "DeleteItem"} & allowed
@@ -92,18 +90,18 @@ def test_nobody_deletes_an_invoice(policy: str) -> None:
 WRITES = {"BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem"}
 
 
-def test_commands_do_not_write_the_audit_log() -> None:
+def test_commands_cannot_write_the_audit_log() -> None:
     allowed = {table for table, action in rights("operator") if action in WRITES}
 
     assert "staffactions" not in allowed
 
 
-def test_a_scheduled_report_writes_nothing_but_itself() -> None:
+def test_a_scheduled_report_can_only_write_itself() -> None:
     assert {each for each in rights("reports") if each[1] in WRITES} == {("reports", "PutItem")}
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_pages_of_staff_send_is_allowed(requests_sent: Requests) -> None:
+def test_the_requests_of_staff_pages_are_allowed(requests_sent: Requests) -> None:
     client, bob = let_in(make_staff()), make_user(username="bob")
     session = begun(bob)
     Lock("nightly", lease_seconds=600).acquire()
@@ -122,14 +120,14 @@ def test_what_pages_of_staff_send_is_allowed(requests_sent: Requests) -> None:
     client.get("/staff/record/")
 
     needed = set(rights_for(requests_sent))
-    assert recorded_actions() == ["endSession", "deactivate", *["breakLock"] * 2]
+    assert logged_actions() == ["endSession", "deactivate", *["breakLock"] * 2]
     assert {"ConditionCheckItem", "DeleteItem"} <= {action for _table, action in needed}
     assert needed <= set(rights("site"))
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
 @pytest.mark.usefixtures("engine")
-def test_what_commands_send_is_allowed(requests_sent: Requests, tmp_path: Path) -> None:
+def test_the_requests_of_commands_are_allowed(requests_sent: Requests, tmp_path: Path) -> None:
     rows = tmp_path / "users.csv"
     rows.write_text("username,email\ncarl,carl@example.org\n")
     bob = make_user(username="bob", email="bob@example.org")
@@ -175,7 +173,7 @@ def test_what_commands_send_is_allowed(requests_sent: Requests, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("engine")
-def test_what_reports_send_is_allowed_for_the_schedule_and_for_operators(
+def test_the_requests_of_reports_are_allowed_for_the_schedule_and_operators(
     requests_sent: Requests,
 ) -> None:
     bob = make_user(username="bob")

@@ -32,7 +32,7 @@ from tests.commands import run
 from tests.emailchanges import assert_all_is_well
 from tests.factories import stored_items
 from tests.pages import sign_in, signed_in_as
-from tests.staff.scenes import acting, let_in, recorded_actions, stored_report
+from tests.staff.scenes import acting, let_in, logged_actions, stored_report
 from tests.stored.releases import Stored, each_release
 
 pytestmark = each_release
@@ -218,7 +218,7 @@ def test_staff_see_what_was_recorded_and_act_on_what_is_stored(stored: Stored) -
 
     fay = acting(User.get(stored.pk("fay")))
     assert actions.activate(fay, User.get(stored.pk("eve")), "A mistake")
-    assert "activate" in recorded_actions()
+    assert "activate" in logged_actions()
 
 
 def test_the_report_of_a_run_is_shown_and_replaced_by_the_next(stored: Stored) -> None:
