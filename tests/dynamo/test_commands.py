@@ -188,8 +188,6 @@ def test_a_migration_command_has_nothing_to_do_and_names_createtables(
 
 
 def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Path) -> None:
-    tmp_path: Path,
-) -> None:
     (tmp_path / "beside.py").write_text(
         "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"
         "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'sql'}}\n"
