@@ -78,8 +78,8 @@ def _checked(row: Row) -> Candidate:
     if not form.is_valid():
         raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
     values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
-    unique = {name: values[name] for name in User.unique.normalise if values.get(name)}
-    compared = [User.unique.normalise[name](values[name]) for name in REQUIRED]
+    unique = {name: values[name] for name in User.unique.normalize if values.get(name)}
+    compared = [User.unique.normalize[name](values[name]) for name in REQUIRED]
     return Candidate(
         row=row,
         values=values,

@@ -90,7 +90,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     candidates = Candidates()
     claimed = FirstLines()
     remaining = iter(rows)
-    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalise)
+    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalize)
     while some := list(islice(remaining, rows_at_once)):
         entries = [_candidate_or_rejection(candidates, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]

@@ -47,7 +47,7 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
     usernames.check_new(cleaned["username"])
     refusals = [
         taken(name, cleaned[name])
-        for name in User.unique.normalise
+        for name in User.unique.normalize
         if name != "email" and cleaned.get(name) and User.unique.is_taken(name, cleaned[name])
     ]
     if len(refusals) > 1:
