@@ -39,7 +39,7 @@ RENEWED_AFTER = 0.25
 MOST_VERSIONS = 99
 
 _LATE = "it was not renewed in time"
-_TAKEN = "another holds the lock, or it was broken"
+_TAKEN = "another process holds the lock, or it was broken"
 _REASONS = {_LATE: "late", _TAKEN: "taken"}
 
 
