@@ -34,17 +34,21 @@ def changes_of(user: User, stored: User | None = None) -> int:
     return int(stored.version) - _first_versions[user.pk]
 
 
+def set_stored(user: User, **attributes: Any) -> None:
+    """Store attributes past all rules: text, a number, None to remove one, or as on the wire."""
+    item = stored_items()[user.pk]
+    for name, value in attributes.items():
+        item.pop(name, None)
+        if isinstance(value, dict):
+            item[name] = value
+        elif value is not None:
+            item[name] = {"N" if isinstance(value, int) else "S": str(value)}
+    send("PutItem", {"TableName": User.table(), "Item": item})
+
+
 def as_stored_by_0_1(user: User, version: int = 1) -> User:
     """The account with a version that counts from 1, as version 0.1 of the site stored it."""
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": user.pk}},
-            "UpdateExpression": "SET version = :version",
-            "ExpressionAttributeValues": {":version": {"N": str(version)}},
-        },
-    )
+    set_stored(user, version=version)
     return User.get(user.pk)
 
 

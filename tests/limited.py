@@ -1,4 +1,4 @@
-"""What a limit shows, and how its windows are made to pass."""
+"""The page of a rate limit, and how to let windows pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.pages import Page, stored_counts
 
 
 def let_pass(seconds: int) -> None:
-    """Let every window that there is be so much older."""
+    """Let every window begin so much earlier."""
     for item in stored_counts():
         item["expiresAt"]["N"] = str(int(item["expiresAt"]["N"]) - seconds * 1000)
         send("PutItem", {"TableName": CacheItem.table(), "Item": item})

@@ -1,4 +1,4 @@
-"""Changing an account: the guards follow, what is so already succeeds, the stale are told."""
+"""Changing and deleting an account: guards, costs, stale copies, damaged items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts.exceptions import EmailTaken, StaleUser, UsernameTaken
+from accounts.emails.change import cancel_change, request_change
+from accounts.exceptions import AccountError, EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -21,12 +22,14 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from dynamo.client.sending import send
+from tests.emailchanges import again, assert_changes_nothing
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
     changes_of,
     guard_owner,
     make_user,
+    set_stored,
     stored_items,
     stored_user,
 )
@@ -34,29 +37,42 @@ from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
+Change = Callable[[User], object]
 
-def read_again(user: User) -> User:
-    return User.get(user.pk)
+#: By operation: a change that no account of these tests has already.
+CHANGES: dict[str, Change] = {
+    "change_email": lambda user: change_email(user, "mine@example.org"),
+    "change_email's spelling": lambda user: change_email(user, user.email.upper()),
+    "change_username": lambda user: change_username(user, "newname"),
+    "request_change": lambda user: request_change(user, "mine@example.org"),
+    "edit_profile": lambda user: edit_profile(user, full_name="Mine"),
+    "change_password": lambda user: change_password(user, "another good password"),
+    "deactivate": deactivate,
+    "sessions.begin": sessions.begin,
+}
 
 
-def test_a_new_address_takes_its_guard_and_frees_the_old_one() -> None:
-    user = make_user(email="old@example.org")
-
-    change_email(user, "New@Example.org")
-
-    assert read_again(user).email == user.email == "New@Example.org"
-    assert guard_owner("email#new@example.org") == user.pk
-    assert guard_owner("email#old@example.org") is None
+def each(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("change", [CHANGES[name] for name in names], ids=names)
 
 
-def test_a_new_user_name_takes_its_guard_and_frees_the_old_one() -> None:
-    user = make_user(username="old")
+@pytest.mark.parametrize(
+    ("change", "attribute", "old", "new"),
+    [
+        (change_email, "email", "old@example.org", "New@Example.org"),
+        (change_username, "userName", "old", "New"),
+    ],
+)
+def test_a_new_value_takes_its_guard_and_frees_the_old_one(
+    change: Callable[[User, str], None], attribute: str, old: str, new: str
+) -> None:
+    user = make_user(**{attribute.lower(): old})
 
-    change_username(user, "New")
+    change(user, new)
 
-    assert read_again(user).username == "New"
-    assert guard_owner("userName#new") == user.pk
-    assert guard_owner("userName#old") is None
+    assert getattr(again(user), attribute.lower()) == getattr(user, attribute.lower()) == new
+    assert guard_owner(f"{attribute}#{new.lower()}") == user.pk
+    assert guard_owner(f"{attribute}#{old}") is None
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
@@ -69,7 +85,7 @@ def test_a_new_user_name_takes_its_guard_and_frees_the_old_one() -> None:
     ],
 )
 def test_a_change_of_a_unique_value_costs_one_request_and_six_units(
-    change: Callable[[User], None], requests_sent: Requests
+    change: Change, requests_sent: Requests
 ) -> None:
     user = make_user()
     requests_sent.clear()
@@ -81,7 +97,9 @@ def test_a_change_of_a_unique_value_costs_one_request_and_six_units(
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
-def test_another_spelling_costs_one_unit_and_touches_no_guard(requests_sent: Requests) -> None:
+def test_another_spelling_costs_one_unit_and_does_not_touch_the_guards(
+    requests_sent: Requests,
+) -> None:
     user = make_user(email="ann@example.org")
     guards = {key: item for key, item in stored_items().items() if "#" in key}
     requests_sent.clear()
@@ -90,11 +108,11 @@ def test_another_spelling_costs_one_unit_and_touches_no_guard(requests_sent: Req
 
     assert requests_sent.operations == ["UpdateItem"]
     assert requests_sent.units == 1
-    assert read_again(user).email == "Ann@Example.org"
+    assert again(user).email == "Ann@Example.org"
     assert {key: item for key, item in stored_items().items() if "#" in key} == guards
 
 
-def test_a_change_to_what_is_so_already_writes_nothing(requests_sent: Requests) -> None:
+def test_a_change_to_the_current_value_sends_nothing(requests_sent: Requests) -> None:
     user = make_user(email="ann@example.org")
     requests_sent.clear()
 
@@ -103,26 +121,20 @@ def test_a_change_to_what_is_so_already_writes_nothing(requests_sent: Requests) 
     assert requests_sent.operations == []
 
 
-def test_a_taken_address_is_refused_and_nothing_changes() -> None:
-    make_user(email="held@example.org")
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda user: change_email(user, "Held@Example.org"), EmailTaken),
+        (lambda user: change_username(user, "HELD"), UsernameTaken),
+    ],
+)
+def test_a_taken_value_is_refused_and_nothing_changes(
+    change: Change, error: type[AccountError]
+) -> None:
+    make_user(username="held", email="held@example.org")
     user = make_user()
-    before = stored_items()
 
-    with pytest.raises(EmailTaken):
-        change_email(user, "Held@Example.org")
-
-    assert stored_items() == before
-
-
-def test_a_taken_user_name_is_refused_and_nothing_changes() -> None:
-    make_user(username="held")
-    user = make_user()
-    before = stored_items()
-
-    with pytest.raises(UsernameTaken):
-        change_username(user, "HELD")
-
-    assert stored_items() == before
+    assert_changes_nothing(lambda: change(user), error)
 
 
 @pytest.mark.parametrize(
@@ -135,17 +147,13 @@ def test_a_taken_user_name_is_refused_and_nothing_changes() -> None:
         lambda user: edit_profile(user, vat_id="x" * 33),
     ],
 )
-def test_a_value_that_breaks_its_rule_is_refused(change: Callable[[User], None]) -> None:
+def test_an_invalid_value_is_refused_and_nothing_changes(change: Change) -> None:
     user = make_user()
-    before = stored_items()
 
-    with pytest.raises(ValidationError):
-        change(user)
-
-    assert stored_items() == before
+    assert_changes_nothing(lambda: change(user), ValidationError)
 
 
-def test_the_profile_keeps_what_was_given_and_drops_what_was_emptied() -> None:
+def test_the_profile_stores_given_values_and_removes_empty_ones() -> None:
     user = make_user(full_name="Ann")
 
     edit_profile(user, full_name="", business_name="Ann Ltd", business_address="1 Road\r\nTown")
@@ -162,53 +170,38 @@ def test_a_new_password_replaces_the_old_one() -> None:
 
     change_password(user, "another good password")
 
-    assert read_again(user).check_password("another good password")
-    assert not read_again(user).check_password(PASSWORD)
+    assert again(user).check_password("another good password")
+    assert not again(user).check_password(PASSWORD)
 
 
 def test_deactivating_and_activating_keep_everything_else() -> None:
     user = make_user()
 
     deactivate(user)
-    assert not read_again(user).is_active
+    assert not again(user).is_active
     activate(user)
 
-    assert read_again(user).is_active
+    assert again(user).is_active
     assert_guards_match_users()
 
 
-def test_deleting_leaves_nothing() -> None:
-    delete(make_user())
-
-    assert stored_items() == {}
-
-
-def test_deleting_what_is_gone_is_a_success() -> None:
+def test_deleting_removes_account_and_guards_and_can_be_repeated() -> None:
     user = make_user()
-    delete(read_again(user))
+    delete(again(user))
+    assert stored_items() == {}
 
     delete(user)
 
     assert stored_items() == {}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda user: change_email(user, "new@example.org"),
-        lambda user: change_email(user, user.email.upper()),
-        lambda user: change_username(user, "newname"),
-        lambda user: edit_profile(user, full_name="A ghost"),
-        lambda user: change_password(user, "another good password"),
-        deactivate,
-        sessions.begin,
-    ],
-)
-def test_a_change_after_the_deletion_says_so_and_makes_no_ghost(
-    change: Callable[[User], None],
-) -> None:
+# Stale copies -------------------------------------------------------------------------------------
+
+
+@each(*CHANGES)
+def test_a_change_of_a_deleted_account_is_stale_and_stores_nothing(change: Change) -> None:
     user = make_user()
-    delete(read_again(user))
+    delete(again(user))
 
     with pytest.raises(StaleUser) as stale:
         change(user)
@@ -220,27 +213,24 @@ def test_a_change_after_the_deletion_says_so_and_makes_no_ghost(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda user: change_email(user, "mine@example.org"),
-        lambda user: change_username(user, "newname"),
-        lambda user: edit_profile(user, full_name="Mine"),
-        lambda user: change_password(user, "another good password"),
+        *(CHANGES[name] for name in list(CHANGES)[:6]),
+        lambda user: change_username(user, user.username.upper()),
+        cancel_change,
         delete,
     ],
 )
-def test_a_change_of_what_changed_meanwhile_is_refused(change: Callable[[User], None]) -> None:
+def test_a_change_of_an_account_that_changed_meanwhile_is_stale(change: Change) -> None:
     user = make_user()
-    change_email(read_again(user), "theirs@example.org")
-    before = stored_items()
+    request_change(user, "reserved@example.org")
+    change_email(again(user), "theirs@example.org")
+    request_change(again(user), "theirs.too@example.org")
 
-    with pytest.raises(StaleUser):
-        change(user)
-
-    assert stored_items() == before
+    assert_changes_nothing(lambda: change(user), StaleUser)
 
 
-def test_a_change_that_another_made_already_is_a_success() -> None:
+def test_a_change_that_another_request_made_already_succeeds() -> None:
     user = make_user()
-    change_email(read_again(user), "new@example.org")
+    change_email(again(user), "new@example.org")
 
     change_email(user, "new@example.org")
 
@@ -249,7 +239,10 @@ def test_a_change_that_another_made_already_is_a_success() -> None:
     assert_guards_match_users()
 
 
-def test_saving_stores_only_what_was_set(requests_sent: Requests) -> None:
+# `save` -------------------------------------------------------------------------------------------
+
+
+def test_save_stores_only_what_was_set(requests_sent: Requests) -> None:
     user = make_user()
     user.set_password("another good password")
     requests_sent.clear()
@@ -258,10 +251,10 @@ def test_saving_stores_only_what_was_set(requests_sent: Requests) -> None:
 
     (request,) = requests_sent.requests
     assert set(request["ExpressionAttributeNames"].values()) == {"password", "sessions", "version"}
-    assert read_again(user).check_password("another good password")
+    assert again(user).check_password("another good password")
 
 
-def test_saving_a_unique_value_is_refused() -> None:
+def test_save_refuses_a_unique_value() -> None:
     user = make_user()
     user.email = "smuggled@example.org"
 
@@ -271,17 +264,12 @@ def test_saving_a_unique_value_is_refused() -> None:
     assert_guards_match_users()
 
 
-def test_an_attribute_that_we_do_not_know_outlives_every_change() -> None:
+# Items that others wrote --------------------------------------------------------------------------
+
+
+def test_an_unknown_attribute_survives_every_change() -> None:
     user = make_user()
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": user.pk}},
-            "UpdateExpression": "SET favouriteColour = :blue",
-            "ExpressionAttributeValues": {":blue": {"S": "blue"}},
-        },
-    )
+    set_stored(user, favouriteColour="blue")
 
     change_email(user, "new@example.org")
     edit_profile(user, full_name="Ann")
@@ -294,75 +282,21 @@ def test_an_attribute_that_we_do_not_know_outlives_every_change() -> None:
 
 def test_an_account_without_a_version_gets_a_random_one_with_its_first_change() -> None:
     user = make_user()
-    remove_version(user)
+    set_stored(user, version=None)
 
-    change_email(read_again(user), "new@example.org")
+    change_email(again(user), "new@example.org")
 
-    assert read_again(user).version.bit_length() > 60
+    assert again(user).version.bit_length() > 60
     assert_guards_match_users()
-
-
-def remove_version(user: User) -> None:
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": user.pk}},
-            "UpdateExpression": "REMOVE version",
-        },
-    )
-
-
-@pytest.mark.fault_of("moto", "does not isolate transactions")
-def test_two_changes_at_once_have_one_winner(at_once: Callable[..., list[Any]]) -> None:
-    user = make_user()
-
-    def attempt(n: int) -> str:
-        try:
-            change_email(read_again(user), f"address{n}@example.org")
-        except StaleUser:
-            return "refused"
-        return "changed"
-
-    outcomes = at_once(attempt)
-
-    assert "changed" in outcomes
-    assert_guards_match_users()
-
-
-@pytest.mark.fault_of("moto", "does not isolate transactions")
-def test_a_change_against_a_deletion_leaves_all_or_nothing(
-    at_once: Callable[..., list[Any]],
-) -> None:
-    for round_number in range(10):
-        user = make_user()
-
-        def attempt(n: int, user: User = user, round_number: int = round_number) -> None:
-            mine = User.from_raw_data(user.to_dynamodb_dict())
-            try:
-                if n % 2:
-                    delete(mine)
-                else:
-                    change_email(mine, f"new{round_number}-{n}@example.org")
-            except StaleUser:
-                return
-
-        at_once(attempt, threads=2)
-        assert_guards_match_users()
 
 
 @pytest.mark.parametrize("operation", [lambda user: change_email(user, "n@example.org"), delete])
-def test_a_stolen_guard_does_not_keep_its_owner_from_changing_or_leaving(
-    operation: Callable[[User], None],
+def test_an_account_whose_guard_belongs_to_another_can_change_and_be_deleted(
+    operation: Change,
 ) -> None:
     user = make_user(email="ann@example.org")
-    send(
-        "PutItem",
-        {
-            "TableName": User.table(),
-            "Item": {"pk": {"S": "email#ann@example.org"}, "owner": {"S": "thief"}},
-        },
-    )
+    guard: dict[str, Any] = {"pk": {"S": "email#ann@example.org"}, "owner": {"S": "thief"}}
+    send("PutItem", {"TableName": User.table(), "Item": guard})
 
     operation(user)
 
@@ -370,12 +304,10 @@ def test_a_stolen_guard_does_not_keep_its_owner_from_changing_or_leaving(
     assert guard_owner("userName#" + user.username) == (None if operation is delete else user.pk)
 
 
-def test_a_removed_guard_does_not_keep_its_owner_from_leaving() -> None:
+def test_an_account_whose_guard_is_missing_can_be_deleted() -> None:
     user = make_user(email="ann@example.org")
-    send(
-        "DeleteItem",
-        {"TableName": User.table(), "Key": {"pk": {"S": "email#ann@example.org"}}},
-    )
+    key = {"pk": {"S": "email#ann@example.org"}}
+    send("DeleteItem", {"TableName": User.table(), "Key": key})
 
     delete(user)
 
@@ -383,22 +315,11 @@ def test_a_removed_guard_does_not_keep_its_owner_from_leaving() -> None:
 
 
 @pytest.mark.parametrize("operation", [lambda user: change_email(user, "n@example.org"), delete])
-def test_a_damaged_value_does_not_keep_its_account_from_changing_or_leaving(
-    operation: Callable[[User], None],
-) -> None:
+def test_an_account_with_a_damaged_value_can_change_and_be_deleted(operation: Change) -> None:
     user = make_user()
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": user.pk}},
-            "UpdateExpression": "SET email = :damaged",
-            "ExpressionAttributeValues": {":damaged": {"S": "a@ü..invalid"}},
-        },
-    )
-    read = read_again(user)
+    set_stored(user, email="a@ü..invalid")
 
-    operation(read)
+    operation(again(user))
 
     item = stored_user(user.pk)
     assert (item is None) if operation is delete else item["email"] == {"S": "n@example.org"}

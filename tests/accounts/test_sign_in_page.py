@@ -1,4 +1,4 @@
-"""Signing in and out, what a session survives, and what all of it costs."""
+"""Signing in and out, the end of sessions, and the cost of pages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.hashers import (
-    MD5PasswordHasher,
-    PBKDF2PasswordHasher,
-    identify_hasher,
-)
+from django.contrib.auth.hashers import MD5PasswordHasher, PBKDF2PasswordHasher, identify_hasher
 from django.test import Client
 
 from accounts.models import User
 from accounts.services import change_password, deactivate, delete
 from project import settings as project_settings
-from tests.factories import PASSWORD, make_user, stored_items, stored_user
+from tests.factories import PASSWORD, make_user, stored_items
 from tests.pages import Page, meanwhile, shown_user, sign_in, signed_in_as, stored_sessions
 from tests.requests import Requests
 
@@ -41,32 +37,22 @@ def ann(engine: str) -> User:
     return make_user(username="Ann", email="Ann@Example.org")
 
 
-# Who --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "who",
-    [
-        "Ann",
-        "ann",
-        "ＡＮＮ",
-        "ANN",
-        " Ann ",
-        "Ann@Example.org",
-        "ann@example.ORG",
-        "ANN@EXAMPLE.org",
-    ],
-)
-def test_one_signs_in_by_name_or_address_in_any_spelling(
+@pytest.mark.parametrize("who", ["Ann", "ＡＮＮ", " Ann ", "Ann@Example.org", "ANN@EXAMPLE.org"])
+def test_a_username_or_email_address_signs_in_in_any_spelling(
     client: Client, ann: User, who: str
 ) -> None:
     response = attempt(client, who)
 
     assert (response.status_code, response["Location"]) == (302, PROFILE)
     assert signed_in_as(client) == "Ann"
+    read = User.get(ann.pk)
+    assert read.last_login is not None
+    assert read.version == ann.version
 
 
-def test_an_internationalised_address_signs_in_by_its_punycode(engine: str, client: Client) -> None:
+def test_an_internationalized_email_address_signs_in_by_its_punycode(
+    engine: str, client: Client
+) -> None:
     make_user(username="ann", email="ann@bücher.example")
 
     attempt(client, "ANN@xn--bcher-kva.example")
@@ -74,25 +60,12 @@ def test_an_internationalised_address_signs_in_by_its_punycode(engine: str, clie
     assert signed_in_as(client) == "ann"
 
 
-def test_a_sign_in_notes_its_time_and_leaves_the_version_alone(client: Client, ann: User) -> None:
-    attempt(client, "ann")
-
-    read = User.get(ann.pk)
-    assert read.last_login is not None
-    assert read.version == ann.version
-
-
-def test_a_sign_in_draws_a_new_session_key(client: Client, ann: User) -> None:
-    client.cookies["sessionid"] = "a" * 32
-
-    attempt(client, "ann")
-
-    assert client.cookies["sessionid"].value != "a" * 32
-    assert len(stored_sessions()) == 1
-
-
-def test_a_sign_in_as_another_ends_the_session_before(client: Client, ann: User) -> None:
-    sign_in(client, make_user())
+@pytest.mark.parametrize("is_stored", [False, True], ids=["unknown cookie", "another user"])
+def test_a_sign_in_replaces_the_session_key(client: Client, ann: User, is_stored: bool) -> None:
+    if is_stored:
+        sign_in(client, make_user())
+    else:
+        client.cookies["sessionid"] = "a" * 32
     before = client.cookies["sessionid"].value
 
     attempt(client, "ann")
@@ -102,7 +75,7 @@ def test_a_sign_in_as_another_ends_the_session_before(client: Client, ann: User)
     assert len(stored_sessions()) == 1
 
 
-# Refusals tell nothing --------------------------------------------------------------------------
+# Refusals -----------------------------------------------------------------------------------------
 
 
 def no_change(_ann: User) -> None:
@@ -123,7 +96,7 @@ REFUSALS = [
 
 @pytest.fixture
 def hashings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The passwords that are hashed from here on (the hasher is Django's, and the preferred)."""
+    """The passwords that are hashed from here on, with Django's hasher for tests."""
     hashed = []
     encode = MD5PasswordHasher.encode
 
@@ -136,7 +109,7 @@ def hashings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(("who", "password", "change"), REFUSALS)
-def test_every_refusal_says_the_same_and_takes_the_same_work(
+def test_every_refusal_looks_the_same_and_takes_the_same_work(
     client: Client,
     ann: User,
     requests_sent: Requests,
@@ -150,7 +123,7 @@ def test_every_refusal_says_the_same_and_takes_the_same_work(
     requests_sent.clear()
     hashings.clear()
 
-    response = attempt(client, who, password)
+    response = attempt(client, who, password, next="/accounts/email/")
 
     assert requests_sent.apart() == (["GetItem", "GetItem"], ["PutItem", "PutItem"])
     assert len(hashings) == 1
@@ -160,6 +133,7 @@ def test_every_refusal_says_the_same_and_takes_the_same_work(
         "": ["No account has this username or email address with this password."]
     }
     assert page.value("username") == who
+    assert page.value("next") == "/accounts/email/"
     assert "sessionid" not in response.cookies
     assert stored_items() == before
     assert stored_sessions() == []
@@ -168,6 +142,7 @@ def test_every_refusal_says_the_same_and_takes_the_same_work(
 @pytest.mark.parametrize(
     "who",
     [
+        "primary key",
         "8ec436a8-97e6-4e72-aec2-b47668e96a94",
         "userName#ann",
         "email#ann@example.org",
@@ -179,16 +154,11 @@ def test_every_refusal_says_the_same_and_takes_the_same_work(
         "'; DROP TABLE users; --",
     ],
 )
-def test_what_goes_by_no_name_is_refused_alike(client: Client, ann: User, who: str) -> None:
-    response = attempt(client, who)
+def test_other_texts_sign_nobody_in(client: Client, ann: User, who: str) -> None:
+    response = attempt(client, str(ann.pk) if who == "primary key" else who)
 
     assert response.status_code == 200
     assert Page(response).errors.keys() == {""}
-    assert stored_sessions() == []
-
-
-def test_a_primary_key_signs_nobody_in(client: Client, ann: User) -> None:
-    assert attempt(client, ann.pk).status_code == 200
     assert stored_sessions() == []
 
 
@@ -203,7 +173,7 @@ def test_a_primary_key_signs_nobody_in(client: Client, ann: User) -> None:
         ({"password": "a\0b"}, "password"),
     ],
 )
-def test_what_is_no_name_or_password_is_refused_at_its_field(
+def test_an_invalid_value_is_refused_at_its_field(
     client: Client, ann: User, values: dict[str, str], field: str
 ) -> None:
     response = client.post(URL, {"username": "ann", "password": PASSWORD} | values)
@@ -215,7 +185,7 @@ def test_what_is_no_name_or_password_is_refused_at_its_field(
     assert stored_sessions() == []
 
 
-def test_bytes_that_are_no_text_sign_nobody_in(client: Client, ann: User) -> None:
+def test_bytes_that_are_not_text_sign_nobody_in(client: Client, ann: User) -> None:
     body = "username=ann%ED%A0%80&password=%ED%A0%80"
 
     response = client.post(URL, body, "application/x-www-form-urlencoded")
@@ -224,23 +194,16 @@ def test_bytes_that_are_no_text_sign_nobody_in(client: Client, ann: User) -> Non
     assert stored_sessions() == []
 
 
-# Hashes -----------------------------------------------------------------------------------------
+# Outdated hashes ----------------------------------------------------------------------------------
+
+OLD_HASH = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
 
 
-def old_hash() -> str:
-    return PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
-
-
-def test_argon2_comes_first() -> None:
-    first = project_settings.PASSWORD_HASHERS[0]
-
-    assert first == "accounts.passwords.Argon2idHasher"
-
-
-@pytest.mark.parametrize("old", [old_hash(), MD5PasswordHasher().encode(PASSWORD, "salt")])
-def test_an_old_hash_is_made_anew_at_sign_in(
+@pytest.mark.parametrize("old", [OLD_HASH, MD5PasswordHasher().encode(PASSWORD, "salt")])
+def test_a_sign_in_upgrades_an_outdated_hash(
     engine: str, client: Client, settings: Any, old: str
 ) -> None:
+    assert project_settings.PASSWORD_HASHERS[0] == "accounts.passwords.Argon2idHasher"
     md5 = "django.contrib.auth.hashers.MD5PasswordHasher"
     settings.PASSWORD_HASHERS = [*project_settings.PASSWORD_HASHERS, md5]
     user = make_user(username="ann", password=None, password_hash=old)
@@ -254,18 +217,18 @@ def test_an_old_hash_is_made_anew_at_sign_in(
     assert signed_in_as(client) == "ann"
 
 
-def test_a_wrong_password_leaves_an_old_hash_as_it_is(engine: str, client: Client) -> None:
-    user = make_user(username="ann", password=None, password_hash=old_hash())
+def test_a_wrong_password_does_not_change_an_outdated_hash(engine: str, client: Client) -> None:
+    user = make_user(username="ann", password=None, password_hash=OLD_HASH)
 
     attempt(client, "ann", "wrong password")
 
-    assert User.get(user.pk).password == old_hash()
+    assert User.get(user.pk).password == OLD_HASH
 
 
-def test_an_old_hash_does_not_come_back_over_a_password_changed_meanwhile(
+def test_an_upgrade_does_not_replace_a_password_that_changed_meanwhile(
     engine: str, client: Client
 ) -> None:
-    user = make_user(username="ann", password=None, password_hash=old_hash())
+    user = make_user(username="ann", password=None, password_hash=OLD_HASH)
 
     def change() -> None:
         change_password(User.get(user.pk), "another good password")
@@ -279,36 +242,28 @@ def test_an_old_hash_does_not_come_back_over_a_password_changed_meanwhile(
     assert signed_in_as(client) is None
 
 
-def test_a_hash_made_anew_does_not_bring_a_deleted_account_back(
-    engine: str, client: Client
-) -> None:
-    make_user(username="ann", password=None, password_hash=old_hash())
+# Changes between the password check and the sign-in -----------------------------------------------
 
-    with meanwhile(engine, "UpdateItem", lambda: delete(User.find("ann"))):
+
+@pytest.mark.parametrize("password_hash", [None, OLD_HASH], ids=["sign-in", "upgrade"])
+def test_an_account_deleted_after_the_password_check_is_not_stored_again(
+    engine: str, client: Client, password_hash: str | None
+) -> None:
+    hashed = {"password": None, "password_hash": password_hash} if password_hash else {}
+    user = make_user(username="ann", **hashed)
+
+    with meanwhile(engine, "UpdateItem", lambda: delete(User.get(user.pk))):
         response = attempt(client, "ann")
 
     assert response.status_code == 200
-    assert stored_items() == {}
-    assert stored_sessions() == []
-
-
-# Meanwhile --------------------------------------------------------------------------------------
-
-
-def test_an_account_deleted_after_the_password_check_is_told_and_leaves_nothing(
-    engine: str, client: Client, ann: User
-) -> None:
-    with meanwhile(engine, "UpdateItem", lambda: delete(User.get(ann.pk))):
-        response = attempt(client, "ann")
-
-    assert response.status_code == 200
-    assert Page(response).errors == {"": ["This account was deleted meanwhile."]}
+    if not password_hash:
+        assert Page(response).errors == {"": ["This account was deleted meanwhile."]}
     assert shown_user(response) is None
     assert stored_items() == {}
     assert stored_sessions() == []
 
 
-def test_an_account_deactivated_after_the_password_check_is_signed_in_to_no_page(
+def test_an_account_deactivated_after_the_password_check_is_not_signed_in(
     engine: str, client: Client, ann: User
 ) -> None:
     with meanwhile(engine, "UpdateItem", lambda: deactivate(User.get(ann.pk))):
@@ -318,29 +273,25 @@ def test_an_account_deactivated_after_the_password_check_is_signed_in_to_no_page
     assert User.get(ann.pk).is_active is False
 
 
-# Where to go ------------------------------------------------------------------------------------
+# The next page ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "away",
     [
         "//evil.example",
-        "///evil.example",
         "////evil.example/",
         "https://evil.example",
         "http://evil.example/accounts/profile/",
         "https:evil.example",
         "https:///evil.example",
         "//testserver@evil.example",
-        "http://testserver@evil.example/",
         "http://testserver.evil.example/",
         "http://testserver:81/",
-        "javascript:alert(1)",
         "JaVaScRiPt:alert(1)",
         "data:text/html,<script>alert(1)</script>",
         "\\\\evil.example",
         "/\\evil.example",
-        "\\/evil.example",
         "http:\\\\evil.example",
         "\x08//evil.example",
         "\t//evil.example",
@@ -361,90 +312,47 @@ def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: s
 
 
 @pytest.mark.parametrize("host", ["testserver", "www.example.org", "www.example.org:8443"])
-def test_next_names_the_host_that_was_asked_or_none(client: Client, ann: User, host: str) -> None:
-    data = {"username": "ann", "password": PASSWORD}
+def test_next_may_name_the_host_of_the_request(client: Client, ann: User, host: str) -> None:
+    there = f"http://{host}/accounts/email/"
 
-    there = client.post(
-        URL, data | {"next": f"http://{host}/accounts/email/"}, headers={"host": host}
+    response = client.post(
+        URL, {"username": "ann", "password": PASSWORD, "next": there}, headers={"host": host}
     )
-    elsewhere = client.post(URL, data | {"next": "http://x.example/"}, headers={"host": host})
 
-    assert there["Location"] == f"http://{host}/accounts/email/"
-    assert elsewhere["Location"] == PROFILE
+    assert response["Location"] == there
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_that_asks_for_a_sign_in_is_shown_after_it(
-    client: Client, ann: User, page: str
-) -> None:
-    asked = client.get(page)
-    assert (asked.status_code, asked["Location"]) == (302, f"{URL}?next={page}")
-
+def test_a_page_that_asks_for_a_sign_in_is_shown_afterwards(client: Client, ann: User) -> None:
+    asked = client.get("/accounts/email/")
     shown = Page(client.get(asked["Location"]))
+
     response = attempt(client, "ann", next=shown.value("next"))
 
-    assert (response.status_code, response["Location"]) == (302, page)
+    assert (response.status_code, response["Location"]) == (302, "/accounts/email/")
 
 
-def test_a_wrong_password_keeps_where_to_go(client: Client, ann: User) -> None:
-    response = attempt(client, "ann", "wrong password", next="/accounts/email/")
-
-    assert Page(response).value("next") == "/accounts/email/"
-
-
-# Sessions end -----------------------------------------------------------------------------------
-
-
-def test_another_password_ends_the_other_sessions_and_keeps_this_one(
-    client: Client, ann: User
-) -> None:
-    other = Client()
-    sign_in(client, ann)
-    sign_in(other, ann)
-
-    client.post(
-        "/accounts/password_change/",
-        {
-            "old_password": PASSWORD,
-            "new_password1": "quite another",
-            "new_password2": "quite another",
-        },
-    )
-
-    assert signed_in_as(client) == "Ann"
-    assert other.get(PROFILE).status_code == 302
-    assert signed_in_as(other) is None
+# The end of sessions ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", [deactivate, delete])
-@pytest.mark.parametrize("page", PAGES)
-def test_a_session_of_an_account_that_is_gone_is_anonymous(
-    client: Client, ann: User, end: Callable[[User], None], page: str
+def test_a_session_of_a_deactivated_or_deleted_account_is_anonymous(
+    client: Client, ann: User, end: Callable[[User], None]
 ) -> None:
     sign_in(client, ann)
     end(User.get(ann.pk))
+    if end is delete:
+        make_user(username="Ann", email="Ann@Example.org")
     before = stored_items()
 
-    for response in (client.get(page), client.post(page, {"password": PASSWORD})):
-        assert (response.status_code, response["Location"]) == (302, f"{URL}?next={page}")
-    assert client.get("/").status_code == 200
-    assert client.get("/accounts/signup/").status_code == 200
+    for response in (client.get(PROFILE), client.post(PROFILE, {"password": PASSWORD})):
+        assert (response.status_code, response["Location"]) == (302, f"{URL}?next={PROFILE}")
+    assert signed_in_as(client) is None
     assert client.post("/accounts/logout/").status_code == 302
     assert stored_items() == before
 
 
-def test_a_new_account_of_the_same_name_does_not_inherit_a_session(
-    client: Client, ann: User
-) -> None:
-    sign_in(client, ann)
-    delete(User.get(ann.pk))
-    make_user(username="Ann", email="Ann@Example.org")
-
-    assert signed_in_as(client) is None
-
-
 @pytest.mark.parametrize("key", ["", "x", "a" * 32, "a" * 5000, "../../etc", "ü", "%00", "a b;c"])
-def test_a_session_cookie_that_is_none_is_an_anonymous_visitor(
+def test_an_unknown_session_cookie_is_an_anonymous_visitor(
     engine: str, client: Client, key: str
 ) -> None:
     client.cookies["sessionid"] = key
@@ -454,7 +362,7 @@ def test_a_session_cookie_that_is_none_is_an_anonymous_visitor(
     assert stored_sessions() == []
 
 
-def test_signing_out_takes_a_post_and_ends_the_session(client: Client, ann: User) -> None:
+def test_signing_out_needs_a_post_and_ends_the_session(client: Client, ann: User) -> None:
     sign_in(client, ann)
     key = client.cookies["sessionid"].value
 
@@ -468,15 +376,10 @@ def test_signing_out_takes_a_post_and_ends_the_session(client: Client, ann: User
     assert signed_in_as(client) is None
 
 
-def test_signing_out_without_its_token_is_refused(ann: User) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(ann)
-
-    assert client.post("/accounts/logout/").status_code == 403
-    assert signed_in_as(client) == "Ann"
+# CSRF tokens --------------------------------------------------------------------------------------
 
 
-def test_signing_in_without_its_token_is_refused_with_advice(ann: User) -> None:
+def test_a_sign_in_without_a_csrf_token_is_refused_with_advice(ann: User) -> None:
     response = attempt(Client(enforce_csrf_checks=True), "ann")
 
     assert response.status_code == 403
@@ -484,20 +387,7 @@ def test_signing_in_without_its_token_is_refused_with_advice(ann: User) -> None:
     assert stored_sessions() == []
 
 
-@pytest.mark.parametrize("who", ["ann", "ANN", "Ann@Example.org"])
-def test_the_form_sent_again_with_the_token_of_before_signing_in_goes_to_the_profile(
-    ann: User, who: str
-) -> None:
-    client = Client(enforce_csrf_checks=True)
-    token = Page(client.get(URL)).value("csrfmiddlewaretoken")
-    attempt(client, "ann", csrfmiddlewaretoken=token)
-
-    response = attempt(client, who, csrfmiddlewaretoken=token)
-
-    assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
-
-
-def test_a_form_that_names_another_than_who_signed_in_meanwhile_is_refused_with_advice(
+def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_same_account(
     ann: User,
 ) -> None:
     make_user(username="bob", email="bob@example.org")
@@ -505,40 +395,37 @@ def test_a_form_that_names_another_than_who_signed_in_meanwhile_is_refused_with_
     token = Page(client.get(URL)).value("csrfmiddlewaretoken")
     attempt(client, "ann", csrfmiddlewaretoken=token)
 
+    for same in ("ann", "ANN", "Ann@Example.org"):
+        response = attempt(client, same, csrfmiddlewaretoken=token)
+        assert (response.status_code, response["Location"]) == (302, PROFILE)
     for other in ("bob", "bob@example.org", ann.pk, "", "x" * 3_000):
-        response = attempt(client, other, csrfmiddlewaretoken=token)
-        assert response.status_code == 403
-
+        assert attempt(client, other, csrfmiddlewaretoken=token).status_code == 403
     assert signed_in_as(client) == "Ann"
 
 
-# Budgets ----------------------------------------------------------------------------------------
+# Costs --------------------------------------------------------------------------------------------
 
 
-def test_signing_in_costs_the_search_one_update_and_one_session(
-    client: Client, ann: User, requests_sent: Requests
+@pytest.mark.parametrize("has_cookie", [False, True], ids=["no cookie", "old cookie"])
+def test_a_sign_in_costs_the_search_one_update_and_one_session(
+    client: Client, ann: User, requests_sent: Requests, has_cookie: bool
 ) -> None:
+    if has_cookie:
+        client.cookies["sessionid"] = "a" * 32
+
     attempt(client, "ann")
 
     operations, of_limits = requests_sent.apart()
-    assert operations == ["GetItem", "GetItem", "UpdateItem", "PutItem"]
+    old_session = ["GetItem"] * has_cookie
+    assert sorted(operations) == sorted(
+        [*old_session, "GetItem", "GetItem", "UpdateItem", "PutItem"]
+    )
     assert of_limits == ["PutItem", "PutItem", "DeleteItem", "PutItem", "UpdateItem"]
 
 
-def test_signing_in_with_an_old_cookie_reads_one_session_at_most(
-    client: Client, ann: User, requests_sent: Requests
-) -> None:
-    client.cookies["sessionid"] = "a" * 32
-
-    attempt(client, "ann")
-
-    operations, _of_limits = requests_sent.apart()
-    assert sorted(operations) == ["GetItem"] * 3 + ["PutItem", "UpdateItem"]
-
-
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-@pytest.mark.parametrize("page", ["/", *PAGES])
-def test_a_page_for_who_is_signed_in_costs_two_requests_and_two_units(
+@pytest.mark.parametrize("page", ["/", "/accounts/sessions/", *PAGES])
+def test_a_page_costs_a_signed_in_user_two_requests_and_two_units(
     client: Client, ann: User, requests_sent: Requests, page: str
 ) -> None:
     sign_in(client, ann)
@@ -552,23 +439,9 @@ def test_a_page_for_who_is_signed_in_costs_two_requests_and_two_units(
 
 
 @pytest.mark.parametrize("page", ["/", URL, "/accounts/signup/", *PAGES, "/nothing/here/"])
-def test_a_page_for_a_new_visitor_costs_nothing(
+def test_a_page_costs_a_new_visitor_no_request(
     engine: str, client: Client, requests_sent: Requests, page: str
 ) -> None:
     client.get(page)
 
     assert requests_sent.operations == []
-
-
-def test_no_page_scans_or_queries(client: Client, ann: User, requests_sent: Requests) -> None:
-    sign_in(client, ann)
-    for page in ["/", URL, *PAGES]:
-        client.get(page)
-    client.post(PROFILE, {"full_name": "Ann Example"})
-    client.post("/accounts/username/", {"username": "ann2", "password": PASSWORD})
-    client.post("/accounts/email/", {"email": "ann2@example.org", "password": PASSWORD})
-    client.post("/accounts/delete/", {"password": PASSWORD})
-
-    single = {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
-    assert set(requests_sent.operations) == single
-    assert stored_user(ann.pk) is None

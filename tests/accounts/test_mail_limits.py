@@ -1,4 +1,4 @@
-"""Limits on sign-ups and on mails that anybody can ask for: nothing is left half done."""
+"""Rate limits on sign-ups and on mails that anybody can request: refused without a trace."""
 
 from __future__ import annotations
 
@@ -54,33 +54,31 @@ def test_an_address_gets_five_mails_an_hour_in_any_spelling(
 
 
 @pytest.mark.parametrize("url", [RESET, REMINDER])
-def test_a_client_may_ask_for_so_many_mails(
+def test_a_client_over_its_limit_of_mails_uses_up_none_of_an_address(
     ann: User, client: Client, limits: dict[str, Any], url: str
 ) -> None:
-    limits["mail_client"] = (2, 3600)
-    limits["mail"] = (2, 3600)
+    limits |= {"mail_client": (2, 3600), "mail": (2, 3600)}
     for number in range(2):
         assert client.post(url, {"email": f"x{number}@example.org"}).status_code == 302
     counted = len(stored_counts())
 
-    assert_too_many(client.post(url, {"email": "ann@example.org"}))
+    assert client.post(url, {"email": "ann@example.org"}).status_code == 429
 
     assert len(stored_counts()) == counted
 
 
-def test_a_link_that_confirms_is_sent_five_times_an_hour(ann: User, client: Client) -> None:
+def test_a_confirmation_link_is_sent_five_times_an_hour(ann: User, client: Client) -> None:
     client.force_login(ann)
-    for _mail in range(5):
-        assert client.post("/accounts/confirm/send/").status_code == 302
     before = stored_items()
 
-    assert_too_many(client.post("/accounts/confirm/send/"))
+    answers = [client.post("/accounts/confirm/send/").status_code for _mail in range(6)]
 
+    assert answers == [302] * 5 + [429]
     assert len(mail.outbox) == 5
     assert stored_items() == before
 
 
-def test_a_change_of_address_beyond_the_limit_changes_nothing(
+def test_a_change_of_the_email_address_over_the_limit_changes_nothing(
     ann: User, client: Client, limits: dict[str, Any]
 ) -> None:
     limits["mail"] = (1, 3600)
@@ -88,18 +86,18 @@ def test_a_change_of_address_beyond_the_limit_changes_nothing(
     typed = {"email": "new@example.org", "password": PASSWORD}
     other = Client()
     other.force_login(make_user())
-    assert other.post("/accounts/email/", typed).status_code == 302
+    assert other.post(CHANGE, typed).status_code == 302
     before, sent = stored_items(), len(mail.outbox)
 
-    assert_too_many(client.post("/accounts/email/", typed | {"email": "NEW@example.org"}))
+    response = client.post(CHANGE, typed | {"email": "NEW@example.org"})
 
-    assert stored_items() == before
-    assert len(mail.outbox) == sent
+    assert response.status_code == 429
+    assert (stored_items(), len(mail.outbox)) == (before, sent)
 
 
 @pytest.mark.parametrize("prevent", [False, True])
 @pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
-def test_a_client_signs_up_so_often(
+def test_sign_ups_of_a_client_are_limited(
     ann: User, settings: Any, limits: dict[str, Any], prevent: bool, email: str
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
@@ -108,13 +106,13 @@ def test_a_client_signs_up_so_often(
         sign_up(Client(), f"user{number}x", f"user{number}x@example.org")
     before, sent = stored_items(), len(mail.outbox)
 
-    assert_too_many(sign_up(Client(), "another", email))
+    assert sign_up(Client(), "another", email).status_code == 429
 
     assert (stored_items(), len(mail.outbox)) == (before, sent)
 
 
 @pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
-def test_held_sign_ups_send_an_address_five_mails_an_hour_known_or_not(
+def test_pending_sign_ups_send_a_known_or_unknown_address_five_mails_an_hour(
     ann: User, settings: Any, email: str
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = True
@@ -122,49 +120,40 @@ def test_held_sign_ups_send_an_address_five_mails_an_hour_known_or_not(
         assert sign_up(Client(), f"user{number}x", email).status_code == 302
     held = stored_sessions()
 
-    assert_too_many(sign_up(Client(), "another", email.upper()))
+    assert sign_up(Client(), "another", email.upper()).status_code == 429
 
     assert len(mail.outbox) == 5
     assert stored_sessions() == held
 
 
 @pytest.mark.parametrize("prevent", [False, True])
-def test_a_refused_sign_up_uses_up_no_mail(
+def test_a_refused_sign_up_does_not_count_as_a_mail(
     ann: User, client: Client, settings: Any, prevent: bool
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent
     for _attempt in range(7):
-        response = sign_up(client, "ANN", "new@example.org")
-        assert Page(response).errors["username"] == ["This username is taken."]
+        assert "username" in Page(sign_up(client, "ANN", "new@example.org")).errors
 
     assert sign_up(client, "bob", "new@example.org").status_code == 302
 
 
-@pytest.mark.parametrize("url", [RESET, REMINDER, CHANGE])
-def test_a_mail_whose_count_lost_its_reply_is_sent_once_all_the_same(
+@pytest.mark.parametrize("url", [RESET, REMINDER, CHANGE, SIGN_UP])
+def test_a_lost_reply_to_a_counter_sends_one_mail(
     ann: User, client: Client, proxy: FaultProxy, url: str
 ) -> None:
-    client.force_login(ann)
+    if url != SIGN_UP:
+        client.force_login(ann)
+    sign_up(Client(), "bob", "bob@example.org")
     client.post(RESET, {"email": "bob@example.org"})
     mail.outbox.clear()
+    proxy.forget()
     proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
 
-    response = client.post(url, {"email": "anna@example.org", "password": PASSWORD})
+    if url == SIGN_UP:
+        response = sign_up(client, "anna", "anna@example.org")
+    else:
+        response = client.post(url, {"email": "anna@example.org", "password": PASSWORD})
 
     assert response.status_code == 302
     assert proxy.count("UpdateItem") >= 2
     assert [message.to for message in mail.outbox].count(["anna@example.org"]) == 1
-
-
-def test_a_sign_up_whose_count_lost_its_reply_happens_once_all_the_same(
-    ann: User, client: Client, proxy: FaultProxy
-) -> None:
-    sign_up(client, "bob", "bob@example.org")
-    mail.outbox.clear()
-    proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
-
-    response = sign_up(Client(), "carl", "carl@example.org")
-
-    assert response.status_code == 302
-    assert User.unique.get("username", "carl").email == "carl@example.org"
-    assert [message.to for message in mail.outbox] == [["carl@example.org"]]

@@ -1,0 +1,244 @@
+"""Confirming an email address: by its link, the button for another link, and `verifyemail`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from accounts.emails import confirmation, links
+from accounts.exceptions import BadLink
+from accounts.models import User
+from accounts.services import change_email, delete, edit_profile
+from tests.accounts.test_sign_up_page import ANN, URL
+from tests.commands import run
+from tests.emailchanges import again, assert_changes_nothing
+from tests.factories import PASSWORD, make_user, set_stored, stored_user
+from tests.faults.kinds import CloseBefore, DropReply
+from tests.faults.proxy import FaultProxy
+from tests.mailbox import link, the_mail, whole_link
+from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
+from tests.requests import Requests
+
+PROFILE = "/accounts/profile/"
+SEND = "/accounts/confirm/send/"
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account with an unconfirmed address, whose owner is signed in as `client`."""
+    user = make_user(username="Ann", email="ann@example.org")
+    sign_in(client, user)
+    return user
+
+
+def link_for(client: Client) -> str:
+    """The path of a new link, requested on the profile."""
+    mail.outbox.clear()
+    client.post(SEND)
+    return link()
+
+
+# The link: see also test_mailed_links.py ----------------------------------------------------------
+
+
+def test_signing_up_sends_a_link_that_confirms_the_address(engine: str, client: Client) -> None:
+    client.post(URL, form_values(client, URL, **ANN))
+    assert the_mail().to == ["ann@example.org"]
+    assert "Not confirmed" in Page(client.get(PROFILE)).text
+
+    response = client.post(link())
+
+    assert (response.status_code, response["Location"]) == (302, PROFILE)
+    page = Page(client.get(PROFILE))
+    assert page.messages[-1] == "Your email address is confirmed."
+    assert "Not confirmed" not in page.text
+    assert "Confirmed" in page.text
+
+
+def test_confirming_costs_a_read_and_a_write_and_only_a_read_if_confirmed(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    path = link_for(client)
+    requests_sent.clear()
+
+    Client().post(path)
+    Client().post(path)
+
+    assert requests_sent.operations == ["GetItem", "UpdateItem", "GetItem"]
+
+
+@pytest.mark.parametrize("addresses", [["new@example.org"], ["new@example.org", "ann@example.org"]])
+def test_a_link_is_refused_after_the_address_changed(ann: User, addresses: list[str]) -> None:
+    token = confirmation.link_token(ann)
+    for email in addresses:
+        change_email(again(ann), email)
+
+    assert_changes_nothing(lambda: confirmation.confirm(token), BadLink)
+
+
+def test_each_of_several_links_to_one_address_confirms_only_its_account(
+    client: Client, ann: User
+) -> None:
+    bob = make_user()
+    first, _second = link_for(client), link_for(client)
+
+    assert client.post(first)["Location"] == PROFILE
+
+    assert again(ann).is_confirmed
+    assert not again(bob).is_confirmed
+
+
+def test_a_confirmation_succeeds_although_the_account_changes_meanwhile(
+    engine: str, ann: User
+) -> None:
+    token = confirmation.link_token(ann)
+
+    with meanwhile(engine, "UpdateItem", lambda: edit_profile(again(ann), full_name="Ann Example")):
+        confirmation.confirm(token)
+
+    assert (again(ann).is_confirmed, again(ann).full_name) == (True, "Ann Example")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda user: change_email(user, "new@example.org"), delete], ids=["change", "delete"]
+)
+def test_a_confirmation_during_a_change_of_address_confirms_nothing(
+    engine: str, ann: User, change: Callable[[User], None]
+) -> None:
+    token = confirmation.link_token(ann)
+
+    with meanwhile(engine, "UpdateItem", lambda: change(again(ann))), pytest.raises(BadLink):
+        confirmation.confirm(token)
+
+    stored = stored_user(ann.pk)
+    assert stored is None or "emailConfirmedAt" not in stored
+
+
+@pytest.mark.parametrize("lost", [None, DropReply(), CloseBefore()])
+def test_an_account_older_than_confirmations_can_be_confirmed(
+    proxy: FaultProxy, client: Client, lost: Any
+) -> None:
+    user = make_user()
+    sign_in(client, user)
+    set_stored(user, confirmationId=None)
+    forged = links.make(confirmation.PURPOSE, user.pk, "None")
+    assert_changes_nothing(lambda: confirmation.confirm(forged), BadLink)
+    if lost:
+        proxy.plan("UpdateItem", lost, when=lambda body: "confirmationId" in str(body))
+
+    client.post(link_for(client))
+
+    assert again(user).is_confirmed
+
+
+# The button on the profile ------------------------------------------------------------------------
+
+
+def test_the_button_sends_another_link_until_the_address_is_confirmed(
+    client: Client, ann: User
+) -> None:
+    response = client.post(SEND)
+
+    assert (response.status_code, response["Location"]) == (302, PROFILE)
+    page = Page(client.get(PROFILE))
+    assert page.messages == ["The link was sent. Check your email."]
+    assert the_mail().to == ["ann@example.org"]
+    assert whole_link().startswith("http://testserver/accounts/confirm/")
+
+    confirmation.mark_confirmed(again(ann))
+    mail.outbox.clear()
+    client.post(SEND)
+
+    assert Page(client.get(PROFILE)).messages == ["Your email address is already confirmed."]
+    assert mail.outbox == []
+
+
+@pytest.mark.usefixtures("no_mail")
+@pytest.mark.parametrize("is_sign_up", [True, False])
+def test_a_mail_server_that_refuses_does_not_fail_the_sign_up_but_the_button_says_so(
+    engine: str, client: Client, caplog: pytest.LogCaptureFixture, is_sign_up: bool
+) -> None:
+    if is_sign_up:
+        response = client.post(URL, form_values(client, URL, **ANN))
+    else:
+        sign_in(client, make_user(username="Ann", email="ann@example.org"))
+        response = client.post(SEND)
+
+    assert (response.status_code, response["Location"]) == (302, PROFILE)
+    if not is_sign_up:
+        page = Page(client.get(PROFILE))
+        assert page.messages == ["The mail could not be sent. Please try again later."]
+    assert signed_in_as(client) == "Ann"
+    assert "A mail (confirm) was not sent: " in caplog.text
+    assert "example.org" not in caplog.text
+    assert "http" not in caplog.text
+
+
+# An immediate change of the address ---------------------------------------------------------------
+
+
+def change_on_page(client: Client, email: str) -> None:
+    typed = {"email": email, "password": PASSWORD}
+    assert client.post("/accounts/email/", typed)["Location"] == PROFILE
+
+
+def test_a_changed_address_is_unconfirmed_and_both_addresses_get_a_mail(
+    client: Client, ann: User
+) -> None:
+    client.post(link_for(client))
+    mail.outbox.clear()
+
+    change_on_page(client, "new@example.org")
+
+    assert not again(ann).is_confirmed
+    told, asked = mail.outbox
+    assert (told.to, asked.to) == (["ann@example.org"], ["new@example.org"])
+    assert "new@example.org" not in told.body
+    client.post(link(asked))
+    assert again(ann).is_confirmed
+
+
+@pytest.mark.parametrize("email", ["Ann@Example.ORG", "ann@example.org"])
+def test_another_spelling_stays_confirmed_and_sends_no_mail(
+    client: Client, ann: User, email: str
+) -> None:
+    client.post(link_for(client))
+    mail.outbox.clear()
+
+    change_on_page(client, email)
+
+    assert (again(ann).is_confirmed, again(ann).email, mail.outbox) == (True, email, [])
+
+
+# verifyemail --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("who", ["ann", "ANN@example.org", "pk"])
+def test_verifyemail_confirms_an_address_and_can_be_repeated(
+    ann: User, who: str, requests_sent: Requests
+) -> None:
+    arguments = ("verifyemail", ann.pk if who == "pk" else who)
+    assert run(*arguments) == ("ann@example.org is confirmed.\n", "", 0)
+    before = stored_user(ann.pk)
+    assert again(ann).is_confirmed
+    requests_sent.clear()
+
+    assert run(*arguments) == ("ann@example.org is confirmed.\n", "", 0)
+
+    assert set(requests_sent.operations) == {"GetItem"}
+    assert stored_user(ann.pk) == before
+
+
+def test_verifyemail_does_not_confirm_an_account_that_changes_meanwhile(
+    engine: str, ann: User
+) -> None:
+    with meanwhile(engine, "UpdateItem", lambda: edit_profile(again(ann), full_name="Ann")):
+        _out, err, code = run("verifyemail", "ann")
+
+    assert code == 1
+    assert "changed meanwhile. Nothing was written." in err
+    assert not again(ann).is_confirmed

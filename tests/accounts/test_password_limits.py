@@ -1,0 +1,449 @@
+"""Rate limits on passwords, over HTTP: the page that says when to try again, and the ways back."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core import mail
+from django.http import HttpRequest
+from django.test import Client
+
+from accounts.exceptions import TooManyAttempts
+from accounts.limits.middleware import in_words
+from accounts.models import User
+from accounts.services import deactivate, grant_staff
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.faults.kinds import Answer, DropReply
+from tests.faults.proxy import FaultProxy
+from tests.limited import assert_too_many, let_pass
+from tests.pages import Page, signed_in_as, stored_sessions
+from tests.requests import Requests
+
+SIGN_IN = "/accounts/login/"
+RESET = "/accounts/password_reset/"
+REAUTHENTICATE = "/accounts/reauthenticate/"
+WRONG = "wrong password"
+NEW = {"new_password1": "quite another one", "new_password2": "quite another one"}
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    return make_user(username="Ann", email="Ann@Example.org")
+
+
+def attempt(who: str, password: str = WRONG, **headers: str) -> Any:
+    return Client().post(SIGN_IN, {"username": who, "password": password}, headers=headers)
+
+
+def statuses(*who: str, **headers: str) -> list[int]:
+    """The answers to a wrong password for each of these names."""
+    return [attempt(each, **headers).status_code for each in who]
+
+
+def lock(who: str = "ann") -> None:
+    """Use up the ten attempts."""
+    assert statuses(*[who] * 10) == [200] * 10
+
+
+def re_enter(client: Client, password: str) -> int:
+    return int(client.post(REAUTHENTICATE, {"password": password}).status_code)
+
+
+# The limit of an account --------------------------------------------------------------------------
+
+
+def test_after_ten_failures_even_the_right_password_is_refused_for_15_minutes(
+    ann: User, client: Client
+) -> None:
+    lock()
+
+    response = attempt("ann", PASSWORD)
+
+    page = assert_too_many(response)
+    assert 14 * 60 < int(response["Retry-After"]) <= 15 * 60
+    assert "You can try again in 15 minutes." in page.text
+    assert f'href="{RESET}"' in response.content.decode()
+    assert stored_sessions() == []
+    assert User.get(ann.pk).last_login is None
+    assert attempt(make_user().username, PASSWORD).status_code == 302
+
+    let_pass(901)
+    client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+    assert signed_in_as(client) == "Ann"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["ann", "Ann", "ＡＮＮ", "ann@example.org", "ANN@EXAMPLE.ORG"],
+        ["nobody", "NOBODY", " nobody ", "ＮＯＢＯＤＹ", "nobody"],
+        *(
+            [who] * 5
+            for who in ("a@b@c", "x@[", "@", "é@\u0301.example", "8ec436a8-97e6-4e72-aec2", "a\tb")
+        ),
+    ],
+    ids=lambda names: ascii(names[0]),
+)
+def test_all_spellings_of_a_known_or_unknown_name_count_together(
+    ann: User, names: list[str]
+) -> None:
+    assert statuses(*names * 2) == [200] * 10
+    assert statuses(*names) == [429] * 5
+
+
+def test_a_success_resets_the_counter(ann: User) -> None:
+    assert statuses(*["ann"] * 9) == [200] * 9
+
+    assert attempt("ann", PASSWORD).status_code == 302
+
+    lock()
+    assert statuses("ann") == [429]
+
+
+def test_a_primary_key_typed_as_a_username_locks_no_account(ann: User) -> None:
+    lock(str(ann.pk))
+
+    assert attempt("ann", PASSWORD).status_code == 302
+
+
+def test_a_deactivated_account_is_limited_like_others(ann: User) -> None:
+    deactivate(ann)
+
+    answers = [attempt("ann", PASSWORD).status_code for _attempt in range(11)]
+
+    assert answers == [200] * 10 + [429]
+
+
+def test_a_refusal_costs_the_same_for_known_and_unknown_names(
+    ann: User, requests_sent: Requests
+) -> None:
+    costs = []
+    for who in ("ann", "nobody"):
+        lock(who)
+    for who in ("ann", "nobody"):
+        requests_sent.clear()
+        attempt(who, PASSWORD)
+        costs.append(requests_sent.operations)
+
+    assert costs == [["GetItem", "GetItem"] + ["PutItem", "UpdateItem"] * 2] * 2
+
+
+# The limits of a client ---------------------------------------------------------------------------
+
+
+def test_a_client_that_tries_many_accounts_is_refused_and_a_success_does_not_reset_it(
+    ann: User, limits: dict[str, Any]
+) -> None:
+    limits["sign_in_client"] = (4, 900)
+    assert statuses("a", "b", "c") == [200] * 3
+
+    for _success in range(3):
+        assert attempt("ann", PASSWORD).status_code == 302
+
+    assert statuses("d", "e") == [200, 429]
+    assert attempt("ann", PASSWORD).status_code == 429
+
+
+def test_a_refused_client_does_not_use_up_the_attempts_of_an_account(
+    ann: User, settings: Any
+) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"sign_in_client": (1, 900)}
+
+    assert statuses(*["ann"] * 12) == [200] + [429] * 11
+
+    assert authenticate(username="ann", password=PASSWORD) == ann
+
+
+def test_a_call_without_a_request_counts_no_client(ann: User, limits: dict[str, Any]) -> None:
+    limits |= {"sign_in_client": (1, 900), "sign_in": (2, 900)}
+
+    assert authenticate(username="ann", password=WRONG) is None
+    assert authenticate(HttpRequest(), username="ann", password=WRONG) is None
+    with pytest.raises(TooManyAttempts):
+        authenticate(username="ann", password=PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("hops", "header", "answers"),
+    [
+        (0, "203.0.113.{}", [200, 200, 429, 429]),
+        (1, "198.51.100.{}, 203.0.113.7", [200, 200, 429, 429]),
+        (1, "203.0.113.7, 203.0.113.{}", [200, 200, 200, 200]),
+    ],
+    ids=["no proxy", "a forged entry", "clients of a proxy"],
+)
+def test_only_entries_of_trusted_proxies_name_the_client(
+    ann: User,
+    limits: dict[str, Any],
+    settings: Any,
+    hops: int,
+    header: str,
+    answers: list[int],
+) -> None:
+    limits["sign_in_client"] = (2, 900)
+    settings.ACCOUNTS_TRUSTED_HOPS = hops
+
+    headers = [{"x-forwarded-for": header.format(number)} for number in range(4)]
+
+    assert [statuses("a", **each)[0] for each in headers] == answers
+
+
+def test_guesses_from_many_ipv6_networks_share_the_counter_of_their_site(
+    ann: User, limits: dict[str, Any], settings: Any
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    limits["sign_in_client"] = (1, 900)
+    guesses = [
+        statuses(f"user{number}", **{"x-forwarded-for": f"2001:db8:0:{number:x}::1"})
+        for number in range(12)
+    ]
+
+    assert guesses == [[200]] * 10 + [[429]] * 2
+    assert attempt("ann", PASSWORD, **{"x-forwarded-for": "2001:db8:1::1"}).status_code == 302
+
+
+def test_successful_sign_ins_of_a_client_are_limited(ann: User, limits: dict[str, Any]) -> None:
+    limits |= {"sign_in_success_client": (3, 900), "sign_in_client": (2, 900)}
+
+    def signing_in(client: str) -> Any:
+        return Client(REMOTE_ADDR=client).post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert [signing_in("192.0.2.1").status_code for _time in range(3)] == [302] * 3
+    before = len(stored_sessions())
+    assert [signing_in("192.0.2.1").status_code for _time in range(2)] == [429] * 2
+
+    # From here on the password is not even checked.
+    response = assert_too_many(signing_in("192.0.2.1"))
+    assert "even the correct password is refused" in response.text
+    assert len(stored_sessions()) == before
+    assert signing_in("192.0.2.2").status_code == 302
+
+    let_pass(901)
+    assert signing_in("192.0.2.1").status_code == 302
+
+
+# Ways back ----------------------------------------------------------------------------------------
+
+
+def test_the_owner_of_a_locked_account_sets_a_new_password_and_signs_in(
+    ann: User, client: Client
+) -> None:
+    lock()
+    client.post(RESET, {"email": "ann@example.org"})
+    link = re.search(r"http://testserver(/\S+)", str(mail.outbox[0].body))
+    assert link
+    form = client.get(link[1])
+
+    assert client.post(form["Location"], NEW).status_code == 302
+
+    assert attempt("ann").status_code == 200
+    assert attempt("ann", "quite another one").status_code == 302
+
+
+def test_reminders_do_not_prevent_a_password_reset(ann: User, limits: dict[str, Any]) -> None:
+    limits["mail"] = (2, 3600)
+    typed = {"email": "ann@example.org"}
+    reminders = [
+        Client().post("/accounts/username_reminder/", typed).status_code for _mail in range(3)
+    ]
+    assert reminders == [302, 302, 429]
+
+    assert Client().post(RESET, typed).status_code == 302
+    assert len(mail.outbox) == 3
+
+
+# Pages that ask for the password again ------------------------------------------------------------
+
+each_form = pytest.mark.parametrize(
+    ("url", "typed", "field"),
+    [
+        ("/accounts/username/", {"username": "anna"}, "password"),
+        ("/accounts/email/", {"email": "anna@example.org"}, "password"),
+        ("/accounts/delete/", {}, "password"),
+        (REAUTHENTICATE, {}, "password"),
+        ("/accounts/password_change/", NEW, "old_password"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+
+
+@each_form
+def test_failed_sign_ins_do_not_stop_a_signed_in_user(
+    ann: User, client: Client, url: str, typed: dict[str, str], field: str
+) -> None:
+    client.force_login(ann)
+    lock()
+    assert attempt("ann", PASSWORD).status_code == 429
+
+    assert client.post(url, typed | {field: PASSWORD}).status_code == 302
+
+
+def test_failed_sign_ins_do_not_stop_staff(ann: User, client: Client) -> None:
+    grant_staff(ann)
+    bob = make_user()
+    client.force_login(ann)
+    lock()
+
+    typed = {"reason": "Spam", "password": PASSWORD}
+    assert client.post(f"/staff/accounts/{bob.pk}/deactivate/", typed).status_code == 302
+
+    assert not User.get(bob.pk).is_active
+
+
+@each_form
+def test_wrong_passwords_in_a_form_stop_only_this_session(
+    ann: User, client: Client, url: str, typed: dict[str, str], field: str
+) -> None:
+    client.force_login(ann)
+    other = Client()
+    other.force_login(User.get(ann.pk))
+    before = stored_items()
+    wrong = [client.post(url, typed | {field: WRONG}) for _attempt in range(10)]
+    assert [response.status_code for response in wrong] == [200] * 10
+    assert Page(wrong[0]).errors[field]
+
+    page = assert_too_many(client.post(url, typed | {field: PASSWORD}))
+
+    assert stored_items() == before
+    assert "set a new password" in page.text
+    assert re_enter(client, PASSWORD) == 429
+    assert attempt("ann", PASSWORD).status_code == 302
+    assert re_enter(other, PASSWORD) == 302
+    let_pass(901)
+    assert client.post(url, typed | {field: PASSWORD}).status_code == 302
+
+
+def test_the_right_password_in_a_form_resets_the_counter_of_the_session(
+    ann: User, client: Client
+) -> None:
+    client.force_login(ann)
+    for _round in range(2):
+        assert [re_enter(client, WRONG) for _time in range(9)] == [200] * 9
+        assert re_enter(client, PASSWORD) == 302
+
+
+# Costs, faults, log -------------------------------------------------------------------------------
+
+
+def test_a_sign_in_costs_the_limits_five_requests_and_two_more_after_others(
+    ann: User, requests_sent: Requests
+) -> None:
+    attempt("ann", PASSWORD)
+    _others, of_limits = requests_sent.apart()
+    assert of_limits == ["PutItem", "PutItem", "DeleteItem", "PutItem", "UpdateItem"]
+    requests_sent.clear()
+
+    attempt("ann", PASSWORD)
+    _others, of_limits = requests_sent.apart()
+    first = ["PutItem", "UpdateItem", "PutItem"]
+    assert of_limits == [*first, "DeleteItem", "PutItem", "UpdateItem", "UpdateItem"]
+
+
+def test_a_sign_in_over_ipv6_costs_three_requests_more(
+    ann: User, settings: Any, requests_sent: Requests
+) -> None:
+    settings.ACCOUNTS_TRUSTED_HOPS = 1
+    costs = []
+    for address in ("203.0.113.7", "2001:db8::1"):
+        requests_sent.clear()
+        assert attempt("ann", PASSWORD, **{"x-forwarded-for": address}).status_code == 302
+        costs.append(len(requests_sent.operations))
+
+    assert costs[1] - costs[0] == 3
+
+
+def test_a_form_that_asks_for_the_password_costs_the_limits_two_requests(
+    ann: User, client: Client, requests_sent: Requests
+) -> None:
+    client.force_login(ann)
+    requests_sent.clear()
+
+    client.post("/accounts/username/", {"username": "anna", "password": PASSWORD})
+
+    _others, of_limits = requests_sent.apart()
+    assert of_limits == ["PutItem", "DeleteItem"]
+
+
+def test_the_page_of_a_refusal_sends_no_requests_of_its_own(
+    ann: User, client: Client, limits: dict[str, Any], requests_sent: Requests
+) -> None:
+    limits["mail"] = (1, 3600)
+    client.force_login(ann)
+    client.post(RESET, {"email": "ann@example.org"})
+    requests_sent.clear()
+
+    assert client.post(RESET, {"email": "ann@example.org"}).status_code == 429
+
+    assert requests_sent.apart() == ([], ["PutItem", "UpdateItem"])
+
+
+@pytest.mark.parametrize("before", [[], ["nobody"]], ids=["slot given back", "slot taken"])
+def test_a_sign_in_succeeds_although_a_reply_to_its_counter_was_lost(
+    ann: User, client: Client, proxy: FaultProxy, before: list[str]
+) -> None:
+    statuses(*before)
+    proxy.plan("UpdateItem", DropReply(), when=lambda body: body["TableName"] == "cache")
+
+    response = client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert response.status_code == 302
+    assert signed_in_as(client) == "Ann"
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault", "updates"),
+    [("UpdateItem", DropReply(), 2), ("PutItem", Answer(400, "ThrottlingException"), 0)],
+)
+def test_a_password_is_not_checked_if_it_cannot_be_counted(
+    ann: User,
+    client: Client,
+    proxy: FaultProxy,
+    settings: Any,
+    operation: str,
+    fault: Any,
+    updates: int,
+) -> None:
+    attempt("ann")
+    proxy.forget()
+    settings.DYNAMODB_PAGE_SECONDS = 0.2 if operation == "PutItem" else 60
+    proxy.plan(operation, fault, times=1_000)
+
+    response = client.post(SIGN_IN, {"username": "ann", "password": PASSWORD})
+
+    assert response.status_code == 503
+    assert stored_sessions() == []
+    assert proxy.count("UpdateItem") == updates
+
+
+def test_the_log_has_one_line_without_username_email_address_and_password(
+    ann: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock("ann@example.org")
+    caplog.clear()
+
+    with caplog.at_level(logging.INFO):
+        attempt("ann@example.org", "a secret password")
+
+    (record,) = [each for each in caplog.records if each.name != "project.access"]
+    assert (record.levelname, record.getMessage()) == ("WARNING", "Too many attempts (sign_in).")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "less than a minute"),
+        (59, "less than a minute"),
+        (60, "1 minute"),
+        (61, "2 minutes"),
+        (900, "15 minutes"),
+        (7140, "119 minutes"),
+        (7141, "2 hours"),
+        (86400, "24 hours"),
+    ],
+)
+def test_the_time_to_wait_is_rounded_up(seconds: int, words: str) -> None:
+    assert in_words(seconds) == words

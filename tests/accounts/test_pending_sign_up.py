@@ -1,0 +1,377 @@
+"""`ACCOUNTS_PREVENT_ENUMERATION`: a sign-up is pending until the link in its mail is followed.
+
+So it does not tell whether an email address has an account. What holds for all links in mails:
+tests/accounts/test_mailed_links.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import hashers
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.emails import links
+from accounts.models import User
+from accounts.services import account_key, delete
+from accounts.signup import pending
+from accounts.values import comparable_email, comparable_username
+from dynamo.cache import CacheItem
+from dynamo.client.sending import send
+from dynamo.signals import request_sent
+from dynamo.unique.attributes import UniqueAttributes
+from tests.accounts.test_sign_up_page import ANN, URL, the_account
+from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
+from tests.faults.kinds import CloseBefore, DropReply
+from tests.faults.proxy import FaultProxy
+from tests.mailbox import later, link, the_mail, told_by, whole_link
+from tests.pages import Page, form_values, meanwhile, sign_in, signed_in_as
+from tests.requests import Requests
+
+SENT = "/accounts/signup/sent/"
+LOGIN = "/accounts/login/"
+TAKEN = "Another account has taken this in the meantime: "
+SAME_FORM = "Another link from the same form has already created an account."
+
+
+@pytest.fixture(autouse=True)
+def _prevent_enumeration(engine: str, settings: Any) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = True
+
+
+def sign_up(**values: Any) -> Any:
+    """Send the sign-up form as a new visitor."""
+    visitor = Client()
+    return visitor.post(URL, form_values(visitor, URL, **(ANN | values)))
+
+
+def sign_up_link(**values: Any) -> str:
+    """The path of the link to a new sign-up."""
+    mail.outbox.clear()
+    assert sign_up(**values)["Location"] == SENT
+    return link()
+
+
+def held() -> list[dict[str, Any]]:
+    """What is stored about sign-ups."""
+    items = send("Scan", {"TableName": CacheItem.table()})["Items"]
+    return [json.loads(item["value"]["S"]) for item in items if "S" in item["value"]]
+
+
+def cache_key(path: str) -> str:
+    """Where the sign-up of a link is stored."""
+    [key] = links.read(pending.PURPOSE, path.split("/")[-2], 1)
+    return pending._cache_key(key)
+
+
+def refusal(path: str, status: int = 409) -> str:
+    """Why the link is refused; nothing is changed."""
+    before = stored_items()
+    response = Client().post(path)
+    assert response.status_code == status
+    assert stored_items() == before
+    text = Page(response).text
+    assert "Nothing was changed." in text
+    return text
+
+
+# The form -----------------------------------------------------------------------------------------
+
+
+def test_a_sign_up_stores_no_account_and_only_the_hash_of_the_password(client: Client) -> None:
+    response = client.post(URL, form_values(client, URL, **ANN))
+
+    assert (response.status_code, response["Location"]) == (302, SENT)
+    assert "Follow the link in it to create your account" in Page(client.get(SENT)).text
+    assert signed_in_as(client) is None
+    assert stored_items() == {}
+    assert the_mail().to == ["ann@example.org"]
+    assert whole_link().startswith("http://testserver/accounts/signup/confirm/")
+    [values] = held()
+    assert hashers.check_password(PASSWORD, values["password_hash"])
+    assert PASSWORD not in str(values)
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The requests, hashes and mails from here on, in this order."""
+    done: list[str] = []
+
+    def noted(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def noting(*arguments: Any, **named: Any) -> Any:
+            done.append(what)
+            return function(*arguments, **named)
+
+        return noting
+
+    def note(operation: str, **_signal: Any) -> None:
+        done.append(operation)
+
+    for what, owner, name in (
+        ("hash", hashers.MD5PasswordHasher, "encode"),
+        ("mail", mail.EmailMessage, "send"),
+    ):
+        monkeypatch.setattr(owner, name, noted(what, getattr(owner, name)))
+    request_sent.connect(note)
+    yield done
+    request_sent.disconnect(note)
+
+
+@pytest.mark.parametrize("email", ["ann@example.org", "ANN@EXAMPLE.ORG"])
+def test_known_and_unknown_addresses_get_the_same_answer_after_the_same_work(
+    work: list[str], limits: Any, email: str
+) -> None:
+    def answer(**values: Any) -> tuple[Any, ...]:
+        visitor = Client()
+        typed = form_values(visitor, URL, **(ANN | values))
+        work.clear()
+        response = visitor.post(URL, typed)
+        done = list(work)
+        headers = dict(response.items()) | {"Expires": "", "X-Request-ID": ""}
+        shown = response.content, Page(visitor.get(response["Location"])).text
+        return (response.status_code, headers, response.cookies.keys(), *shown, done)
+
+    unknown = answer(email=email)
+    make_user(email="ann@example.org")
+
+    assert answer(email=email) == unknown
+    assert unknown[-1] == ["GetItem", "GetItem", "hash", "PutItem", "mail"]
+
+
+def test_the_owner_of_a_known_address_gets_a_mail_without_a_sign_up_link() -> None:
+    make_user(email="ann@example.org")
+    before = stored_items()
+
+    sign_up()
+
+    assert the_mail().to == ["ann@example.org"]
+    assert "it already belongs to an account" in the_mail().body
+    assert whole_link() == "http://testserver/accounts/password_reset/"
+    assert stored_items() == before
+
+
+def test_the_mail_contains_nothing_that_was_typed() -> None:
+    make_user(email="known@example.org")
+    for email in ("ann@example.org", "known@example.org"):
+        sign_up(username="Prize", full_name="You have won", email=email)
+
+    assert len(mail.outbox) == 2
+    for message in mail.outbox:
+        text = told_by(message)
+        assert "Prize" not in text
+        assert "won" not in text
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"password2": "another password"}, "password2"), ({"username": "TAKEN"}, "username")],
+)
+def test_invalid_values_and_taken_usernames_are_refused_for_every_address(
+    known: bool, values: dict[str, str], field: str
+) -> None:
+    make_user(username="taken")
+    if known:
+        make_user(email="ann@example.org")
+
+    response = sign_up(**values)
+
+    assert Page(response).errors.keys() == {field}
+    assert (mail.outbox, held()) == ([], [])
+
+
+@pytest.mark.usefixtures("no_mail")
+def test_the_page_says_if_the_mail_could_not_be_sent() -> None:
+    make_user(email="known@example.org")
+
+    for email in ("ann@example.org", "known@example.org"):
+        response = sign_up(email=email)
+
+        assert response.status_code == 200
+        page = Page(response)
+        assert page.errors[""] == ["The mail could not be sent. Please try again later."]
+        assert page.value("email") == email
+
+
+def test_without_the_setting_a_sign_up_signs_in_at_once(settings: Any) -> None:
+    settings.ACCOUNTS_PREVENT_ENUMERATION = False
+    visitor = Client()
+
+    assert visitor.post(URL, form_values(visitor, URL, **ANN))["Location"] == "/accounts/profile/"
+
+    assert signed_in_as(visitor) == "Ann"
+    assert not the_account().is_confirmed
+
+
+# The link -----------------------------------------------------------------------------------------
+
+
+def test_the_link_makes_the_account_and_confirms_its_address(
+    client: Client, requests_sent: Requests
+) -> None:
+    path = sign_up_link()
+    requests_sent.clear()
+
+    response = client.post(path)
+
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems", "PutItem"]
+    assert (response.status_code, response["Location"]) == (302, LOGIN)
+    user = the_account()
+    assert (user.username, user.email, user.full_name) == ("Ann", "ann@example.org", "Ann Example")
+    assert (user.phone_number, user.is_confirmed) == ("+12025550124", True)
+    assert_guards_match_users()
+    assert held() == [{"made": user.pk, "joined_at": str(user.date_joined)}]
+    sign_in(client, user)
+    assert signed_in_as(client) == "Ann"
+
+
+def test_a_link_is_refused_for_a_new_account_with_the_same_values() -> None:
+    path = sign_up_link()
+    Client().post(path)
+    delete(the_account())
+    make_user(username="Ann", email="ann@example.org")
+
+    assert "This link was already used" in refusal(path, 410)
+
+
+def test_the_stored_sign_up_expires_with_its_link() -> None:
+    key = cache_key(sign_up_link())
+
+    with later(days=3, seconds=-60):
+        assert cache.get(key)
+    with later(days=3, seconds=2):
+        assert cache.get(key) is None
+
+
+@pytest.mark.parametrize(
+    ("taken", "names"),
+    [
+        ({"username": "ANN"}, "Username"),
+        ({"email": "Ann@Example.org"}, "Email address"),
+        ({"username": "ann", "email": "ann@example.org"}, "Username, Email address"),
+    ],
+)
+def test_a_link_names_the_values_that_were_taken_meanwhile(
+    taken: dict[str, Any], names: str
+) -> None:
+    path = sign_up_link()
+    make_user(**taken)
+
+    text = refusal(path)
+
+    assert f"{TAKEN}{names}." in text
+    assert "Sign up again" in text
+
+
+def test_a_link_names_an_address_that_is_taken_while_it_is_followed(engine: str) -> None:
+    path = sign_up_link()
+
+    with meanwhile(engine, "TransactWriteItems", lambda: make_user(email="ann@example.org")):
+        response = Client().post(path)
+
+    assert response.status_code == 409
+    assert TAKEN in Page(response).text
+    assert_guards_match_users()
+
+
+@pytest.mark.parametrize("is_taken_before", [True, False])
+def test_a_further_unique_value_that_is_taken_is_named(
+    monkeypatch: pytest.MonkeyPatch, is_taken_before: bool
+) -> None:
+    declared: UniqueAttributes[User] = UniqueAttributes(
+        username=comparable_username, email=comparable_email, phone_number=str
+    )
+    declared.__set_name__(User, "unique")
+    monkeypatch.setattr(User, "unique", declared)
+    taken = {"username": "ann", "phone_number": "+12025550124"}
+
+    if is_taken_before:
+        make_user(**taken)
+        assert Page(sign_up()).errors == {
+            "username": ["This username is taken."],
+            "phone_number": ["Another account already has this value."],
+        }
+        assert (mail.outbox, held()) == ([], [])
+    else:
+        path = sign_up_link()
+        make_user(phone_number=taken["phone_number"])
+        assert f"{TAKEN}Phone number." in refusal(path)
+
+
+def test_a_link_says_which_value_is_no_longer_valid(settings: Any) -> None:
+    settings.ACCOUNTS_PHONE_REGION = "US"
+    path = sign_up_link(phone_number="202-555-0124")
+    [values] = held()
+    cache.set(cache_key(path), values | {"phone_number": "202"}, links.VALID_SECONDS)
+
+    assert "Enter a valid phone number." in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("operation", "lost"),
+    [
+        ("GetItem", DropReply()),
+        ("TransactWriteItems", DropReply()),
+        ("TransactWriteItems", CloseBefore()),
+        ("PutItem", DropReply()),
+    ],
+)
+def test_a_link_makes_one_account_although_a_reply_is_lost(
+    proxy: FaultProxy, operation: str, lost: Any
+) -> None:
+    path = sign_up_link()
+    proxy.plan(operation, lost)
+
+    assert Client().post(path)["Location"] == LOGIN
+
+    user = the_account()
+    assert user.is_confirmed
+    assert held() == [{"made": user.pk, "joined_at": str(user.date_joined)}]
+
+
+def test_a_sign_up_is_stored_once_although_the_reply_is_lost(proxy: FaultProxy) -> None:
+    visitor = Client()
+    typed = form_values(visitor, URL, **ANN)
+    proxy.plan("PutItem", DropReply(), when=lambda body: "B" in body["Item"]["value"])
+
+    assert visitor.post(URL, typed)["Location"] == SENT
+
+    assert len(held()) == 1
+    assert Client().post(link())["Location"] == LOGIN
+
+
+def test_a_link_finds_its_account_if_the_process_died_before_it_noted_it() -> None:
+    path = sign_up_link()
+    noted = held()
+    Client().post(path)
+    made = stored_items()
+    cache.set(cache_key(path), noted[0], links.VALID_SECONDS)
+
+    assert Client().post(path)["Location"] == LOGIN
+
+    assert stored_items() == made
+
+
+# The same form twice ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", [{}, {"email": "right@example.org"}], ids=["same", "corrected"])
+def test_of_two_links_of_one_form_the_first_that_is_followed_makes_the_account(
+    second: dict[str, str],
+) -> None:
+    visitor = Client()
+    typed = form_values(visitor, URL, **ANN)
+    for values in (typed, typed | second):
+        assert visitor.post(URL, values)["Location"] == SENT
+    first_link, second_link = (link(message) for message in mail.outbox)
+
+    assert Client().post(second_link)["Location"] == LOGIN
+
+    assert the_account().pk == account_key(typed["request_id"].split(":")[0])
+    assert the_account().email == (typed | second)["email"]
+    assert SAME_FORM in refusal(first_link)
