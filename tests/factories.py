@@ -34,7 +34,7 @@ def changes_of(user: User, stored: User | None = None) -> int:
     return int(stored.version) - _first_versions[user.pk]
 
 
-def set_stored(user: User, **attributes: Any) -> User:
+def set_stored(user: User, **attributes: Any) -> None:
     """Store attributes past all rules: text, a number, None to remove one, or as on the wire."""
     item = stored_items()[user.pk]
     for name, value in attributes.items():
@@ -44,12 +44,12 @@ def set_stored(user: User, **attributes: Any) -> User:
         elif value is not None:
             item[name] = {"N" if isinstance(value, int) else "S": str(value)}
     send("PutItem", {"TableName": User.table(), "Item": item})
-    return User.get(user.pk)
 
 
 def as_stored_by_0_1(user: User, version: int = 1) -> User:
     """The account with a version that counts from 1, as version 0.1 of the site stored it."""
-    return set_stored(user, version=version)
+    set_stored(user, version=version)
+    return User.get(user.pk)
 
 
 def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:

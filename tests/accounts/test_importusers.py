@@ -1,4 +1,4 @@
-"""Importing accounts from a file: each row once, the earlier line wins, rejects said plainly."""
+"""`importusers`: each row becomes an account once, the earlier line wins, rejects are explained."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from accounts.imports import files
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
+from tests.emailchanges import days_later, waiting_user
 from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -35,50 +35,26 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 COLUMNS = ["username", "email", "full_name", "phone_number", "password_hash"]
+Counts = dict[str, int]
 
 
-@dataclass
-class Import:
-    """How one run of the command ended."""
-
-    counts: dict[str, int]
-    complaint: str
-
-    @property
-    def created(self) -> int:
-        return self.counts["created"]
-
-    @property
-    def unchanged(self) -> int:
-        return self.counts["unchanged"]
-
-    @property
-    def rejected(self) -> int:
-        return self.counts["rejected"]
-
-
-def import_file(path: Path, *options: str) -> Import:
-    out = StringIO()
-    failures: list[CommandError] = []
+def import_file(path: Path, *options: str) -> tuple[Counts, str]:
+    """The counts that the command prints, and the line with which it fails; empty on success."""
+    out, failures = StringIO(), []
     try:
         call_command("importusers", str(path), "--json", *options, stdout=out)
     except CommandError as error:
         failures.append(error)
     assert [each.returncode for each in failures] in ([], [1])
-    complaint = "".join(str(each) for each in failures)
+    complaint = "".join(map(str, failures))
     assert "\n" not in complaint
     printed = out.getvalue()
     assert printed.count("\n") <= 1
-    return Import(json.loads(printed) if printed else {}, complaint)
+    return (json.loads(printed) if printed else {}), complaint
 
 
-def refused_outright(path: Path, *options: str) -> str:
-    """The complaint about a file of which no row was looked at; nothing was made."""
-    done = import_file(path, *options)
-    assert done.counts == {}
-    assert stored_items() == {}
-    assert not list(path.parent.glob("*.rejected.*"))
-    return done.complaint
+def counts(created: int = 0, unchanged: int = 0, rejected: int = 0) -> Counts:
+    return {"created": created, "unchanged": unchanged, "rejected": rejected}
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[str]], header: Iterable[str] = COLUMNS) -> Path:
@@ -93,6 +69,10 @@ def row(
     return [username, email, full_name, phone, hash]
 
 
+def numbered(count: int) -> list[list[str]]:
+    return [row(f"user{n}", f"user{n}@example.org", f"Person {n}") for n in range(count)]
+
+
 def rejections(path: Path) -> dict[int, str]:
     """The reasons in a file of rejected rows, by line."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -103,7 +83,7 @@ def rejections(path: Path) -> dict[int, str]:
 
 
 def users() -> dict[str, str]:
-    """The addresses of all accounts, by username."""
+    """The email addresses of all accounts, by username."""
     items = stored_items().values()
     return {item["userName"]["S"]: item["email"]["S"] for item in items if "userName" in item}
 
@@ -118,14 +98,19 @@ def rejected(tmp_path: Path) -> Path:
     return tmp_path / "users.rejected.csv"
 
 
-# What a row becomes
+# What a row becomes -------------------------------------------------------------------------------
 
 
-def test_a_row_becomes_an_account_with_what_it_says(file: Path) -> None:
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_a_row_becomes_an_account_and_costs_one_request_and_six_units(
+    file: Path, requests_sent: Requests
+) -> None:
     write_csv(file, [row("Ann", "Ann@Example.org", "Ann O'Neill", "+1 202-555-0124")])
 
-    assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 0}
+    assert import_file(file) == (counts(created=1), "")
 
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert requests_sent.units == 6
     user = find_user("ann")
     assert (user.username, user.email) == ("Ann", "Ann@Example.org")
     assert (user.full_name, user.phone_number) == ("Ann O'Neill", "+12025550124")
@@ -133,81 +118,76 @@ def test_a_row_becomes_an_account_with_what_it_says(file: Path) -> None:
     assert_guards_match_users()
 
 
-@pytest.mark.fault_of("moto", "reports no capacity for transactions")
-def test_a_row_costs_one_request_and_six_units(file: Path, requests_sent: Requests) -> None:
-    write_csv(file, [row("ann", "ann@example.org"), row("bob", "bob@example.org")])
-
-    import_file(file)
-
-    assert requests_sent.operations == ["TransactWriteItems"] * 2
-    assert requests_sent.units == 12
-
-
-def test_columns_come_in_any_order_and_only_two_are_needed(file: Path) -> None:
-    write_csv(file, [["ann@example.org", "ann"]], header=["email", "username"])
-
-    assert import_file(file).created == 1
-    assert users() == {"ann": "ann@example.org"}
-
-
-def test_a_file_from_a_spreadsheet_has_a_byte_order_mark_and_blank_lines(file: Path) -> None:
-    file.write_bytes(
-        b'\xef\xbb\xbfusername,email\r\n\r\nann,ann@example.org\r\n \r\n"bob",bob@example.org'
-    )
-
-    assert import_file(file).counts == {"created": 2, "unchanged": 0, "rejected": 0}
-
-
-def test_a_file_of_json_lines_is_imported_too(tmp_path: Path) -> None:
-    file = tmp_path / "users.jsonl"
-    file.write_text(
-        '{"username": "ann", "email": "ann@example.org", "full_name": "Änn"}\n'
-        "\n"
-        '{"email": "bob@example.org", "username": "bob", "phone_number": null}',
-        encoding="utf-8",
-    )
-
-    assert import_file(file).counts == {"created": 2, "unchanged": 0, "rejected": 0}
-    assert find_user("ann").full_name == "Änn"
-    assert not (tmp_path / "users.rejected.jsonl").exists()
-
-
-@pytest.mark.parametrize("name", ["users.csv", "users.jsonl", "users.JSONL"])
-def test_a_file_without_rows_makes_nothing(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "contents", "created"),
+    [
+        ("users.csv", b"email,username\r\nann@example.org,ann\r\nbob@example.org,bob", 2),
+        (
+            "users.csv",  # as spreadsheets write it: a byte order mark, blank lines
+            b'\xef\xbb\xbfusername,email\r\n\r\nann,ann@example.org\r\n \r\n"bob",bob@example.org',
+            2,
+        ),
+        (
+            "users.jsonl",
+            b'{"username": "ann", "email": "ann@example.org"}\n\n'
+            b'{"email": "bob@example.org", "username": "bob", "phone_number": null}',
+            2,
+        ),
+        ("users.csv", b"username,email\n", 0),
+        ("users.jsonl", b"\n", 0),
+        ("users.JSONL", b"\n", 0),
+    ],
+)
+def test_csv_and_json_lines_are_imported(
+    tmp_path: Path, name: str, contents: bytes, created: int
+) -> None:
     file = tmp_path / name
-    file.write_text("username,email\n" if name.endswith("csv") else "\n")
+    file.write_bytes(contents)
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 0}
+    assert import_file(file) == (counts(created=created), "")
+
+    both = {"ann": "ann@example.org", "bob": "bob@example.org"}
+    assert users() == (both if created else {})
+    assert sorted(tmp_path.iterdir()) == [file]
 
 
-# Running it again
+def test_without_json_the_counts_are_a_sentence(file: Path) -> None:
+    write_csv(file, [row("ann", "ann@example.org")])
+    out = StringIO()
+
+    call_command("importusers", str(file), stdout=out)
+
+    assert out.getvalue() == "Created 1, unchanged 0, rejected 0.\n"
 
 
-def test_running_it_again_creates_nothing(file: Path) -> None:
-    write_csv(file, [row(f"user{n}", f"user{n}@example.org", f"Person {n}") for n in range(50)])
-    assert import_file(file).created == 50
+# Running it again ---------------------------------------------------------------------------------
+
+
+def test_a_second_run_creates_nothing(file: Path) -> None:
+    write_csv(file, numbered(50))
+    assert import_file(file)[0] == counts(created=50)
     before = stored_items()
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 50, "rejected": 0}
+    assert import_file(file)[0] == counts(unchanged=50)
     assert stored_items() == before
 
 
-def test_an_account_that_was_made_otherwise_is_left_as_it_is(file: Path) -> None:
+def test_an_existing_account_with_both_values_is_left_unchanged(file: Path) -> None:
     user = make_user(username="Ann", email="ann@example.org", full_name="Ann herself")
     write_csv(file, [row("ann", "ANN@example.org", "Somebody else")])
     before = stored_items()
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 1, "rejected": 0}
+    assert import_file(file)[0] == counts(unchanged=1)
     assert stored_items() == before
     assert find_user("ann") == user
 
 
-def test_an_account_that_signs_in_by_another_password_by_now_is_unchanged(file: Path) -> None:
+def test_an_account_with_another_password_since_is_unchanged(file: Path) -> None:
     write_csv(file, [row("ann", "ann@example.org", hash=make_password("as it was"))])
     import_file(file)
     change_password(find_user("ann"), PASSWORD)
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 1, "rejected": 0}
+    assert import_file(file)[0] == counts(unchanged=1)
     assert find_user("ann").check_password(PASSWORD)
 
 
@@ -220,53 +200,34 @@ def test_an_account_that_signs_in_by_another_password_by_now_is_unchanged(file: 
     ],
     ids=["address", "name", "both"],
 )
-def test_an_account_that_has_changed_since_is_not_made_again(
-    file: Path, rejected: Path, change: Any
+def test_an_account_that_changed_since_is_not_created_again(
+    file: Path, rejected: Path, change: Callable[[User], object]
 ) -> None:
     write_csv(file, [row("ann", "ann@example.org")])
     import_file(file)
     change(find_user("ann"))
     before = stored_items()
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
+    assert import_file(file)[0] == counts(rejected=1)
     assert rejections(rejected) == {
         2: "This row was imported before, and the account has changed since."
     }
-    assert import_file(file, "--dry-run").rejected == 1
+    assert import_file(file, "--dry-run")[0] == counts(rejected=1)
     assert stored_items() == before
+    [(name, email)] = users().items()
+    assert import_file(write_csv(file, [row(name, email)]))[0] == counts(unchanged=1)
 
 
-def test_the_new_values_of_an_account_that_has_changed_are_found(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org")])
-    import_file(file)
-    change_email(find_user("ann"), "new@example.org")
-
-    write_csv(file, [row("ann", "new@example.org")])
-
-    assert import_file(file).unchanged == 1
-    assert len(users()) == 1
-
-
-def test_an_account_that_was_deleted_is_made_anew(file: Path) -> None:
+def test_a_deleted_account_is_created_again(file: Path) -> None:
     write_csv(file, [row("ann", "ann@example.org")])
     import_file(file)
     delete(find_user("ann"))
 
-    assert import_file(file).created == 1
+    assert import_file(file)[0] == counts(created=1)
     assert_guards_match_users()
 
 
-def test_a_reply_that_was_lost_is_no_second_account(file: Path, engine: str) -> None:
-    write_csv(file, [row("ann", "ann@example.org"), row("bob", "bob@example.org")])
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("TransactWriteItems", DropReply())
-
-        assert import_file(file).counts == {"created": 2, "unchanged": 0, "rejected": 0}
-        assert proxy.count("TransactWriteItems") == 3
-    assert_guards_match_users()
-
-
-# Rows that are rejected
+# Rejected rows ------------------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
@@ -288,10 +249,8 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         ],
     )
 
-    done = import_file(file)
-
-    assert done.counts == {"created": 2, "unchanged": 0, "rejected": 7}
-    assert done.complaint == f"Rejected rows: 7, see {rejected}."
+    expected = counts(created=2, rejected=7)
+    assert import_file(file) == (expected, f"Rejected rows: 7, see {rejected}.")
     assert rejections(rejected) == {
         3: "Another account has the username ＢＯＢ.",
         4: "Another account has the email address BOB@Example.ORG.",
@@ -325,54 +284,19 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
         (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
+        (['"a"nn'], "This is not CSV: "),
     ],
 )
-def test_a_row_that_breaks_a_rule_is_rejected_and_the_next_one_made(
+def test_an_invalid_row_is_rejected_and_the_next_one_imported(
     file: Path, rejected: Path, bad: list[str], reason: str
 ) -> None:
     write_csv(file, [bad, row("carol", "carol@example.org")])
+    if bad == ['"a"nn']:
+        file.write_text(f'{",".join(COLUMNS)}\n"a"nn,,,,\ncarol,carol@example.org,,,\n')
 
-    assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 1}
+    assert import_file(file)[0] == counts(created=1, rejected=1)
     assert rejections(rejected)[2].startswith(reason)
     assert users() == {"carol": "carol@example.org"}
-
-
-def test_rejected_rows_keep_their_columns_and_can_be_mended_and_imported(
-    file: Path, rejected: Path
-) -> None:
-    header = ["email", "phone_number", "username"]
-    write_csv(file, [["ann@example.org", "+1 202", "Ann, the 1st"]], header)
-    import_file(file)
-
-    with rejected.open(newline="", encoding="utf-8") as kept:
-        columns, only = csv.reader(kept)
-    assert columns == [*header, "line", "reason"]
-    assert only[:4] == ["ann@example.org", "+1 202", "Ann, the 1st", "2"]
-
-    text = rejected.read_text(encoding="utf-8").replace('"Ann, the 1st"', "ann")
-    rejected.write_text(text.replace("+1 202", ""), encoding="utf-8")
-    assert import_file(rejected).created == 1
-
-
-def test_only_its_owner_may_read_what_was_rejected(file: Path, rejected: Path) -> None:
-    write_csv(file, [row("ann", "nonsense")])
-
-    import_file(file)
-
-    assert rejected.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_file_of_rejected_rows_goes_when_none_is_rejected_any_more(
-    file: Path, rejected: Path
-) -> None:
-    write_csv(file, [row("ann", "nonsense")])
-    import_file(file)
-    assert rejected.exists()
-
-    write_csv(file, [row("ann", "ann@example.org")])
-    import_file(file)
-
-    assert sorted(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(
@@ -392,17 +316,35 @@ def test_a_file_of_rejected_rows_goes_when_none_is_rejected_any_more(
         ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
 )
-def test_a_line_of_json_that_is_no_account_is_rejected_and_the_next_one_made(
+def test_an_invalid_line_of_json_is_rejected_and_the_next_one_imported(
     tmp_path: Path, line: str, reason: str
 ) -> None:
     file = tmp_path / "users.jsonl"
     file.write_text(f'{line}\n{{"username": "carol", "email": "carol@example.org"}}\n')
 
-    assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 1}
+    assert import_file(file)[0] == counts(created=1, rejected=1)
     assert rejections(tmp_path / "users.rejected.jsonl")[1].startswith(reason)
 
 
-def test_a_rejected_object_is_kept_as_it_was(tmp_path: Path) -> None:
+def test_rejected_rows_keep_their_columns_and_can_be_corrected_and_imported(
+    file: Path, rejected: Path
+) -> None:
+    header = ["email", "phone_number", "username"]
+    write_csv(file, [["ann@example.org", "+1 202", "Ann, the 1st"]], header)
+    import_file(file)
+
+    assert rejected.stat().st_mode & 0o777 == 0o600
+    with rejected.open(newline="", encoding="utf-8") as kept:
+        columns, only = csv.reader(kept)
+    assert columns == [*header, "line", "reason"]
+    assert only[:4] == ["ann@example.org", "+1 202", "Ann, the 1st", "2"]
+
+    text = rejected.read_text(encoding="utf-8").replace('"Ann, the 1st"', "ann")
+    rejected.write_text(text.replace("+1 202", ""), encoding="utf-8")
+    assert import_file(rejected)[0] == counts(created=1)
+
+
+def test_a_rejected_json_object_is_kept_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "users.jsonl"
     written = {
         "username": "ännchen\ud800",
@@ -421,20 +363,23 @@ def test_a_rejected_object_is_kept_as_it_was(tmp_path: Path) -> None:
     assert second["text"] == "nonsense"
 
 
-def test_a_quotation_mark_astray_costs_its_own_line_only(file: Path, rejected: Path) -> None:
-    file.write_text('username,email\n"a"nn,ann@example.org\nbob,bob@example.org\n')
+def test_the_file_of_rejected_rows_is_removed_when_no_row_is_rejected(
+    file: Path, rejected: Path
+) -> None:
+    import_file(write_csv(file, [row("ann", "nonsense")]))
+    assert rejected.exists()
 
-    assert import_file(file).counts == {"created": 1, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected)[2].startswith("This is not CSV: ")
+    import_file(write_csv(file, [row("ann", "ann@example.org")]))
+
+    assert sorted(file.parent.iterdir()) == [file]
 
 
-# Passwords
+# Password hashes ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def known_hashers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A million, as Django's, would be five seconds of the suite.
-    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 20_000)
+    monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 20_000)  # a million takes a second
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.Argon2PasswordHasher",
         "django.contrib.auth.hashers.PBKDF2PasswordHasher",
@@ -445,119 +390,103 @@ def known_hashers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known_hashers")
 @pytest.mark.parametrize("hasher", ["argon2", "pbkdf2_sha256", "scrypt"])
-def test_who_had_a_password_elsewhere_signs_in_with_it(file: Path, hasher: str) -> None:
+def test_an_imported_hash_signs_in(file: Path, hasher: str) -> None:
     encoded = make_password(PASSWORD, hasher=hasher)
     write_csv(file, [row("ann", "ann@example.org", hash=encoded)])
 
-    assert import_file(file).created == 1
+    assert import_file(file)[0] == counts(created=1)
 
     assert find_user("ann").password == encoded
     assert authenticate(username="ann@example.org", password="wrong") is None
     assert authenticate(username="ann@example.org", password=PASSWORD) == find_user("ann")
-    assert import_file(file).unchanged == 1  # though its hash may be a newer one by now
+    assert import_file(file)[0] == counts(unchanged=1)  # although its hash may be upgraded by now
 
 
 ARGON2 = "argon2$argon2id$v=19$m=102400,t=2,p=8$c29tZXNhbHRzb21lc2FsdA$"
 DIGEST = "A" * 43
 SHA256 = DIGEST + "="
+NOT_DJANGOS = "This is not a Django password hash"
 
 
 @pytest.mark.usefixtures("known_hashers")
 @pytest.mark.parametrize(
-    "encoded",
+    ("encoded", "told"),
     [
-        "pbkdf2_sha256$1000$salt",  # a part is missing
-        "pbkdf2_sha256$many$salt$aGFzaA==",
-        "pbkdf2_sha256$0$salt$aGFzaA==",
-        "pbkdf2_sha256$-5$salt$aGFzaA==",
-        "pbkdf2_sha256$99999999999$salt$aGFzaA==",  # hours for each sign-in
-        "pbkdf2_sha256$1000$$aGFzaA==",
-        f"pbkdf2_sha256$1000$salt${DIGEST}",  # cut off by one sign
-        f"pbkdf2_sha256$+1000$salt${SHA256}",
-        f"pbkdf2_sha256$1_000$salt${SHA256}",
-        f"pbkdf2_sha256$01000$salt${SHA256}",
-        "scrypt$16384$salt$8$5$aGFzaA==",  # cut off
-        "argon2$argon2id$v=19$nonsense",
-        ARGON2.replace("m=102400", "m=99999999") + DIGEST,
-        ARGON2.replace("id$v", "xx$v") + DIGEST,
-        ARGON2 + "ä" + DIGEST,
-        "scrypt$salt$1000$8$5$aGFzaA==",  # no power of two
-        "bcrypt_sha256$$2b$12$" + "x" * 53,  # its library is not installed
-        "md5$salt$0123456789abcdef0123456789abcdef",  # not a hasher of this site
-        "argon2",
-        "$",
-        "!" + "x" * 300,
-        "pbkdf2_sha256$1000$salt$" + "x" * 300,
+        ("pbkdf2_sha256$1000$salt", ""),  # a part is missing
+        ("pbkdf2_sha256$many$salt$aGFzaA==", ""),
+        ("pbkdf2_sha256$0$salt$aGFzaA==", ""),
+        ("pbkdf2_sha256$-5$salt$aGFzaA==", ""),
+        ("pbkdf2_sha256$99999999999$salt$aGFzaA==", ""),  # hours for each sign-in
+        ("pbkdf2_sha256$1000$$aGFzaA==", ""),
+        (f"pbkdf2_sha256$1000$salt${DIGEST}", ""),  # one character is missing
+        (f"pbkdf2_sha256$+1000$salt${SHA256}", ""),
+        (f"pbkdf2_sha256$1_000$salt${SHA256}", ""),
+        (f"pbkdf2_sha256$01000$salt${SHA256}", ""),
+        ("scrypt$16384$salt$8$5$aGFzaA==", ""),
+        ("argon2$argon2id$v=19$nonsense", ""),
+        (ARGON2.replace("m=102400", "m=99999999") + DIGEST, ""),
+        (ARGON2.replace("id$v", "xx$v") + DIGEST, ""),
+        (ARGON2 + "ä" + DIGEST, ""),
+        ("scrypt$salt$1000$8$5$aGFzaA==", ""),  # not a power of two
+        ("bcrypt_sha256$$2b$12$" + "x" * 53, ""),  # its library is not installed
+        ("md5$salt$0123456789abcdef0123456789abcdef", "The hasher md5 is not enabled here"),
+        ("sha512_crypt$salt$hash", NOT_DJANGOS),
+        ("bcrypt", NOT_DJANGOS),
+        ("None$", NOT_DJANGOS),
+        ("argon2", ""),
+        ("$", ""),
+        ("!" + "x" * 300, ""),
+        ("pbkdf2_sha256$1000$salt$" + "x" * 300, ""),
     ],
 )
 def test_a_hash_that_no_sign_in_could_check_is_rejected(
-    file: Path, rejected: Path, encoded: str
+    file: Path, rejected: Path, encoded: str, told: str
 ) -> None:
     write_csv(file, [row("ann", "ann@example.org", hash=encoded)])
 
-    assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
-    assert rejections(rejected)[2].startswith("Password hash: ")
-    assert encoded not in rejections(rejected)[2]
+    assert import_file(file)[0] == counts(rejected=1)
+    reason = rejections(rejected)[2]
+    assert reason.startswith("Password hash: ")
+    assert told in reason
+    assert encoded not in reason
 
 
 @pytest.mark.parametrize("mark", ["!" + "aB3" * 13 + "x", "!"])
-def test_djangos_mark_of_an_unusable_password_is_an_account_that_no_password_opens(
-    file: Path, mark: str
-) -> None:
+def test_djangos_mark_of_an_unusable_password_is_imported(file: Path, mark: str) -> None:
     write_csv(file, [row("ann", "ann@example.org", hash=mark)])
 
-    assert import_file(file).created == 1
+    assert import_file(file)[0] == counts(created=1)
 
     assert not find_user("ann").has_usable_password()
-    assert import_file(file).unchanged == 1
+    assert import_file(file)[0] == counts(unchanged=1)
 
 
-@pytest.mark.parametrize(
-    ("encoded", "told"),
-    [
-        ("bcrypt_sha256$$2b$12$" + "x" * 53, "The hasher bcrypt_sha256 is not enabled here"),
-        ("md5$salt$0123456789abcdef0123456789abcdef", "The hasher md5 is not enabled here"),
-        ("sha512_crypt$salt$hash", "This is not a Django password hash"),
-        ("bcrypt", "This is not a Django password hash"),
-        ("None$", "This is not a Django password hash"),
-    ],
-)
-def test_a_hasher_of_djangos_that_is_not_enabled_is_named(
-    file: Path, rejected: Path, settings: Any, encoded: str, told: str
-) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
-    write_csv(file, [row("ann", "ann@example.org", hash=encoded)])
-
-    assert import_file(file).counts == {"created": 0, "unchanged": 0, "rejected": 1}
-
-    assert told in rejections(rejected)[2]
-
-
-# The earlier line wins
+# The earlier line wins ----------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_the_earlier_of_two_rivals_wins_however_many_workers_there_are(
-    file: Path, rejected: Path
+def test_the_earlier_of_two_rows_with_the_same_value_wins(
+    file: Path, rejected: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     rows = []
-    for n in range(60):
-        rows.append(row(f"name{n}", f"a{n}@example.org"))
+    for n in range(10, 40):
+        rows.append(row(f"name{n}", f"a{n}@example.org", phone=f"+1 202-555-01{n}"))
         rows.append(row(f"NAME{n}", f"b{n}@example.org"))
         rows.append(row(f"other{n}", f"A{n}@Example.org"))
+        rows.append(row(f"third{n}", f"c{n}@example.org", phone=f"+1 202-555-01{n}"))
     write_csv(file, rows)
 
-    assert import_file(file, "--workers", "16").counts == {
-        "created": 60,
-        "unchanged": 0,
-        "rejected": 120,
-    }
-    assert users() == {f"name{n}": f"a{n}@example.org" for n in range(60)}
-    assert list(rejections(rejected)) == [line for line in range(2, 182) if line % 3 != 2]
+    assert import_file(file, "--workers", "16")[0] == counts(created=30, rejected=90)
+
+    assert users() == {f"name{n}": f"a{n}@example.org" for n in range(10, 40)}
+    assert list(rejections(rejected)) == [line for line in range(2, 122) if line % 4 != 2]
     assert_guards_match_users()
 
 
-def test_an_earlier_line_that_dynamodb_fails_loses_to_no_later_one(file: Path, engine: str) -> None:
+def test_a_later_row_does_not_win_because_dynamodb_failed_the_earlier_one(
+    file: Path, engine: str
+) -> None:
     write_csv(file, [row("ann", "first@example.org"), row("Ann", "second@example.org")])
     with FaultProxy(engine) as proxy, through(proxy):
         proxy.plan("TransactWriteItems", Answer(400, "ValidationException"))
@@ -569,72 +498,11 @@ def test_an_earlier_line_that_dynamodb_fails_loses_to_no_later_one(file: Path, e
     assert users() == {"ann": "first@example.org"}
 
 
-# A third unique attribute
+# Many rows ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def _unique_phone_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
-
-
-@pytest.mark.usefixtures("_unique_phone_numbers")
-def test_of_rivals_for_a_third_unique_value_the_earlier_wins_too(
-    file: Path, rejected: Path
-) -> None:
-    rows = []
-    for n in range(10, 40):
-        for who in ("first", "second"):
-            name = f"{who}{n}"
-            rows.append(row(name, f"{name}@example.org", phone=f"+1 202-555-01{n}"))
-    write_csv(file, rows)
-
-    assert import_file(file, "--workers", "16").created == 30
-
-    assert sorted(users()) == [f"first{n}" for n in range(10, 40)]
-    assert list(rejections(rejected)) == list(range(3, 63, 2))
-
-
-@pytest.mark.usefixtures("_unique_phone_numbers")
-def test_a_dry_run_foresees_what_becomes_of_a_third_unique_value(
-    file: Path, rejected: Path
-) -> None:
-    make_user(username="held", email="held@example.org", phone_number="+12025550101")
-    make_user(username="here", email="here@example.org", phone_number="+12025550102")
-    rows = [
-        row("ann", "ann@example.org", phone="+1 202-555-0101"),
-        row("held", "bob@example.org", phone="+1 202-555-0101"),
-        row("eve", "eve@example.org", phone="+1 202-555-0103"),
-        row("joe", "joe@example.org", phone="+1 202 555 0103"),
-        row("here", "here@example.org", phone="+1 202-555-0109"),
-        row("none", "none@example.org"),
-        row("nil", "nil@example.org"),
-    ]
-    write_csv(file, rows)
-    out = StringIO()
-
-    with pytest.raises(CommandError):
-        call_command("importusers", str(file), "--dry-run", stdout=out)
-    *foreseen, counts = out.getvalue().splitlines()
-    made = import_file(file)
-
-    assert counts == "Would be: created 3, unchanged 1, rejected 3."
-    assert made.counts == {"created": 3, "unchanged": 1, "rejected": 3}
-    reasons = rejections(rejected)
-    assert foreseen == [f"Line {line}: {reason}" for line, reason in reasons.items()]
-    assert reasons[2] == "Another account has the phone number +12025550101."
-
-
-# Many rows
-
-
-@dataclass
-class Sample:
-    rows: list[list[str]]
-    reasons: dict[int, str]
-
-
-def sample(singles: int, duplicates: int) -> Sample:
-    """Rows of which `duplicates`, of five kinds, cannot become accounts; why, by line."""
+def sample(singles: int, duplicates: int) -> tuple[list[list[str]], dict[int, str]]:
+    """Rows of which `duplicates`, of five kinds, cannot become accounts; and why, by line."""
     chance = random.Random(7)
     rows: list[list[str]] = []
     reasons: dict[int, str] = {}
@@ -655,12 +523,12 @@ def sample(singles: int, duplicates: int) -> Sample:
             3: (row(name.upper(), email.upper()), f"is the same as line {earlier}."),
             4: (
                 row(name.lower(), rows[chance.choice(first_lines) - 2][1].title()),
-                "",  # both values are taken, by two accounts (or this time by one)
+                "",  # both values are taken, by one account or two
             ),
         }[len(reasons) % 5]
         rows.append(again)
         reasons[line] = reason
-    return Sample(rows, reasons)
+    return rows, reasons
 
 
 @pytest.mark.fault_of("moto", "loses what meets a refused transaction")
@@ -668,280 +536,29 @@ def sample(singles: int, duplicates: int) -> Sample:
     ("singles", "duplicates"),
     [(380, 20), pytest.param(9_500, 500, marks=pytest.mark.slow)],
 )
-def test_exactly_the_duplicates_are_reported_and_again_when_run_again(
+def test_exactly_the_duplicates_are_rejected_also_in_a_dry_run_and_a_second_run(
     file: Path, rejected: Path, singles: int, duplicates: int
 ) -> None:
-    made = sample(singles, duplicates)
-    write_csv(file, made.rows)
+    rows, reasons = sample(singles, duplicates)
+    write_csv(file, rows)
 
-    foreseen = import_file(file, "--dry-run").counts
-    first = import_file(file)
+    foreseen = import_file(file, "--dry-run")[0]
+    first = import_file(file)[0]
     first_reasons = rejections(rejected)
-    second = import_file(file)
+    second = import_file(file)[0]
 
-    assert first.counts == {"created": singles, "unchanged": 0, "rejected": duplicates}
-    assert foreseen == first.counts
-    assert second.counts == {"created": 0, "unchanged": singles, "rejected": duplicates}
-    assert first_reasons.keys() == made.reasons.keys()
-    assert all(reason in first_reasons[line] for line, reason in made.reasons.items())
+    assert foreseen == first == counts(created=singles, rejected=duplicates)
+    assert second == counts(unchanged=singles, rejected=duplicates)
+    assert first_reasons.keys() == reasons.keys()
+    assert all(reason in first_reasons[line] for line, reason in reasons.items())
     assert rejections(rejected) == first_reasons
     assert_guards_match_users()
 
 
-# Trying it first
-
-
-def test_a_dry_run_says_what_would_be_rejected_and_writes_nothing(
-    file: Path, rejected: Path, requests_sent: Requests
-) -> None:
-    make_user(username="taken", email="taken@example.org")
-    write_csv(
-        file,
-        [
-            row("ann", "ann@example.org"),
-            row("ANN", "ann2@example.org"),
-            row("Taken", "taken@example.org"),
-            row("new", "taken@example.org"),
-            row("ann", "ann@example.org"),
-            row("no name", "x@example.org"),
-        ],
-    )
-    before = stored_items()
-    requests_sent.clear()
-    out = StringIO()
-
-    with pytest.raises(CommandError, match=r"^Rows that would be rejected: 4\.$"):
-        call_command("importusers", str(file), "--dry-run", stdout=out)
-
-    assert out.getvalue().splitlines() == [
-        "Line 3: Another account has the username ANN.",
-        "Line 5: Another account has the email address taken@example.org.",
-        "Line 6: This is the same as line 2.",
-        "Line 7: Username: Use letters, digits and the characters . + - _ only.",
-        "Would be: created 1, unchanged 1, rejected 4.",
-    ]
-    assert requests_sent.operations == ["BatchGetItem"] * 2
-    assert requests_sent.units <= 3 * 5
-    assert stored_items() == before
-    assert not rejected.exists()
-
-
-def test_a_dry_run_asks_again_for_what_a_batch_left_out(file: Path, engine: str) -> None:
-    make_user(username="ann", email="ann@example.org")
-    write_csv(file, [row("ann", "ann@example.org")])
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("BatchGetItem", Reply(nothing_processed), times=2)
-
-        assert import_file(file, "--dry-run").unchanged == 1
-
-
-def test_without_json_the_counts_are_a_sentence(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org")])
-    out = StringIO()
-
-    call_command("importusers", str(file), stdout=out)
-
-    assert out.getvalue() == "Created 1, unchanged 0, rejected 0.\n"
-
-
-# Files that are none
-
-
-@pytest.mark.parametrize(
-    ("header", "complaint"),
-    [
-        ("username,full_name", "The header has no column: email."),
-        ("name,mail", "The header has no column: username, email."),
-        ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
-        ("username;email", "The header has no column: username, email."),
-        ("username,email,email", "The header repeats the column: email."),
-        ("username,email,", "The header has an unknown column: ."),
-        ('"a"b,username,email', "Line 1 is not CSV: "),
-        ("", "The header has no column: username, email."),
-    ],
-)
-def test_a_header_that_is_wrong_ends_it_at_once(file: Path, header: str, complaint: str) -> None:
-    file.write_text(f"{header}\nann,ann@example.org\n" if header else "")
-
-    assert refused_outright(file).startswith(complaint)
-
-
-def test_another_ending_or_no_file_ends_it_at_once(tmp_path: Path) -> None:
-    other = tmp_path / "users.xlsx"
-    other.write_text("username,email\n")
-
-    assert refused_outright(other) == "users.xlsx ends neither in .csv nor in .jsonl."
-    missing = tmp_path / "missing.csv"
-    assert refused_outright(missing) == f"{missing}: No such file or directory."
-    folder = tmp_path / "folder.csv"
-    folder.mkdir()
-    assert refused_outright(folder) == f"{folder}: Is a directory."
-
-
-def test_where_rejected_rows_cannot_be_written_nothing_is_begun(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org")])
-    blocked = file.with_name("users.rejected.csv.part")
-    blocked.mkdir()
-
-    done = import_file(file)
-
-    assert done.complaint == f"{blocked}: Is a directory."
-    assert stored_items() == {}
-
-
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
-    [
-        (b"bob,b\xf6b@example.org\n", "Line 3 is not UTF-8."),
-        (b"x" * 100_001, "Line 3 is longer than 100,000 bytes."),
-        (b'"bob,bob@example.org\ncarol,carol@example.org\n', "Line 3 opens a quotation that never"),
-    ],
-)
-def test_where_a_file_stops_being_readable_the_rows_before_it_are_made(
-    file: Path, broken: bytes, complaint: str
-) -> None:
-    file.write_bytes(b"username,email\nann,ann@example.org\n" + broken)
-
-    done = import_file(file)
-
-    assert done.counts == {"created": 1, "unchanged": 0, "rejected": 0}
-    assert done.complaint.startswith(complaint)
-    assert users() == {"ann": "ann@example.org"}
-
-
-@pytest.mark.parametrize("workers", ["0", "65", "-1", "many", "٣"])
-def test_workers_are_1_to_64(file: Path, workers: str) -> None:
-    with pytest.raises(CommandError, match="is not a whole number from 1 to 64"):
-        call_command("importusers", str(file), "--workers", workers)
-
-
-# Breaking off
-
-
-@pytest.fixture
-def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request is repeated for a second only."""
-    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 1.0)
-
-
-@pytest.fixture
-def slow_engine(engine: str) -> Iterator[FaultProxy]:
-    """Each transaction takes at least a twentieth of a second."""
-    with FaultProxy(engine) as proxy:
-        proxy.plan("TransactWriteItems", Meanwhile(lambda: time.sleep(0.05)), times=10**9)
-        yield proxy
-
-
-@contextmanager
-def started(file: Path, endpoint: str, *options: str) -> Iterator[Forked]:
-    env = os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint}
-    with start("manage.py", "importusers", file, *options, env=env) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_for(requests: int, proxy: FaultProxy, process: Forked) -> None:
-    ends_at = time.monotonic() + 60
-    while proxy.count("TransactWriteItems") < requests:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < ends_at
-        time.sleep(0.01)
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_killed_in_the_middle_and_run_again_it_ends_complete(
-    file: Path, rejected: Path, slow_engine: FaultProxy
-) -> None:
-    made = sample(190, 10)
-    write_csv(file, made.rows)
-    with started(file, slow_engine.url) as process:
-        wait_for(40, slow_engine, process)
-        process.send_signal(signal.SIGKILL)
-
-    made_before_it = len(users())
-    assert 0 < made_before_it < 190
-    done = import_file(file)
-    assert done.counts["created"] + done.counts["unchanged"] == 190
-    assert done.created >= 190 - made_before_it - 8  # a worker's request may have been under way
-    assert rejections(rejected).keys() == made.reasons.keys()
-    assert sorted(file.parent.iterdir()) == [file, rejected]
-    assert_guards_match_users()
-
-
-def test_ctrl_c_ends_the_rows_under_way_and_says_what_was_done(
-    file: Path, rejected: Path, slow_engine: FaultProxy
-) -> None:
-    rows = [row("nobody", "nonsense"), *(row(f"u{n}", f"u{n}@example.org") for n in range(300))]
-    write_csv(file, rows)
-    with started(file, slow_engine.url, "--json") as process:
-        wait_for(20, slow_engine, process)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-
-    assert process.returncode == 130
-    counts = json.loads(out)
-    assert counts == {"created": len(users()), "unchanged": 0, "rejected": 1}
-    assert 20 <= counts["created"] < 300
-    assert err.startswith("Interrupted at line ")
-    assert err.endswith(f"Rejected rows: 1, see {rejected}.\n")
-    assert err.count("\n") == 1
-    assert list(rejections(rejected)) == [2]
-    assert_guards_match_users()
-
-
-@pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
-@pytest.mark.usefixtures("little_patience")
-def test_where_dynamodb_stops_answering_it_says_at_which_line_and_goes_on_next_time(
-    file: Path, engine: str
-) -> None:
-    write_csv(file, [row(f"user{n}", f"user{n}@example.org") for n in range(200)])
-    with FaultProxy(engine) as proxy, through(proxy):
-        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=50)
-        proxy.plan("TransactWriteItems", Answer(400, "ThrottlingException"), times=10**9)
-
-        began = time.monotonic()
-        done = import_file(file)
-
-    assert time.monotonic() - began < 10  # not a second for each row under way
-    assert done.counts == {"created": 50, "unchanged": 0, "rejected": 0}
-    assert done.complaint.startswith("Stopped at line ")
-    assert "DynamoDB gave no answer to TransactWriteItems in time" in done.complaint
-    assert import_file(file).counts == {"created": 150, "unchanged": 50, "rejected": 0}
-    assert_guards_match_users()
-
-
-@pytest.mark.usefixtures("little_patience")
-def test_an_unreachable_dynamodb_is_one_line(file: Path) -> None:
-    write_csv(file, [row("ann", "ann@example.org")])
-    with through(NOWHERE):
-        done = import_file(file)
-        foreseen = import_file(file, "--dry-run")
-
-    assert done.complaint.startswith("Stopped at line 2: DynamoDB gave no answer")
-    assert foreseen.complaint.startswith("DynamoDB gave no answer to BatchGetItem")
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_two_imports_of_one_file_at_once_make_each_account_once(file: Path) -> None:
-    write_csv(file, [row(f"user{n}", f"user{n}@example.org") for n in range(100)])
-    copies = [file, file.with_name("copy.csv")]
-    copies[1].write_bytes(file.read_bytes())
-
-    with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(import_file, copies))
-
-    assert [each.rejected for each in done] == [0, 0]
-    assert [each.created + each.unchanged for each in done] == [100, 100]
-    assert len(users()) == 100
-    assert_guards_match_users()
-
-
-def test_rows_are_read_as_they_are_needed_and_never_many(
+def test_rows_are_read_only_as_they_are_needed(
     file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_csv(file, [row(f"user{n}", f"user{n}@example.org") for n in range(200)])
+    write_csv(file, numbered(200))
     read = 0
     ahead: list[int] = []
 
@@ -957,3 +574,252 @@ def test_rows_are_read_as_they_are_needed_and_never_many(
         import_file(file, "--workers", "2")
 
     assert max(ahead) <= 2 * 4 + 1
+
+
+# --dry-run ----------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_foresees_every_row_and_writes_nothing(
+    file: Path, rejected: Path, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
+    make_user(username="taken", email="taken@example.org", phone_number="+12025550101")
+    rows = [
+        row("ann", "ann@example.org"),
+        row("ANN", "ann2@example.org"),
+        row("Taken", "taken@example.org", phone="+1 202-555-0109"),
+        row("new", "taken@example.org"),
+        row("ann", "ann@example.org"),
+        row("no name", "x@example.org"),
+        row("bob", "bob@example.org", phone="+1 202-555-0101"),
+        row("eve", "eve@example.org", phone="+1 202-555-0103"),
+        row("joe", "joe@example.org", phone="+1 202 555 0103"),
+    ]
+    write_csv(file, rows)
+    before = stored_items()
+    requests_sent.clear()
+    out = StringIO()
+
+    with pytest.raises(CommandError, match=r"^Rows that would be rejected: 6\.$"):
+        call_command("importusers", str(file), "--dry-run", stdout=out)
+
+    *foreseen, total = out.getvalue().splitlines()
+    assert foreseen == [
+        "Line 3: Another account has the username ANN.",
+        "Line 5: Another account has the email address taken@example.org.",
+        "Line 6: This is the same as line 2.",
+        "Line 7: Username: Use letters, digits and the characters . + - _ only.",
+        "Line 8: Another account has the phone number +12025550101.",
+        "Line 10: Another account has the phone number +12025550103.",
+    ]
+    assert total == "Would be: created 2, unchanged 1, rejected 6."
+    assert set(requests_sent.operations) == {"BatchGetItem"}
+    assert requests_sent.units <= 4 * len(rows)
+    assert stored_items() == before
+    assert not rejected.exists()
+    assert import_file(file)[0] == counts(created=2, unchanged=1, rejected=6)
+    made = [f"Line {line}: {reason}" for line, reason in rejections(rejected).items()]
+    assert made == foreseen
+
+
+@pytest.mark.parametrize(("days", "outcome"), [(2, "rejected"), (3, "created")])
+def test_a_dry_run_foresees_whether_a_reservation_has_lapsed(
+    file: Path, days: int, outcome: str
+) -> None:
+    waiting_user("new@example.org")
+    write_csv(file, [row("anna", "new@example.org")])
+
+    with days_later(days):
+        assert import_file(file, "--dry-run")[0][outcome] == 1
+
+
+def test_a_dry_run_asks_again_for_what_a_batch_left_out(file: Path, engine: str) -> None:
+    make_user(username="ann", email="ann@example.org")
+    write_csv(file, [row("ann", "ann@example.org")])
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("BatchGetItem", Reply(nothing_processed), times=2)
+
+        assert import_file(file, "--dry-run")[0] == counts(unchanged=1)
+
+
+# Unusable files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "complaint"),
+    [
+        ("username,full_name", "The header has no column: email."),
+        ("name,mail", "The header has no column: username, email."),
+        ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
+        ("username;email", "The header has no column: username, email."),
+        ("username,email,email", "The header repeats the column: email."),
+        ("username,email,", "The header has an unknown column: ."),
+        ('"a"b,username,email', "Line 1 is not CSV: "),
+        ("", "The header has no column: username, email."),
+    ],
+)
+def test_a_wrong_header_ends_the_import_at_once(file: Path, header: str, complaint: str) -> None:
+    file.write_text(f"{header}\nann,ann@example.org\n" if header else "")
+
+    done, said = import_file(file)
+
+    assert said.startswith(complaint)
+    assert (done, stored_items(), list(file.parent.iterdir())) == ({}, {}, [file])
+
+
+def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: Path) -> None:
+    other = tmp_path / "users.xlsx"
+    other.write_text("username,email\n")
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    missing = tmp_path / "missing.csv"
+    write_csv(file, [row("ann", "ann@example.org")])
+    blocked = file.with_name("users.rejected.csv.part")
+    blocked.mkdir()
+
+    assert import_file(other) == ({}, "users.xlsx ends neither in .csv nor in .jsonl.")
+    assert import_file(missing) == ({}, f"{missing}: No such file or directory.")
+    assert import_file(folder) == ({}, f"{folder}: Is a directory.")
+    assert import_file(file)[1] == f"{blocked}: Is a directory."
+    assert stored_items() == {}
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (b"bob,b\xf6b@example.org\n", "Line 3 is not UTF-8."),
+        (b"x" * 100_001, "Line 3 is longer than 100,000 bytes."),
+        (b'"bob,bob@example.org\ncarol,carol@example.org\n', "Line 3 opens a quotation that never"),
+    ],
+)
+def test_the_rows_before_an_unreadable_line_are_imported(
+    file: Path, broken: bytes, complaint: str
+) -> None:
+    file.write_bytes(b"username,email\nann,ann@example.org\n" + broken)
+
+    done, said = import_file(file)
+
+    assert done == counts(created=1)
+    assert said.startswith(complaint)
+    assert users() == {"ann": "ann@example.org"}
+
+
+@pytest.mark.parametrize("workers", ["0", "65", "-1", "many", "٣"])
+def test_workers_are_1_to_64(file: Path, workers: str) -> None:
+    with pytest.raises(CommandError, match="is not a whole number from 1 to 64"):
+        call_command("importusers", str(file), "--workers", workers)
+
+
+# Interruptions ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow_engine(engine: str) -> Iterator[FaultProxy]:
+    """Each transaction takes at least a twentieth of a second."""
+    with FaultProxy(engine) as proxy:
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: time.sleep(0.05)), times=10**9)
+        yield proxy
+
+
+@contextmanager
+def started(file: Path, proxy: FaultProxy, requests: int, *options: str) -> Iterator[Forked]:
+    """A process that imports the file and has sent so many requests."""
+    env = os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.url}
+    with start("manage.py", "importusers", file, *options, env=env) as process:
+        try:
+            ends_at = time.monotonic() + 60
+            while proxy.count("TransactWriteItems") < requests:
+                assert process.poll() is None, process.communicate()
+                assert time.monotonic() < ends_at
+                time.sleep(0.01)
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
+def test_an_import_that_was_killed_is_completed_by_the_next_run(
+    file: Path, rejected: Path, slow_engine: FaultProxy
+) -> None:
+    rows, reasons = sample(190, 10)
+    write_csv(file, rows)
+    with started(file, slow_engine, 40) as process:
+        process.send_signal(signal.SIGKILL)
+
+    made_before = len(users())
+    assert 0 < made_before < 190
+    done, _said = import_file(file)
+    assert done["created"] + done["unchanged"] == 190
+    assert done["created"] >= 190 - made_before - 8  # each worker may have had a request under way
+    assert rejections(rejected).keys() == reasons.keys()
+    assert sorted(file.parent.iterdir()) == [file, rejected]
+    assert_guards_match_users()
+
+
+def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
+    file: Path, rejected: Path, slow_engine: FaultProxy
+) -> None:
+    write_csv(file, [row("nobody", "nonsense"), *numbered(300)])
+    with started(file, slow_engine, 20, "--json") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+
+    assert process.returncode == 130
+    done = json.loads(out)
+    assert done == counts(created=len(users()), rejected=1)
+    assert 20 <= done["created"] < 300
+    assert err.startswith("Interrupted at line ")
+    assert err.endswith(f"Rejected rows: 1, see {rejected}.\n")
+    assert err.count("\n") == 1
+    assert list(rejections(rejected)) == [2]
+    assert_guards_match_users()
+
+
+@pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
+def test_an_import_stops_if_dynamodb_does_and_the_next_run_continues(
+    file: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv(file, numbered(200))
+    with FaultProxy(engine) as proxy, through(proxy), monkeypatch.context() as patch:
+        patch.setattr(deadline, "OPERATION_SECONDS", 1.0)
+        proxy.plan("TransactWriteItems", DropReply())
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=50)
+        proxy.plan("TransactWriteItems", Answer(400, "ThrottlingException"), times=10**9)
+
+        began = time.monotonic()
+        done, said = import_file(file)
+
+    assert time.monotonic() - began < 10  # not a second for each row under way
+    assert done == counts(created=50)
+    assert said.startswith("Stopped at line ")
+    assert "DynamoDB gave no answer to TransactWriteItems in time" in said
+    assert import_file(file)[0] == counts(created=150, unchanged=50)
+    assert_guards_match_users()
+
+
+def test_an_unreachable_dynamodb_is_reported_in_one_line(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.5)
+    write_csv(file, [row("ann", "ann@example.org")])
+    with through(NOWHERE):
+        _done, said = import_file(file)
+        _foreseen, said_of_dry_run = import_file(file, "--dry-run")
+
+    assert said.startswith("Stopped at line 2: DynamoDB gave no answer")
+    assert said_of_dry_run.startswith("DynamoDB gave no answer to BatchGetItem")
+
+
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
+def test_two_imports_of_one_file_at_once_create_each_account_once(file: Path) -> None:
+    write_csv(file, numbered(100))
+    copies = [file, file.with_name("copy.csv")]
+    copies[1].write_bytes(file.read_bytes())
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [each for each, _said in pool.map(import_file, copies)]
+
+    assert [each["rejected"] for each in done] == [0, 0]
+    assert [each["created"] + each["unchanged"] for each in done] == [100, 100]
+    assert len(users()) == 100
+    assert_guards_match_users()

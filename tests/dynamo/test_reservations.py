@@ -252,12 +252,3 @@ def test_a_reservation_without_an_end_does_not_lapse(model: Any) -> None:
 
     with pytest.raises(Taken):
         the_who(model)
-
-
-@both_forms
-def test_a_reservation_without_an_end_finds_nobody(model: Any) -> None:
-    the_who(model)
-    put_guard(model, "site#who.example", "1", reservation={"S": "r1"})
-
-    with pytest.raises(model.DoesNotExist):
-        model.unique.get("site", "who.example")

@@ -15,8 +15,8 @@ from tests.factories import make_user
 from tests.invoices.test_invoice_pages import LINE, NEW, TODAY, issued, label, stored, typed
 from tests.pages import Page, sign_in
 
-DEMANDED = "Before you can issue an invoice, your email address must be confirmed."
-REFUSED = "Confirm your email address first: your profile sends you the link."
+DEMANDED = "Confirm your email address before you issue an invoice."
+REFUSED = "Confirm your email address first. Open your profile to get the link."
 ISSUE = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;1;100;19"]
 
 
@@ -34,7 +34,7 @@ def test_the_form_says_so_before_anything_is_typed(client: Client, ann: User) ->
     response = client.get(NEW)
 
     assert DEMANDED in Page(response).text
-    assert '<a href="/accounts/profile/">Your profile sends you the link</a>' in (
+    assert '<a href="/accounts/profile/">Get the link in your profile</a>' in (
         response.content.decode()
     )
     assert DEMANDED in Page(client.post(NEW, typed(LINE) | {"add_line": "1"})).text
