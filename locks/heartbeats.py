@@ -5,9 +5,9 @@ without an answer delays no other lease; at most one renewal per lease is under 
 thread starts with the first lease and ends within a second of the release of the last one. A
 forked child has neither the thread nor its parent's leases.
 
-A process that ends gives back the leases that it still holds, so that nothing waits for them to
+A process that ends releases the leases that it still holds, so that nothing waits for them to
 expire. This also happens in workers of `multiprocessing` (some servers use them), where `atexit`
-does not run. A process that a signal kills gives back nothing.
+does not run. A process that a signal kills releases nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOOK_SECONDS = 1.0
 #: About how many renewals of one lease may fail before it is over.
 MOST_FAILURES = 64
 
-#: How long an ending process starts requests that give leases back. The last one may take
+#: How long an ending process starts requests that release leases. The last one may take
 #: `dynamo.client.sending.READ_SECONDS` more.
 ENDING_SECONDS = 2.0
 
@@ -69,7 +69,7 @@ class _Heartbeats:
     def end(self) -> None:
         with self._changed:
             self._is_ending = True
-            leases = [lease for lease in self._due if not lease.is_given_back]
+            leases = [lease for lease in self._due if lease.is_in_use]
         ends_at = now() + ENDING_SECONDS
         with page(ENDING_SECONDS):
             for lease in leases:
@@ -92,7 +92,7 @@ class _Heartbeats:
         """Wait until a lease is due and return it; None once no lease is left."""
         with self._changed:
             while True:
-                for lease in [lease for lease in self._due if lease.is_given_back]:
+                for lease in [lease for lease in self._due if not lease.is_in_use]:
                     self.drop(lease)
                 if not self._due:
                     self._thread = None

@@ -99,9 +99,9 @@ class Lease:
         return f"<Lease {self.name!r} fence={self.fence} {self._state.value}>"
 
     @property
-    def is_given_back(self) -> bool:
-        """Whether `release` was called, with or without an answer."""
-        return self._state is _State.RELEASED
+    def is_in_use(self) -> bool:
+        """Whether `release` has not been called yet."""
+        return self._state is not _State.RELEASED
 
     @property
     def released(self) -> bool:
@@ -254,12 +254,12 @@ class Lease:
             raise Unavailable("UpdateItem", "a renewal has not been answered yet")
         try:
             if self._versions:
-                self._give_back(remove=remove, is_repeated=is_repeated)
+                self._send_release(remove=remove, is_repeated=is_repeated)
         finally:
             self._writing.release()
         self._raise_if_lost()
 
-    def _give_back(self, *, remove: bool, is_repeated: bool) -> None:
+    def _send_release(self, *, remove: bool, is_repeated: bool) -> None:
         known, version = self._note_next_version()
         try:
             if remove:

@@ -130,199 +130,139 @@ def _see(user: User) -> User:
 
 TRANSACTION, UPDATE = "TransactWriteItems", "UpdateItem"
 
+
+def _transaction(
+    name: str, act: Callable[[Any], object], is_done: Callable[[User], bool], **more: Any
+) -> Operation:
+    return Operation(name, TRANSACTION, act, is_done, **more)
+
+
+def _update(
+    name: str, act: Callable[[Any], object], is_done: Callable[[User], bool], **more: Any
+) -> Operation:
+    return Operation(name, UPDATE, act, is_done, **more)
+
+
+def _is_confirmed(user: User) -> bool:
+    return user.is_confirmed
+
+
+def _is_deleted(_user: User) -> bool:
+    return False
+
+
+OLD, BEA, SPELLING = "ann@example.org", "Bea@example.org", "ANN@example.org"
+_WAITING: dict[str, Any] = {"given": waiting_ann, "changes": 2}
+_IN_A_SESSION: dict[str, Any] = {"given": ann_in_a_session, "changes": 0}
+
 OPERATIONS = [
-    Operation(
+    _transaction(
         "register",
-        TRANSACTION,
         lambda _none: make_user(**ANN),
-        _has(username="Ann", email="ann@example.org"),
+        _has(username="Ann", email=OLD),
         changes=0,
         given=lambda: None,
     ),
-    Operation(
-        "change_username",
-        TRANSACTION,
-        lambda user: change_username(user, "Bea"),
-        _has(username="Bea"),
+    _transaction(
+        "change_username", lambda user: change_username(user, "Bea"), _has(username="Bea")
     ),
-    Operation(
-        "change_email",
-        TRANSACTION,
-        lambda user: change_email(user, "Bea@example.org"),
-        _has(email="Bea@example.org"),
+    _transaction("change_email", lambda user: change_email(user, BEA), _has(email=BEA)),
+    _update(
+        "change_email's spelling", lambda user: change_email(user, SPELLING), _has(email=SPELLING)
     ),
-    Operation(
-        "change_email's spelling",
-        UPDATE,
-        lambda user: change_email(user, "ANN@example.org"),
-        _has(email="ANN@example.org"),
-    ),
-    Operation(
+    _update(
         "edit_profile",
-        UPDATE,
         lambda user: edit_profile(user, full_name="", vat_id="GB1"),
         _has(full_name=None, vat_id="GB1"),
     ),
-    Operation(
+    _update(
         "change_password",
-        UPDATE,
         lambda user: change_password(user, OTHER_PASSWORD),
         lambda user: user.check_password(OTHER_PASSWORD) and sessions.alive(user) == [],
         is_recognized=False,
     ),
-    Operation(
+    _update(
         "change_password in a session",
-        UPDATE,
         lambda user: change_password(user, OTHER_PASSWORD),
         lambda user: user.check_password(OTHER_PASSWORD) and _browsers("mine")(user),
         given=ann_in_a_session,
         is_recognized=False,
     ),
-    Operation(
-        "mark_confirmed",
-        UPDATE,
-        confirmation.mark_confirmed,
-        lambda user: user.is_confirmed,
-        is_recognized=False,
-    ),
-    Operation(
+    _update("mark_confirmed", confirmation.mark_confirmed, _is_confirmed, is_recognized=False),
+    _update(
         "confirm",
-        UPDATE,
         lambda user: confirmation.confirm(confirmation.link_token(user)),
-        lambda user: user.is_confirmed,
+        _is_confirmed,
     ),
-    Operation("deactivate", UPDATE, deactivate, lambda user: not user.is_active),
-    Operation("delete", TRANSACTION, delete, lambda _user: False, changes=None),
-    Operation(
+    _update("deactivate", deactivate, lambda user: not user.is_active),
+    _transaction("delete", delete, _is_deleted, changes=None),
+    _update(
         "upgrade_hash",
-        UPDATE,
         lambda user: user.check_password(PASSWORD),
         lambda user: "$short$" not in user.password and user.check_password(PASSWORD),
         changes=0,
     ),
-    # A change of the email address that waits for its link -----------------------------------
-    Operation(
+    # A change of the email address that waits for its link
+    _transaction(
         "request_change",
-        TRANSACTION,
         lambda user: request_change(user, NEW),
-        _has(email="ann@example.org", awaited_email=NEW),
+        _has(email=OLD, awaited_email=NEW),
     ),
-    Operation(
+    _transaction(
         "request_change again",
-        TRANSACTION,
         lambda user: request_change(user, NEW),
-        _has(email="ann@example.org", awaited_email=NEW),
-        changes=2,
-        given=waiting_ann,
+        _has(email=OLD, awaited_email=NEW),
+        **_WAITING,
     ),
-    Operation(
+    _transaction(
         "request_change to another address",
-        TRANSACTION,
         lambda user: request_change(user, THIRD),
-        _has(email="ann@example.org", awaited_email=THIRD),
-        changes=2,
-        given=waiting_ann,
+        _has(email=OLD, awaited_email=THIRD),
+        **_WAITING,
     ),
-    Operation(
+    _transaction(
         "confirm_change",
-        TRANSACTION,
         lambda user: confirm_change(token_of(user)),
         _has(email=NEW, awaited_email=None),
-        changes=2,
-        given=waiting_ann,
+        **_WAITING,
     ),
-    Operation(
-        "cancel_change",
-        TRANSACTION,
-        cancel_change,
-        _has(email="ann@example.org", awaited_email=None),
-        changes=2,
-        given=waiting_ann,
+    _transaction("cancel_change", cancel_change, _has(email=OLD, awaited_email=None), **_WAITING),
+    *(
+        _transaction(
+            f"change_email to {email} while {NEW} is reserved",
+            lambda user, email=email: change_email(user, email),
+            _has(email=email, awaited_email=None),
+            **_WAITING,
+        )
+        for email in (NEW, THIRD, SPELLING)
     ),
-    Operation(
-        "change_email to the reserved address",
-        TRANSACTION,
-        lambda user: change_email(user, NEW),
-        _has(email=NEW, awaited_email=None),
-        changes=2,
-        given=waiting_ann,
-    ),
-    Operation(
-        "change_email with a reservation",
-        TRANSACTION,
-        lambda user: change_email(user, THIRD),
-        _has(email=THIRD, awaited_email=None),
-        changes=2,
-        given=waiting_ann,
-    ),
-    Operation(
-        "change_email's spelling with a reservation",
-        TRANSACTION,
-        lambda user: change_email(user, "ANN@example.org"),
-        _has(email="ANN@example.org", awaited_email=None),
-        changes=2,
-        given=waiting_ann,
-    ),
-    Operation(
-        "delete with a reservation",
-        TRANSACTION,
-        delete,
-        lambda _user: False,
-        changes=None,
-        given=waiting_ann,
-    ),
-    # Sessions ---------------------------------------------------------------------------------
-    Operation(
+    _transaction("delete with a reservation", delete, _is_deleted, given=waiting_ann, changes=None),
+    # Sessions
+    _update(
         "sessions.begin",
-        UPDATE,
         sessions.begin,
         lambda user: bool(user.last_login and sessions.alive(user)),
         changes=0,
     ),
-    Operation(
+    _update(
         "sessions.begin in a full account",
-        UPDATE,
         lambda user: sessions.begin(user, browser="new"),
         _browsers("new", *["old"] * (sessions.MOST - 1)),
         changes=0,
         given=ann_with_all_sessions,
         is_recognized=False,
     ),
-    Operation(
-        "sessions.end",
-        UPDATE,
-        _end_other,
-        _browsers("mine"),
-        changes=0,
-        given=ann_in_a_session,
-    ),
-    Operation(
+    _update("sessions.end", _end_other, _browsers("mine"), **_IN_A_SESSION),
+    _update(
         "sessions.end of its own",
-        UPDATE,
         lambda user: sessions.end(user, user.session_id),
         _browsers("other"),
-        changes=0,
-        given=ann_in_a_session,
+        **_IN_A_SESSION,
     ),
-    Operation(
-        "sessions.end_others",
-        UPDATE,
-        sessions.end_others,
-        _browsers("mine"),
-        changes=0,
-        given=ann_in_a_session,
-    ),
-    Operation(
-        "sessions.end_all",
-        UPDATE,
-        sessions.end_all,
-        _browsers(),
-        changes=0,
-        given=ann_in_a_session,
-    ),
-    Operation(
+    _update("sessions.end_others", sessions.end_others, _browsers("mine"), **_IN_A_SESSION),
+    _update("sessions.end_all", sessions.end_all, _browsers(), **_IN_A_SESSION),
+    _update(
         "sessions.seen",
-        UPDATE,
         _see,
         lambda user: only(user).address == "192.0.2.8",
         changes=0,

@@ -18,7 +18,7 @@ def counted(forwarded: str | None = None, remote: str = PROXY) -> str:
 
 
 @pytest.mark.parametrize("header", [None, "", "203.0.113.7", "203.0.113.7, 203.0.113.8", "x"])
-def test_without_trusted_hops_the_header_is_not_read(header: str | None) -> None:
+def test_without_trusted_hops_the_header_is_ignored(header: str | None) -> None:
     assert counted(header, "198.51.100.4") == "198.51.100.4"
 
 
@@ -34,7 +34,7 @@ def test_without_trusted_hops_the_header_is_not_read(header: str | None) -> None
         (3, "6.6.6.6, 203.0.113.7, 10.0.0.3, 10.0.0.2", "203.0.113.7"),
     ],
 )
-def test_the_client_is_the_entry_that_the_first_of_our_proxies_wrote(
+def test_the_client_is_the_entry_that_the_first_trusted_proxy_wrote(
     settings: Any, hops: int, header: str, client: str
 ) -> None:
     settings.ACCOUNTS_TRUSTED_HOPS = hops
@@ -43,9 +43,7 @@ def test_the_client_is_the_entry_that_the_first_of_our_proxies_wrote(
 
 
 @pytest.mark.parametrize("header", [None, "", "203.0.113.7", "6.6.6.6"])
-def test_a_header_too_short_for_our_proxies_is_not_believed(
-    settings: Any, header: str | None
-) -> None:
+def test_a_header_with_too_few_entries_is_ignored(settings: Any, header: str | None) -> None:
     settings.ACCOUNTS_TRUSTED_HOPS = 2
 
     assert counted(header) == PROXY
@@ -55,7 +53,9 @@ def test_a_header_too_short_for_our_proxies_is_not_believed(
     "entry",
     ["unknown", "_hidden", "", " ", "1.2.3", "1.2.3.4.5", "999.1.1.1", "[", "]:1", "x" * 9999],
 )
-def test_an_entry_that_is_no_address_counts_for_the_connection(settings: Any, entry: str) -> None:
+def test_an_invalid_entry_counts_as_the_address_of_the_connection(
+    settings: Any, entry: str
+) -> None:
     settings.ACCOUNTS_TRUSTED_HOPS = 1
 
     assert counted(f"6.6.6.6, {entry}") == PROXY
@@ -75,7 +75,7 @@ def test_an_entry_that_is_no_address_counts_for_the_connection(settings: Any, en
         ("[::ffff:203.0.113.7]:80", "203.0.113.7"),
     ],
 )
-def test_ports_and_brackets_are_stripped_and_ipv6_counts_by_network(
+def test_ports_and_brackets_are_removed_and_ipv6_counts_by_network(
     settings: Any, written: str, client: str
 ) -> None:
     assert counted(remote=written) == client
@@ -98,6 +98,6 @@ def test_an_ipv6_client_has_a_wider_network(client: str, network: str | None) ->
 
 
 @pytest.mark.parametrize("remote", ["", "unix:", "\0"])
-def test_clients_without_an_address_count_together(remote: str) -> None:
+def test_clients_without_an_address_share_a_counter(remote: str) -> None:
     assert counted(remote=remote) == "unknown"
     assert client_address(RequestFactory().get("/", REMOTE_ADDR=remote)) is None

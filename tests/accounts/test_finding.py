@@ -31,7 +31,7 @@ def test_an_account_is_found_by_its_key() -> None:
 @pytest.mark.parametrize(
     "who", ["nobody", "nobody@example.org", "@", "a@[", "", "x" * 3000, "userName#ann", "\x00"]
 )
-def test_nobody_is_found_by_what_nobody_goes_by(who: str) -> None:
+def test_an_unknown_name_finds_no_account(who: str) -> None:
     make_user(username="ann")
 
     with pytest.raises(UnknownUser):
@@ -39,7 +39,7 @@ def test_nobody_is_found_by_what_nobody_goes_by(who: str) -> None:
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
-def test_finding_costs_two_requests_and_two_units(requests_sent: Requests) -> None:
+def test_finding_an_account_costs_two_requests_and_two_units(requests_sent: Requests) -> None:
     make_user(username="ann")
     requests_sent.clear()
 
@@ -49,7 +49,7 @@ def test_finding_costs_two_requests_and_two_units(requests_sent: Requests) -> No
     assert requests_sent.units == 2
 
 
-def test_a_guard_whose_owner_no_longer_carries_the_value_finds_nobody() -> None:
+def test_a_guard_whose_owner_has_another_value_finds_no_account() -> None:
     user = make_user(username="ann")
     send(
         "PutItem",

@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts import passwords
 from accounts.models import User
-from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
+from accounts.passwords import AT_ONCE, Argon2idHasher
 from dynamo.client import deadline
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
@@ -94,7 +94,7 @@ def busy(settings: Any) -> Iterator[None]:
         yield
 
 
-def test_a_password_is_hashed_with_the_parameters_of_owasp(settings: Any) -> None:
+def test_a_password_is_hashed_with_owasps_parameters(settings: Any) -> None:
     settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
 
     user = make_user()
@@ -104,7 +104,7 @@ def test_a_password_is_hashed_with_the_parameters_of_owasp(settings: Any) -> Non
 
 
 @pytest.mark.parametrize("page", ["sign-in", "re-entering"])
-def test_a_hash_with_djangos_parameters_is_upgraded_where_the_password_is_shown(
+def test_a_hash_with_djangos_parameters_is_upgraded_when_the_password_is_entered(
     client: Client, settings: Any, page: str
 ) -> None:
     settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
@@ -125,7 +125,7 @@ def test_a_hash_with_djangos_parameters_is_upgraded_where_the_password_is_shown(
     assert signed_in_as(client) == "ann"
 
 
-def test_a_process_hashes_few_passwords_at_once(
+def test_a_process_hashes_at_most_a_few_passwords_at_once(
     settings: Any, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
@@ -188,7 +188,7 @@ PLACES: dict[str, Place] = {
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("prevent_enumeration", [False, True])
-def test_where_no_hash_can_be_made_in_time_the_page_is_a_503_and_nothing_changes(
+def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
     place: str,
     prevent_enumeration: bool,
     request: pytest.FixtureRequest,
@@ -210,17 +210,13 @@ def test_where_no_hash_can_be_made_in_time_the_page_is_a_503_and_nothing_changes
     assert stored_items() == before
 
 
-def test_waiting_for_a_hash_ends_with_the_pages_deadline(busy: None, settings: Any) -> None:
+def test_waiting_for_a_hash_ends_at_the_deadline_of_the_page(busy: None, settings: Any) -> None:
     settings.DYNAMODB_PAGE_SECONDS = 0.5
 
     assert attempt("nobody").status_code == 503
 
 
-def test_the_wait_for_a_hash_leaves_time_for_the_requests_of_the_page() -> None:
-    assert WAIT_SECONDS <= project_settings.DYNAMODB_PAGE_SECONDS - 2
-
-
-def test_who_waits_gets_the_next_free_slot(settings: Any) -> None:
+def test_a_waiting_thread_gets_the_next_free_slot(settings: Any) -> None:
     with ThreadPoolExecutor(1) as pool, all_slots_taken(settings):
         waiting = pool.submit(passwords.make_password, PASSWORD)
         Blocking.may_end.set()
@@ -228,7 +224,7 @@ def test_who_waits_gets_the_next_free_slot(settings: Any) -> None:
         assert passwords.check_password(PASSWORD, waiting.result(120))
 
 
-def test_an_attempt_that_was_not_checked_does_not_count(
+def test_an_attempt_that_was_not_checked_is_not_counted(
     settings: Any, limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     limits |= {"sign_in": (2, 900), "sign_in_client": (2, 900), "reauthentication": (2, 900)}
@@ -249,7 +245,7 @@ def test_a_forked_child_has_all_slots(busy: None) -> None:
     assert in_a_child(lambda: passwords.make_password(PASSWORD)) == 0
 
 
-def test_a_check_of_an_outdated_hash_does_not_wait_for_itself(
+def test_checking_an_outdated_hash_does_not_deadlock(
     settings: Any, at_once: Callable[..., list[Any]]
 ) -> None:
     settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS

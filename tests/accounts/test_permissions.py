@@ -119,7 +119,7 @@ def statuses(user: User) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("_of_project")
-def test_permission_required_lets_in_superusers_and_whom_a_backend_of_the_project_lets_in() -> None:
+def test_permission_required_admits_superusers_and_users_of_a_projects_backend() -> None:
     assert statuses(make_user()) == {"view": 403, "mixin": 403, "async": 403}
     assert statuses(make_user(is_staff=True)) == {"view": 403, "mixin": 403, "async": 403}
     assert statuses(make_user(username="clerk")) == {"view": 200, "mixin": 403, "async": 200}
@@ -128,7 +128,7 @@ def test_permission_required_lets_in_superusers_and_whom_a_backend_of_the_projec
 
 
 @pytest.mark.usefixtures("_of_project")
-def test_templates_ask_for_permissions() -> None:
+def test_templates_can_ask_for_permissions() -> None:
     assert let_in(make_user(username="clerk")).get("/shelf").content == b"some read"
     assert let_in(make_user(is_superuser=True)).get("/shelf").content == b"some read"
     request = HttpRequest()
@@ -139,7 +139,9 @@ def test_templates_ask_for_permissions() -> None:
 
 
 @pytest.mark.usefixtures("_of_project")
-def test_every_way_to_ask_gives_one_answer_and_sends_no_request(requests_sent: Requests) -> None:
+def test_every_way_to_ask_gives_the_same_answer_and_sends_no_request(
+    requests_sent: Requests,
+) -> None:
     nobody, clerk = make_user(), make_user(username="clerk")
     superuser = make_user(is_superuser=True)
     requests_sent.clear()
@@ -164,7 +166,7 @@ def test_every_way_to_ask_gives_one_answer_and_sends_no_request(requests_sent: R
     assert requests_sent.operations == []
 
 
-def test_a_backend_that_denies_is_the_last_to_be_asked(settings: Any) -> None:
+def test_a_backend_that_denies_ends_the_search(settings: Any) -> None:
     settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Clerks", f"{__name__}.Allowing", OURS]
     clerk = make_user(username="clerk")
 
@@ -172,7 +174,7 @@ def test_a_backend_that_denies_is_the_last_to_be_asked(settings: Any) -> None:
     assert clerk.has_perm("library.buy_book")
 
 
-def test_a_superuser_who_is_deactivated_has_no_permission() -> None:
+def test_a_deactivated_superuser_has_no_permission() -> None:
     superuser = make_user(is_superuser=True)
     deactivate(superuser)
 
@@ -180,14 +182,14 @@ def test_a_superuser_who_is_deactivated_has_no_permission() -> None:
     assert not superuser.has_module_perms("library")
 
 
-def test_the_password_is_checked_asynchronously_too() -> None:
+def test_the_password_can_be_checked_asynchronously() -> None:
     user = make_user(password="a good password")
 
     assert asyncio.run(user.acheck_password("a good password"))
     assert not asyncio.run(user.acheck_password("another"))
 
 
-def test_an_account_from_before_there_were_superusers_is_none_and_stays_as_it_is() -> None:
+def test_an_account_older_than_superusers_is_not_one_and_is_stored_unchanged() -> None:
     user = make_user()
     user.update([User.is_superuser.remove()])
 
@@ -201,7 +203,7 @@ def test_an_account_from_before_there_were_superusers_is_none_and_stays_as_it_is
 # Signals ------------------------------------------------------------------------------------------
 
 
-def test_a_sign_in_without_a_request_notes_its_time_and_begins_no_session() -> None:
+def test_a_sign_in_without_a_request_records_its_time_and_begins_no_session() -> None:
     user = make_user()
     before = datetime.now(UTC)
 
@@ -215,15 +217,7 @@ def test_a_sign_in_without_a_request_notes_its_time_and_begins_no_session() -> N
     assert stored.version == user.version
 
 
-def test_a_sign_in_by_a_request_without_a_session_notes_its_time() -> None:
-    user = make_user()
-
-    user_logged_in.send(sender=User, request=HttpRequest(), user=user)
-
-    assert User.get(user.pk).last_login is not None
-
-
-def test_the_time_of_a_later_sign_in_stands() -> None:
+def test_an_earlier_sign_in_does_not_replace_a_later_time() -> None:
     user = make_user()
     stale = User.get(user.pk)
     user_logged_in.send(sender=User, request=None, user=user)
@@ -235,7 +229,7 @@ def test_the_time_of_a_later_sign_in_stands() -> None:
     assert User.get(user.pk).last_login == stale.last_login == later
 
 
-def test_a_sign_in_to_an_account_that_was_deleted_meanwhile_is_refused() -> None:
+def test_a_sign_in_to_a_deleted_account_is_refused() -> None:
     user = make_user()
     delete(User.get(user.pk))
 

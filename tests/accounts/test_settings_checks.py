@@ -11,14 +11,14 @@ from accounts.checks import check_trusted_hops
 BEHIND_PROXY = ("HTTP_X_FORWARDED_PROTO", "https")
 
 
-def test_a_proxy_that_is_not_believed_about_its_clients_is_a_warning(settings: Any) -> None:
+def test_a_tls_proxy_without_trusted_hops_is_a_warning(settings: Any) -> None:
     settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNTS_TRUSTED_HOPS = BEHIND_PROXY, 0
 
     assert [finding.id for finding in check_trusted_hops(None)] == ["accounts.W001"]
 
 
 @pytest.mark.parametrize(("header", "hops"), [(None, 0), (BEHIND_PROXY, 1), (None, 1)])
-def test_every_other_pair_is_none(settings: Any, header: Any, hops: int) -> None:
+def test_other_settings_give_no_warning(settings: Any, header: Any, hops: int) -> None:
     settings.SECURE_PROXY_SSL_HEADER, settings.ACCOUNTS_TRUSTED_HOPS = header, hops
 
     assert check_trusted_hops(None) == []

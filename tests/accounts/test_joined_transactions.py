@@ -62,7 +62,7 @@ def signed_in_user() -> User:
 
 
 @each_operation
-def test_an_operation_is_written_by_the_callers_commit_with_the_callers_writes(
+def test_an_operation_is_sent_with_the_callers_writes_by_the_callers_commit(
     join: Join, requests_sent: Requests
 ) -> None:
     user, other = signed_in_user(), make_user()
@@ -84,7 +84,7 @@ def test_an_operation_is_written_by_the_callers_commit_with_the_callers_writes(
 
 
 @each_operation
-def test_an_operation_is_not_done_if_a_write_of_the_caller_is_refused(join: Join) -> None:
+def test_an_operation_is_not_stored_if_a_write_of_the_caller_is_refused(join: Join) -> None:
     user, other = signed_in_user(), make_user()
     services.edit_profile(User.get(other.pk), full_name="Since")
     before, in_hand = stored_items(), user.to_dynamodb_dict()
@@ -100,7 +100,7 @@ def test_an_operation_is_not_done_if_a_write_of_the_caller_is_refused(join: Join
     assert user.to_dynamodb_dict() == in_hand
 
 
-def test_a_registration_joins_a_transaction() -> None:
+def test_a_registration_joins_the_callers_transaction() -> None:
     other = make_user()
 
     with Transaction() as write:
@@ -112,7 +112,7 @@ def test_a_registration_joins_a_transaction() -> None:
     assert_guards_match_users()
 
 
-def test_what_another_did_meanwhile_is_not_done_again_and_neither_is_the_rest() -> None:
+def test_an_operation_that_another_caller_did_meanwhile_rejects_the_transaction() -> None:
     user, other = make_user(), make_user()
     services.deactivate(User.get(user.pk))
     before = stored_items()
