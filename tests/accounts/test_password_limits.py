@@ -30,11 +30,6 @@ WRONG = "wrong password"
 NEW = {"new_password1": "quite another one", "new_password2": "quite another one"}
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="Ann@Example.org")
-
-
 def attempt(who: str, password: str = WRONG, **headers: str) -> Any:
     return Client().post(SIGN_IN, {"username": who, "password": password}, headers=headers)
 

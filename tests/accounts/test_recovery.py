@@ -38,11 +38,6 @@ REFUSED = "This link was already used, is too old, or is incomplete."
 each_form = pytest.mark.parametrize("url", [RESET, REMINDER])
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="ann@example.org")
-
-
 def ask(email: str = "ann@example.org", url: str = RESET) -> Any:
     """Send the form with this address."""
     mail.outbox.clear()

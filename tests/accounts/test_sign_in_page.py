@@ -32,11 +32,6 @@ def attempt(client: Client, username: str, password: str = PASSWORD, **more: str
     return client.post(URL, {"username": username, "password": password} | more)
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="Ann@Example.org")
-
-
 @pytest.mark.parametrize("who", ["Ann", "ＡＮＮ", " Ann ", "Ann@Example.org", "ANN@EXAMPLE.org"])
 def test_a_username_or_email_address_signs_in_in_any_spelling(
     client: Client, ann: User, who: str
