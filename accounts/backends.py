@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.services import find_evenly
+from accounts.services import find_in_even_time
 from dynamo.exceptions import Busy
 
 
@@ -44,7 +44,7 @@ class AccountBackend(BaseBackend):
         """
         if username is None or password is None:
             return None
-        user = find_evenly(username)
+        user = find_in_even_time(username)
         attempt = attempts.begin_sign_in(
             username, user, counted_client(request) if request else None
         )

@@ -1,19 +1,21 @@
 """What can go wrong with an account.
 
 AccountError
-├── ValueTaken            another account holds a unique value
+├── ValueTaken            another account has a unique value
 │   ├── UsernameTaken
 │   └── EmailTaken
-├── RequestIdUsed         the registration's request id made an account of other contents
-├── StaleUser             the account changed, or was deleted, since it was read
-├── UnknownUser           no account goes by this username, address or key
-├── BadLink               a mailed link is too old, was used, or is not for what it was followed for
-├── TooManyAttempts       a limit is reached (`accounts.limits.windows`); it passes by itself
-├── UnreadableFile        a file of accounts cannot be read as rows (`accounts.imports.files`)
-└── ImportStopped         DynamoDB did not do all rows (`accounts.imports.services`)
+├── RequestIdUsed         the request id registered an account with other values
+├── StaleUser             the account changed or was deleted since it was read
+├── UnknownUser           no account has this username, email address or key
+├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
+├── TooManyAttempts       a limit is reached (`accounts.limits`)
+├── UnreadableFile        a file of accounts cannot be read (`accounts.imports`)
+└── ImportStopped         DynamoDB failed a row of an import
 """
 
 from __future__ import annotations
+
+from dynamo.exceptions import DynamoError
 
 
 class AccountError(Exception):
@@ -21,9 +23,9 @@ class AccountError(Exception):
 
 
 class ValueTaken(AccountError):
-    """Another account holds `value` of the unique attribute `attribute` (its Python name)."""
+    """Another account has `value` of the unique attribute `attribute` (its Python name)."""
 
-    #: What people call the attribute, where its Python name does not say it.
+    #: The name of the attribute in messages, if it differs from the Python name.
     label: str | None = None
 
     def __init__(self, attribute: str, value: str) -> None:
@@ -37,14 +39,10 @@ class ValueTaken(AccountError):
 
 
 class UsernameTaken(ValueTaken):
-    """Another account has this username, in whatever spelling."""
-
-    label = "username"
+    pass
 
 
 class EmailTaken(ValueTaken):
-    """Another account has this email address, in whatever spelling."""
-
     label = "email address"
 
 
@@ -52,23 +50,23 @@ _TAKEN: dict[str, type[ValueTaken]] = {"username": UsernameTaken, "email": Email
 
 
 def taken(attribute: str, value: str) -> ValueTaken:
-    """The error that says that another account holds `value` of `attribute`."""
+    """The error for a `value` of `attribute` that another account has."""
     return _TAKEN.get(attribute, ValueTaken)(attribute, value)
 
 
 class RequestIdUsed(AccountError):
-    """This registration's request id made an account already, and of other contents."""
+    """The request id has registered an account with other values."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(request_id)
         self.request_id = request_id
 
     def __str__(self) -> str:
-        return "This request has made an account with other contents already; use a new request id."
+        return "This request id has created an account with other values. Use a new request id."
 
 
 class StaleUser(AccountError):
-    """The account changed since it was read, or was deleted; nothing was written."""
+    """The account changed or was deleted since it was read. Nothing was written."""
 
     def __init__(self, pk: str, *, deleted: bool = False) -> None:
         super().__init__(pk)
@@ -77,22 +75,22 @@ class StaleUser(AccountError):
 
     def __str__(self) -> str:
         what = "was deleted" if self.deleted else "changed"
-        return f"The account {self.pk} {what} meanwhile; nothing was written."
+        return f"The account {self.pk} {what} meanwhile. Nothing was written."
 
 
 class UnknownUser(AccountError):
-    """No account goes by `who`: a username, an email address or a primary key."""
+    """No account has the username, email address or primary key `who`."""
 
     def __init__(self, who: str) -> None:
         super().__init__(who)
         self.who = who
 
     def __str__(self) -> str:
-        return f"No account goes by {self.who!r}."
+        return f"No account has the username, email address or primary key {self.who!r}."
 
 
 class BadLink(AccountError):
-    """A mailed link is not, or no longer, good for `purpose`; nothing was written."""
+    """A mailed link for `purpose` is not or no longer valid. Nothing was written."""
 
     def __init__(self, purpose: str) -> None:
         super().__init__(purpose)
@@ -103,7 +101,7 @@ class BadLink(AccountError):
 
 
 class TooManyAttempts(AccountError):
-    """The limit named `limit` is reached; after `retry_after_seconds` it is not any more."""
+    """The limit named `limit` is reached. It ends after `retry_after_seconds`."""
 
     def __init__(self, retry_after_seconds: int, limit: str = "") -> None:
         super().__init__(retry_after_seconds, limit)
@@ -111,4 +109,20 @@ class TooManyAttempts(AccountError):
         self.limit = limit
 
     def __str__(self) -> str:
-        return f"Too many attempts; the next may be made in {self.retry_after_seconds} seconds."
+        return f"Too many attempts. Try again in {self.retry_after_seconds} seconds."
+
+
+class UnreadableFile(AccountError):
+    """A file of accounts cannot be read; the message says where and why."""
+
+
+class ImportStopped(AccountError):
+    """DynamoDB failed the row at `line`. A few of the rows after it may have been imported."""
+
+    def __init__(self, line: int, error: DynamoError) -> None:
+        super().__init__(line, error)
+        self.line = line
+        self.error = error
+
+    def __str__(self) -> str:
+        return f"Stopped at line {self.line}: {self.error}"

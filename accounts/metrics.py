@@ -1,4 +1,4 @@
-"""What is measured of accounts, for Prometheus. See `docs/operators.md`."""
+"""Prometheus metrics of accounts. See `docs/operators.md`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ TAKEN = Counter(
 )
 
 
-def note_refused(error: Exception, stored_name: Callable[[str], str]) -> None:
-    """Count each unique attribute that `error` names as taken, by its stored name."""
+def count_taken(error: Exception, stored_name: Callable[[str], str]) -> None:
+    """Count each unique attribute that `error` reports as taken, by its stored name."""
     for each in error.exceptions if isinstance(error, Refused) else [error]:
         if isinstance(each, ValueTaken):
             TAKEN.labels(stored_name(each.attribute)).inc()

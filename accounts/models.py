@@ -197,7 +197,7 @@ class User(DjangoUser, Model):
             and name != "sessions"
             and (update_fields is None or name in update_fields)
         }
-        if unique := values.keys() & self.unique.normalise.keys():
+        if unique := values.keys() & self.unique.normalize.keys():
             raise TypeError(f"Change {sorted(unique)} by accounts.services, with the guard items.")
         if values:
             self.store(values)

@@ -1,8 +1,8 @@
-"""Every way in which an account comes, changes and goes; each is one transaction, or nothing.
+"""Every operation that makes, changes or deletes an account. Each is one transaction.
 
-Nothing is read to learn whether a value is free: the write states the condition, and the answer
-decides. Changes and deletions are idempotent by value: what already is so is a success. So an
-operation whose reply was lost recognises its own work, also after an hour.
+No operation reads whether a value is free: its write states the condition. Changes and deletions
+are idempotent: what is so already is a success. So an operation that is repeated after a lost reply
+recognizes what it did, also an hour later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dynamo.exceptions import Refused
 from dynamo.models import Item, new_version
 from dynamo.transactions import Refusal, Transaction, joined
 
-#: The primary key of an account is the UUIDv5 of its registration's request id in this space.
+#: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
 _CLEAN: dict[str, Callable[[str], str | None]] = {
@@ -55,20 +55,19 @@ def register(
     request_id: str | None = None,
     write: Transaction | None = None,
 ) -> User:
-    """Make an account and the guards of its unique values, in one transaction.
+    """Make an account and the guard items of its unique values.
 
-    With neither `password` nor `password_hash` no password signs in. `request_id` names this
-    registration (drawn when none is given): asked for again with the same id and contents, by
-    whomever and whenever, it answers with the account that it made. `email_confirmed` says that the
-    address is known to be its owner's.
+    Without `password` and `password_hash` no password signs in. `request_id` names this
+    registration (default: a new id). Repeated with the same id and values, at any time, it returns
+    the account that it made.
 
     Costs 1 request and 6 write units.
 
     Raises:
         ValidationError: a value breaks its rule (`accounts.values`, `accounts.usernames`).
-        UsernameTaken, EmailTaken, ValueTaken: another account holds the value; where several are
-            taken, `dynamo.exceptions.Refused` with all of them.
-        RequestIdUsed: the request id made an account with other contents.
+        UsernameTaken, EmailTaken, ValueTaken: another account has the value. If several are taken,
+            `dynamo.exceptions.Refused` with all of them.
+        RequestIdUsed: the request id made an account with other values.
     """
     values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
     usernames.check_new(values["username"])
@@ -81,7 +80,7 @@ def register(
         date_joined=datetime.now(UTC),
         email_confirmed_at=datetime.now(UTC) if email_confirmed else None,
         confirmation_id=new_confirmation_id(),
-        # So no session of a deleted account fits one that is made under the same key.
+        # So sessions of a deleted account do not fit another one with the same key.
         session_epoch=new_session_epoch(),
         version=new_version(),
         **values,
@@ -98,7 +97,7 @@ def register(
         else:
             user.deserialize(stored)
 
-    with _counting_the_taken(), joined(write) as write:
+    with counted_refusals(), joined(write) as write:
         write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
         User.unique.claim(write, user, taken)
         write.on_commit(user, made)
@@ -106,23 +105,23 @@ def register(
 
 
 @contextmanager
-def _counting_the_taken() -> Iterator[None]:
-    """Count the values that a refused transaction names as taken."""
+def counted_refusals() -> Iterator[None]:
+    """Count the values that a refused transaction reports as taken."""
     try:
         yield
     except (AccountError, Refused) as error:
-        metrics.note_refused(error, User.unique.stored_name)
+        metrics.count_taken(error, User.unique.stored_name)
         raise
 
 
 def account_key(request_id: str) -> str:
-    """The primary key that the registration named `request_id` gives its account."""
+    """The primary key of the account that the registration `request_id` makes."""
     return str(uuid.uuid5(REQUEST_IDS, request_id))
 
 
 @sensitive_variables()
 def _is_same_registration(stored: Item, asked: User, password: str | None) -> bool:
-    """Whether the stored account has the contents of the registration `asked`."""
+    """Whether the registration of `asked` made the stored account."""
     made = User.from_raw_data(stored)
     same_values = User.unique.keys_of(made) == User.unique.keys_of(asked)
     same_password = (
@@ -135,15 +134,15 @@ def _is_same_registration(stored: Item, asked: User, password: str | None) -> bo
 
 
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another name and free the old one, in one transaction.
+    """Give `user` another username and free the old one.
 
-    Costs 1 request and 6 write units; 1 unit where only the spelling changes (no guard is
-    touched); nothing where it is the name already.
+    Costs 1 request and 6 write units; 1 unit if only the spelling changes (no guard item is
+    written); nothing if the account has the username already.
 
     Raises:
-        ValidationError: no username.
+        ValidationError: not a valid username.
         UsernameTaken: another account has it.
-        StaleUser: the account changed, or was deleted, since `user` was read.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
     values = cleaned(username=username)
     usernames.check_change(user.username, values["username"])
@@ -151,51 +150,50 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
 
 
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another address and free the old one, in one transaction.
+    """Give `user` another email address, which is not confirmed, and free the old one.
 
-    Costs as `change_username`. The new address is not confirmed. A change that waits for its
-    link is dropped, and its reservation with it.
+    Costs as `change_username`. An email change that waits for its link is dropped, with its
+    reservation.
 
     Raises:
-        ValidationError: no email address.
+        ValidationError: not a valid email address.
         EmailTaken: another account has it.
-        StaleUser: the account changed, or was deleted, since `user` was read.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
     change(user, cleaned(email=email) | NO_PENDING_CHANGE, write=write)
 
 
 def edit_profile(user: User, *, write: Transaction | None = None, **texts: str) -> None:
-    """Change what else an account says of its person, by attribute name; empty removes.
+    """Change other attributes of the account, by their Python names. An empty text removes one.
 
     Names: full_name, phone_number, business_name, business_address, vat_id, language. Costs
-    1 request and 1 write unit, nothing where all is so already.
+    1 request and 1 write unit, nothing if the account has these values already.
 
     Raises:
         ValidationError: a value breaks its rule.
-        ValueTaken: another account holds a value that was declared unique.
-        StaleUser: the account changed, or was deleted, since `user` was read.
+        ValueTaken: another account has a value of an attribute that was declared unique.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
     change(user, cleaned(**texts), write=write)
 
 
 @sensitive_variables()
 def change_password(user: User, password: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another password, which ends the account's other sessions.
+    """Give `user` another password; see `User.store` for what ends with the old one.
 
-    And a change of address that waits for its link: see `User.store`. Costs 1 request and 1 write
-    unit.
+    Costs 1 request and 1 write unit.
 
     Raises:
-        StaleUser: the account changed, or was deleted, since `user` was read.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
     change(user, {"password": make_password(password)}, write=write)
 
 
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
-    """Prevent `user` from signing in, and end all sessions. Its unique values stay taken.
+    """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
-    A change of address that waits for its link ends as well: see `User.store`. Costs 1 request
-    and 1 write unit, nothing if already so.
+    An email change that waits for its link ends too: see `User.store`. Costs 1 request and 1 write
+    unit, nothing if already so.
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
@@ -232,10 +230,10 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
 
 
 def delete(user: User, *, write: Transaction | None = None) -> None:
-    """Delete `user` and free its unique values, in one transaction.
+    """Delete `user` and free its unique values.
 
-    An account that is gone already is a success. Costs 1 request and 6 write units; 2 units more
-    where a change of address waits for its link.
+    If the account was deleted already, it is a success. Costs 1 request and 6 write units; 2 units
+    more if an email change waits for its link.
 
     Raises:
         StaleUser: the account changed since `user` was read.
@@ -251,10 +249,10 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
 
 
 def find_user(who: str) -> User:
-    """The account that goes by `who`; see `User.find` for what that may be and costs.
+    """The account that `who` names; see `User.find`.
 
     Raises:
-        UnknownUser: nobody does.
+        UnknownUser
     """
     try:
         return User.find(who)
@@ -262,8 +260,27 @@ def find_user(who: str) -> User:
         raise UnknownUser(who) from None
 
 
+def find_in_even_time(who: str) -> User | None:
+    """The account with this username or email address, if any; the time does not tell which.
+
+    A primary key finds no account, because it is not a name. Costs 2 requests and 2 read units in
+    any case.
+    """
+    try:
+        if as_uuid(who):
+            raise User.DoesNotExist
+        return User.find(who)
+    except User.DoesNotExist:
+        # The second read, as for an account that exists.
+        try:
+            User.get("nobody")
+        except User.DoesNotExist:
+            return None
+        return None
+
+
 def cleaned(**texts: str) -> dict[str, Any]:
-    """The values by attribute name as they are stored. Raises ValidationError."""
+    """The values as stored, by attribute name. Raises ValidationError."""
     return {name: _CLEAN[name](text) for name, text in texts.items()}
 
 
@@ -274,14 +291,14 @@ def change(
     is_so: Callable[[User], bool] | None = None,
     write: Transaction | None = None,
 ) -> None:
-    """Give `user` the attributes `values`, and let its guards follow those that are unique.
+    """Give `user` the attributes `values`, and move the guard items of those that are unique.
 
-    If the account changed meanwhile, it is a success if `is_so` holds for the stored one. By
-    default it must have `values`.
+    If the account has changed since it was read, it is a success if `is_so` holds for the stored
+    account. By default it must have `values`.
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read, and it is not so.
-        UsernameTaken, EmailTaken, ValueTaken: another account has the value, or has reserved it.
+        UsernameTaken, EmailTaken, ValueTaken: another account has the value or has reserved it.
     """
     if user.has(values):
         return
@@ -289,37 +306,10 @@ def change(
     def has_values(stored: User) -> bool:
         return stored.has(values)
 
-    with _counting_the_taken(), joined(write) as write:
-        written = _of_new_address(user, values) | values
+    written = dict(values)
+    if "email" in User.unique.moves(user, values):
+        # Another address is not confirmed, and links to the old one are void.
+        written = {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()} | values
+    with counted_refusals(), joined(write) as write:
         user.store(written, is_so=is_so or has_values, write=write)
         User.unique.move(write, user, values, taken)
-
-
-def _of_new_address(user: User, values: dict[str, Any]) -> dict[str, Any]:
-    """What changes with the address: it is not confirmed, and links to the old one are void."""
-    if "email" not in User.unique.moves(user, values):
-        return {}
-    return {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
-
-
-def find_evenly(who: str) -> User | None:
-    """The account that goes by a username or an address; None where nobody does.
-
-    A primary key finds nobody: it is no secret and no name. Costs 2 requests and 2 read units,
-    the same whether or not there is one.
-    """
-    try:
-        if as_uuid(who):
-            raise User.DoesNotExist
-        return User.find(who)
-    except User.DoesNotExist:
-        _read_in_vain()
-        return None
-
-
-def _read_in_vain() -> None:
-    """Read once more, as for an account that exists."""
-    try:
-        User.get("nobody")
-    except User.DoesNotExist:
-        return

@@ -2,12 +2,12 @@
 
 DYNAMODB_TABLE_PREFIX       ""        goes before each table's name
 DYNAMODB_MAX_CONNECTIONS    64        at least the threads of a server process
-DYNAMODB_LEAN               True      False: all requests by botocore
-DYNAMODB_PAGE_SECONDS       5.5       of `dynamo.middleware.AvailabilityMiddleware`
-DYNAMODB_LOCAL              DEBUG, where the environment names no endpoint
-DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or where the process was started
-AWS_REGION                  None      the AWS chain decides
-LOG_COMMANDS                False     True: the log says what each command cost
+DYNAMODB_LEAN               True      False: all requests go through botocore
+DYNAMODB_PAGE_SECONDS       5.5       for `dynamo.middleware.AvailabilityMiddleware`
+DYNAMODB_LOCAL              DEBUG, if the environment names no endpoint
+DYNAMODB_LOCAL_DIR          var/ in BASE_DIR, or in the current directory
+AWS_REGION                  None      botocore finds it
+LOG_COMMANDS                False     True: log what each command cost
 """
 
 from __future__ import annotations
@@ -22,26 +22,19 @@ from dynamo.client import addressing
 
 
 class DynamoConfig(AppConfig):
-    """Completes the settings, and registers the system checks."""
+    """Registers the system checks and completes the settings."""
 
     name = "dynamo"
 
     def ready(self) -> None:
-        """Make `check --tag dynamodb` known."""
         from dynamo import checks  # noqa: F401 - registers its checks
 
         complete(settings)
 
 
 def complete(settings: Any) -> None:
-    """Give `settings` each of the values that it has not."""
-    for name, value in _defaults(settings).items():
-        if not hasattr(settings, name):
-            setattr(settings, name, value)
-
-
-def _defaults(settings: Any) -> dict[str, Any]:
-    return {
+    """Set the defaults of the settings that the project does not define."""
+    defaults = {
         "DYNAMODB_TABLE_PREFIX": "",
         "DYNAMODB_MAX_CONNECTIONS": 64,
         "DYNAMODB_LEAN": True,
@@ -51,3 +44,6 @@ def _defaults(settings: Any) -> dict[str, Any]:
         "AWS_REGION": None,
         "LOG_COMMANDS": False,
     }
+    for name, value in defaults.items():
+        if not hasattr(settings, name):
+            setattr(settings, name, value)

@@ -12,7 +12,7 @@ import itertools
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, TypeVar
+from typing import Any
 
 from dynamo.client.deadline import operation_ends_at
 from dynamo.client.retries import pause_seconds
@@ -23,6 +23,11 @@ from dynamo.tally import CountingPool
 
 SEGMENTS = 4
 
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+READ_MAX_ITEMS = 100
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
+WRITE_MAX_ITEMS = 25
+
 
 def pages(
     table: str,
@@ -31,12 +36,12 @@ def pages(
     segments: int = SEGMENTS,
     page_limit: int | None = None,
 ) -> Iterator[list[Item]]:
-    """The `attributes` of every item of `table`, as on the wire, in no order, page by page.
+    """The `attributes` (stored names) of every item of `table`, page by page, in no order.
 
-    Each segment reads one page ahead, so there are never more than `segments` pages of 1 MB (or
-    `page_limit` items) in memory. Not isolated from transactions: of a transaction that commits
-    meanwhile, one item may be seen as it was before and another as it is after. Costs 1 request
-    per page and 1 read unit per 4 KB of all that is stored, whatever `attributes` leaves out.
+    Each segment reads one page ahead, so at most `segments` pages of 1 MB (or `page_limit` items)
+    are in memory. Not isolated from transactions: of a transaction that commits meanwhile, one item
+    may be read as before and another as after it. Costs 1 request per page and 1 read unit per
+    4 KB of all that is stored, whatever `attributes` leaves out.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
@@ -67,56 +72,46 @@ def pages(
                 yield answer["Items"]
 
 
-T = TypeVar("T")
+def read_batches(table: str, keys: Sequence[Item]) -> Iterator[Item]:
+    """The items stored under `keys`, in no order; absent ones are left out.
 
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
-READ_MAX_ITEMS = 100
-# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
-WRITE_MAX_ITEMS = 25
-
-
-def read_batches(table: str, keys: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The items under `keys` (as on the wire), as they come; those that are not there are not.
-
-    No key may be there twice. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
+    `keys` must be different. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
 
     Raises:
-        Unavailable: DynamoDB left some over until the deadline.
+        Unavailable: DynamoDB did not process all of them until the deadline.
     """
-    for chunk in _chunks(keys, READ_MAX_ITEMS):
-        for answer in _until_done("BatchGetItem", "UnprocessedKeys", {table: {"Keys": chunk}}):
+    for start in range(0, len(keys), READ_MAX_ITEMS):
+        batch = {table: {"Keys": keys[start : start + READ_MAX_ITEMS]}}
+        for answer in _until_done("BatchGetItem", "UnprocessedKeys", batch):
             yield from answer["Responses"].get(table, [])
 
 
 def write_batches(table: str, writes: Sequence[Mapping[str, Any]]) -> None:
-    """Do `writes` (PutRequest or DeleteRequest), unconditionally and in no order.
+    """Send `writes` (PutRequest or DeleteRequest), without conditions and in no order.
 
-    No key may be there twice. Costs 1 request per 25 writes, 1 write unit per KB of each item.
+    Their keys must be different. Costs 1 request per 25 writes, 1 write unit per KB of each item.
 
     Raises:
-        Unavailable: DynamoDB left some over until the deadline.
+        Unavailable: DynamoDB did not process all of them until the deadline.
     """
-    for chunk in _chunks(writes, WRITE_MAX_ITEMS):
-        for _answer in _until_done("BatchWriteItem", "UnprocessedItems", {table: chunk}):
+    for start in range(0, len(writes), WRITE_MAX_ITEMS):
+        batch = {table: writes[start : start + WRITE_MAX_ITEMS]}
+        for _answer in _until_done("BatchWriteItem", "UnprocessedItems", batch):
             pass
 
 
 def _until_done(
-    operation: str, left_over: str, left: Mapping[str, Any]
+    operation: str, unprocessed: str, left: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """The answers until DynamoDB leaves no items unprocessed."""
     ends_at = operation_ends_at()
     for attempt in itertools.count():
         answer = send(operation, {"RequestItems": left})
         yield answer
-        left = answer.get(left_over) or {}
+        left = answer.get(unprocessed) or {}
         if not left:
             return
         pause = pause_seconds(attempt)
         if time.monotonic() + pause > ends_at:
-            raise Unavailable(operation, left_over, maybe_written=operation == "BatchWriteItem")
+            raise Unavailable(operation, unprocessed, maybe_written=operation == "BatchWriteItem")
         time.sleep(pause)
-
-
-def _chunks(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

@@ -1,15 +1,14 @@
-"""System checks of the tables and of the engine behind them, under the tag `dynamodb`.
+"""System checks of the tables and of the engine, under the tag `dynamodb`.
 
-They need a connection, so a plain `check`, `runserver` and the other commands leave them out, as
-they do Django's deployment checks. `check --deploy` runs them, and so does `check --tag dynamodb`
-(see dynamo.management.commands.check).
+They need a connection, so a plain `check`, `runserver` and other commands leave them out, as they
+do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
     dynamo.E002   a table has another key
     dynamo.E003   the engine has no transactions
     dynamo.E004   the engine ignores client request tokens
     dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
-    dynamo.W001   a table does not delete what has expired
+    dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
 """
 
@@ -31,31 +30,27 @@ from dynamo.exceptions import (
     TableMissing,
     TransactionCancelled,
 )
-from dynamo.tables import RECOVERY, TTL, UNKNOWN_OPERATION, Table, all_tables, features_of, verify
+from dynamo.tables import RECOVERY, TTL, UNKNOWN_OPERATION, all_tables, features_of, verify
 
 TAG = "dynamodb"
 
 _WARNINGS = {TTL: "dynamo.W001", RECOVERY: "dynamo.W002"}
-_COMPLETE = "Run manage.py createtables, which completes tables too."
 
 
 @register(TAG, deploy=True)
 def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What is wrong with the tables and the engine.
-
-    Costs 3 requests for each table, and 3 to learn what the engine can do.
-    """
+    """Check the tables and the engine. Costs 3 requests for each table, and 3 for the engine."""
     findings: list[CheckMessage] = []
     try:
         for finding in _findings():
-            findings.append(finding)  # one by one: those before a failure are to be kept
+            findings.append(finding)  # one by one, to keep those before a failure
     except DynamoError as error:
         findings.append(Error(" ".join(str(error).split()), id="dynamo.E005"))
     return findings
 
 
 def _findings() -> Iterator[CheckMessage]:
-    sound = []
+    correct = []
     for table in all_tables():
         try:
             verify(table)
@@ -72,26 +67,22 @@ def _findings() -> Iterator[CheckMessage]:
                 id="dynamo.E002",
             )
         else:
-            sound.append(table.name)
-            yield from _missing_features(table)
-    if CacheItem.table() in sound:
-        yield from _missing_promises()
+            correct.append(table.name)
+            for feature in features_of(table.name, table.ttl_attribute):
+                if feature.name in _WARNINGS and feature.is_off():
+                    yield Warning(
+                        f"The table {table.name} has no {feature.name}.",
+                        hint="Run manage.py createtables, which also completes existing tables.",
+                        id=_WARNINGS[feature.name],
+                    )
+    if CacheItem.table() in correct:
+        yield from _check_transactions()
 
 
-def _missing_features(table: Table) -> Iterator[CheckMessage]:
-    for feature in features_of(table.name, table.ttl_attribute):
-        if feature.name in _WARNINGS and feature.is_off():
-            yield Warning(
-                f"The table {table.name} has no {feature.name}.",
-                hint=_COMPLETE,
-                id=_WARNINGS[feature.name],
-            )
-
-
-def _missing_promises() -> list[CheckMessage]:
-    """Put one item twice, if absent, under one token: the second must be taken for the first."""
+def _check_transactions() -> list[CheckMessage]:
+    """Send one transaction twice, under one token: the second must be recognized as the first."""
     key = {"key": {"S": f"check#{uuid.uuid4()}"}}
-    # Should we die before the deletion, TTL sweeps it.
+    # TTL deletes the item if this process ends before it does.
     expires = {"expires": {"N": str(int(time.time()) + 3600)}}
     put = {
         "TableName": CacheItem.table(),
@@ -117,7 +108,7 @@ def _missing_promises() -> list[CheckMessage]:
             raise
         return [
             Error(
-                "The engine has no transactions; nothing unique can be kept unique without.",
+                "The engine has no transactions; unique attributes and series need them.",
                 hint="ScyllaDB Alternator is such an engine; use AWS, dynoxide or DynamoDB Local.",
                 id="dynamo.E003",
             )

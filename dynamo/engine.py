@@ -2,15 +2,15 @@
 
 `settings.DYNAMODB_LOCAL_DIR` holds its state:
 
-    engine.json        pid, port and program of the engine started last; outlives it for the port
+    engine.json        pid, port and program of the last engine; kept after it ends, for the port
     engine.lock        flock, held while one process starts or stops the engine
     engine.log         what the engine printed since it started
-    dynamodb.sqlite    the data (dynoxide only: ministack keeps nothing)
+    dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
 
-The data holds password hashes, so other users of the machine have no access to the folder.
+The data contains password hashes, so other users of the machine have no access to the folder.
 
-A pid alone proves nothing, as the system gives it out again. The engine is the process whose
-command line is the one we start, which names the port and a file in our folder.
+A pid does not identify the engine, because the system uses it again. The engine is the process with
+the command line that is started here, which names the port and a file in the folder.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ HOST = "127.0.0.1"
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 
-#: How long a port stays taken at most once its process has lost its command line.
+#: How long a port can stay in use after its process has lost its command line.
 PORT_RELEASE_SECONDS = 0.3
 POLL_SECONDS = 0.01
 
 PROC = Path("/proc")
 
-#: Engines that this process started and that it has to reap, lest they stay zombies.
+#: Engines that this process started and has to reap, or they stay zombies.
 _children: set[int] = set()
 
 
@@ -65,24 +65,22 @@ class Running:
 
 
 def endpoint() -> str:
-    """The engine's URL; starts the engine if it does not run.
-
-    Costs well under a millisecond where it runs.
+    """The engine's URL; starts the engine if it is not running.
 
     Raises:
-        LocalEngineFailed: it does not run and could not be started.
+        LocalEngineFailed: it is not running and could not be started.
     """
     running = status()
     if running is None:
         return start().endpoint
-    # An earlier version of the engine's starter left the folder open to everybody.
+    # Earlier versions gave all users access to the folder.
     with suppress(OSError):
         _close_to_others(_folder())
     return running.endpoint
 
 
 def status() -> Running | None:
-    """The engine if it runs and takes connections, else None."""
+    """The engine if it is running and takes connections, else None."""
     last = _last_started()
     if last is not None and _is_alive(last) and _listens(last.port):
         return last
@@ -90,13 +88,13 @@ def status() -> Running | None:
 
 
 def start() -> Running:
-    """Start the engine, or return the one that runs: callers at once all get the same.
+    """Start the engine, or return the running one; concurrent callers all get the same.
 
-    It runs on after this process, until `stop`. Its port is the last one's where that is free,
-    so that processes which knew the last engine find this one.
+    It keeps running after this process, until `stop`. It uses the last engine's port if that is
+    free, so that processes that knew the last engine find this one.
 
     Raises:
-        LocalEngineFailed: nothing to start, it ended at once, or it did not answer in time.
+        LocalEngineFailed: none is installed, it ended at once, or it did not answer in time.
     """
     with _locked():
         running = status()
@@ -109,7 +107,7 @@ def start() -> Running:
 
 
 def stop() -> bool:
-    """End the engine; False where it did not run. Never touches another process.
+    """End the engine, and no other process; False if it was not running.
 
     Raises:
         LocalEngineFailed: its folder cannot be used, or it belongs to another system user.
@@ -118,7 +116,7 @@ def stop() -> bool:
         last = _last_started()
         ended = last is not None and _end(last)
         while last is not None and ended and last.pid in _children:
-            # Its command line goes before its last thread does; only then can it be reaped.
+            # It loses its command line before its last thread ends; only then can it be reaped.
             _reap(last.pid)
             time.sleep(POLL_SECONDS)
         return ended
@@ -135,20 +133,20 @@ def _locked() -> Iterator[None]:
             try:
                 yield
             finally:
-                # Closing is not enough: a child forked meanwhile would keep the lock.
+                # Closing is not enough: a child forked in between would keep the lock.
                 fcntl.flock(lock, fcntl.LOCK_UN)
     except OSError as error:
         raise LocalEngineFailed(f"The local engine in {folder} failed: {error}") from error
 
 
 def _close_to_others(folder: Path) -> None:
-    """Give the folder mode 0700 where it has a wider one. Raises OSError where it is not ours."""
+    """Set mode 0700 if others have access. Raises OSError if another user owns the folder."""
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
 
 
 def _folder() -> Path:
-    # Resolved, so that one checkout reached by two paths has one engine.
+    # Resolved, so that a checkout with two paths has one engine.
     folder: Path = settings.DYNAMODB_LOCAL_DIR
     return folder.resolve()
 
@@ -165,10 +163,10 @@ def _last_started() -> Running | None:
 
 
 def _remember(running: Running) -> None:
-    # Replaced whole, because `status` reads it without the lock.
-    fresh = _folder() / "engine.json.new"
-    fresh.write_text(json.dumps(asdict(running)))
-    fresh.replace(_folder() / "engine.json")
+    # Replaced as a whole, because `status` reads it without the lock.
+    new = _folder() / "engine.json.new"
+    new.write_text(json.dumps(asdict(running)))
+    new.replace(_folder() / "engine.json")
 
 
 def _launch(port: int) -> Running:
@@ -178,7 +176,7 @@ def _launch(port: int) -> Running:
     with log.open("ab") as output:
         child = subprocess.Popen(
             command.argv,
-            cwd=_folder(),  # not the checkout, whose packages Python would put before ministack's
+            cwd=_folder(),  # in the checkout its packages would shadow ministack's
             env=os.environ | command.environment,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -186,19 +184,19 @@ def _launch(port: int) -> Running:
             start_new_session=True,
         )
     running = Running(child.pid, port, command.program)
-    _remember(running)  # at once: should we be killed now, the next process finds it
+    _remember(running)  # first, so that the next process finds it if this one is killed now
 
     def has_ended_or_answers() -> bool:
         return child.poll() is not None or _announced(running, log)
 
     in_time = _wait_until(has_ended_or_answers, START_SECONDS)
     if child.poll() is not None:
-        raise LocalEngineFailed(f"{running.program} ended at its start: {_last_line(log)}")
+        raise LocalEngineFailed(f"{running.program} ended when it started: {_last_line(log)}")
     if not in_time:
         child.kill()
         child.wait()
         raise LocalEngineFailed(f"{running.program} did not answer within {START_SECONDS:g} s.")
-    child.returncode = 0  # it outlives us on purpose: Popen shall neither warn nor wait
+    child.returncode = 0  # it keeps running: Popen must neither warn nor wait
     _children.add(child.pid)
     return running
 
@@ -216,9 +214,9 @@ def _command(port: int) -> _Command:
         return _Command("dynoxide", [binary, *_arguments("dynoxide", port)], {})
     if importlib.util.find_spec("ministack") is None:
         raise LocalEngineFailed(
-            "No local engine is installed, neither dynoxide (npm) nor ministack (pip)."
+            "No local engine is installed. Install dynoxide (npm) or ministack (pip)."
         )
-    sys.stderr.write("dynoxide is not installed; ministack stands in and keeps nothing.\n")
+    sys.stderr.write("dynoxide is not installed. Using ministack, which stores no data.\n")
     environment = {"GATEWAY_PORT": str(port), "PERSIST_STATE": "0", "SERVICES": "dynamodb"}
     return _Command("ministack", [sys.executable, *_arguments("ministack", port)], environment)
 
@@ -227,8 +225,8 @@ def _arguments(program: Program, port: int) -> list[str]:
     if program == "dynoxide":
         data = _folder() / "dynamodb.sqlite"
         return ["serve", "--host", HOST, "-p", str(port), "--db-path", str(data)]
-    # Under hypercorn, which ministack's own start calls too: here the command line names port and
-    # folder. No workers means one process, which no signal can part from its children.
+    # With hypercorn, as ministack's own command does: the command line names port and folder.
+    # 0 workers is one process, without children that a signal does not reach.
     server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{HOST}:{port}", "--workers", "0"]
     return [*server, "--error-logfile", str(_folder() / "engine.log")]
 
@@ -240,19 +238,19 @@ def _dynoxide() -> str | None:
 
 
 def _announced(running: Running, log: Path) -> bool:
-    # Each program prints its URL once the port is its own. That the port answers is not enough:
+    # Each program prints its URL once it has the port. An answer from the port is not enough:
     # another program may have taken it first.
     return running.endpoint.encode() in log.read_bytes() and _listens(running.port)
 
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
 
 
 def _is_alive(engine: Running) -> bool:
     _reap(engine.pid)
-    # The first word is left out but for its end: a system may show another path to the program.
+    # Of the first word only the end: the system may show another path to the program.
     ours = " ".join(_arguments(engine.program, engine.port))
     name = "dynoxide " if engine.program == "dynoxide" else " "
     return _command_line(engine.pid).endswith(name + ours)
@@ -262,14 +260,14 @@ def _reap(pid: int) -> None:
     if pid in _children:
         try:
             ended = os.waitpid(pid, os.WNOHANG)[0] == pid
-        except ChildProcessError:  # we were forked since: it is our parent's
+        except ChildProcessError:  # this is a forked child: the parent reaps it
             ended = True
         if ended:
             _children.discard(pid)
 
 
 def _command_line(pid: int) -> str:
-    """The words of a process's command line with blanks between; no match for a zombie."""
+    """The process's command line, its words separated by blanks; empty for a zombie."""
     if (PROC / "self").exists():
         with suppress(OSError):
             raw = (PROC / str(pid) / "cmdline").read_bytes()
@@ -280,7 +278,7 @@ def _command_line(pid: int) -> str:
 
 
 def _end(engine: Running) -> bool:
-    """End the process if it still is the engine; whether it was."""
+    """End the process if it is still the engine; whether it was."""
     was_alive = _is_alive(engine)
     for end in (signal.SIGTERM, signal.SIGKILL):
         if not _is_alive(engine):
@@ -301,10 +299,10 @@ def _choose_port(last: Running | None) -> int:
 
 
 def _is_free(port: int) -> bool:
-    if _listens(port):  # on macOS one can bind beside a server that listens on all addresses
+    if _listens(port):  # on macOS binding succeeds if a server listens on all addresses
         return False
     with socket.socket() as probe:
-        # As servers do: connections of the last engine that are not quite over do not count.
+        # As servers do: old connections in TIME_WAIT do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -316,7 +314,7 @@ def _is_free(port: int) -> bool:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
-        # A time-out is an engine too busy to accept, not one that has ended.
+        # A time-out means that the engine is too busy to accept, not that it has ended.
         return probe.connect_ex((HOST, port)) != errno.ECONNREFUSED
 
 

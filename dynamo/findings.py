@@ -7,25 +7,30 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import IO, Generic, Self, TypeVar
 
-#: How many findings of a kind are confirmed and listed; of the rest only the number is told.
-#: A counter that was set to 10^15 by mistake has that many gaps.
+#: How many findings of a kind are confirmed and listed; the others are only counted. A counter that
+#: was set to 10^15 by mistake has that many gaps.
 LISTED = 10_000
+
+#: How many entries stay in memory: about 40 MB if an entry is a key and an owner.
+RUN_LENGTH = 200_000
+
+#: How many runs are open at once, each a file descriptor. With one more they are merged into one.
+OPEN_RUNS = 64
 
 What = TypeVar("What")
 
 
 @dataclass
 class Findings(Generic[What]):
-    """The first `LISTED` of one kind, and how many more there may be, which nobody confirmed."""
+    """The first `LISTED` findings of one kind, and how many `more` there may be, not confirmed."""
 
     listed: list[What] = field(default_factory=list)
     more: int = 0
 
     def add(self, finding: What) -> None:
-        """List one more, or count it where no more are listed."""
+        """List the finding, or only count it if the list is full."""
         if self.is_full:
             self.more += 1
         else:
@@ -33,31 +38,27 @@ class Findings(Generic[What]):
 
     @property
     def is_full(self) -> bool:
-        """Whether no more are listed."""
         return len(self.listed) >= LISTED
 
     @property
     def count(self) -> int:
-        """How many there are, with those that are not listed."""
-        # No `__len__`: a counter may lack more numbers than that may return.
+        # Not `__len__`, whose result is limited: a counter may lack more numbers.
         return len(self.listed) + self.more
 
     def __bool__(self) -> bool:
         return self.count > 0
 
 
-#: Entries that stay in memory: some 40 MB of them, where they are a key and an owner.
-RUN_LENGTH = 200_000
-
-#: Runs that are open at once, each a file descriptor; one more, and they become one run.
-OPEN_RUNS = 64
-
-
 class Spool:
-    """Entries, each of any texts; those with the same first text are read one after another.
+    """Entries in any number, added in any order, read in sorted order; kept on disk.
 
-    Read it as often as you like, but by one reader at a time, and add nothing meanwhile. The
-    files have no name and are gone when it is closed, or when its process is.
+    An entry consists of texts; those with the same first text are read one after another. Read it
+    any number of times, but with one reader at a time, and add nothing while reading. The files
+    have no name: they are gone when the spool is closed or the process ends.
+
+    An external merge sort: `run_length` entries are sorted in memory and written out as one run,
+    and reading merges the runs. Source: D. Knuth, "The Art of Computer Programming", vol. 3,
+    section 5.4.
     """
 
     def __init__(self, run_length: int = RUN_LENGTH) -> None:
@@ -67,7 +68,6 @@ class Spool:
         self._length = 0
 
     def add(self, *entry: str) -> None:
-        """Keep one entry."""
         # As JSON in ASCII an entry is one line whatever it holds, and equal texts are equal bytes.
         self._waiting.append(json.dumps(entry) + "\n")
         self._length += 1
@@ -108,12 +108,7 @@ class Spool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 

@@ -1,4 +1,4 @@
-"""Whether the process is alive, and whether it reaches its tables."""
+"""Health checks: whether the process answers, and whether it reaches its tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 @never_cache
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 `ok` when one GetItem answers, else 503. Costs 1 request, 1 read unit."""
+    """200 `ok` if one GetItem answers, else 503. Costs 1 request, 1 read unit."""
     try:
-        # One attempt while pages fail fast, so that probes hold no threads of the server either.
+        # One attempt while pages fail fast, so that health checks do not hold threads either.
         with within(0.0 if is_unreachable() else HEALTH_SECONDS):
             send("GetItem", {"TableName": CacheItem.table(), "Key": {"key": {"S": "healthz"}}})
     except DynamoError as error:
@@ -33,18 +33,17 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 def livez(request: HttpRequest) -> HttpResponse:
-    """200 `ok`: this process answers. Touches nothing."""
+    """200 `ok`: this process answers. Costs no request."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 class HealthMiddleware(MiddlewareMixin):
-    """Answers `/healthz` and `/livez` before anything else does.
+    """Answers `/healthz` and `/livez`. Put it first.
 
-    Load balancers ask by address and without TLS: neither the allowed hosts nor the redirect to
-    https concern them.
+    Load balancers ask by IP address and without TLS, so neither ALLOWED_HOSTS nor the redirect to
+    https may apply.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """The answer to a probe; None for every other request."""
-        probe = {"/healthz": healthz, "/livez": livez}.get(request.path_info)
-        return probe(request) if probe else None
+        view = {"/healthz": healthz, "/livez": livez}.get(request.path_info)
+        return view(request) if view else None

@@ -1,19 +1,19 @@
-"""Django's cache sessions, written once and never brought back (`SESSION_ENGINE`).
+"""Django's cache sessions, whose writes have conditions (`SESSION_ENGINE`).
 
-Django's engine looks before it writes: whether a fresh key is free, and whether a session is still
-there. Here the write itself decides, under a condition. So an ended session stays ended, whoever
-else saves it at that moment, and a request costs what it must:
+Django's engine reads before it writes: whether a new key is free, and whether a session still
+exists. Here the condition of the write decides. So an ended session stays ended, even if another
+request saves it at the same time, and a request costs only what it needs:
 
     a visitor without a session                nothing
     a page that reads the session              1 read
     a changed session                          1 write more
-    signing in (`cycle_key`, then values)      1 write; where there was a session, 1 read and
+    signing in (`cycle_key`, then values)      1 write; if there was a session, 1 read and
                                                1 write more
     signing out                                1 write
 
-An ended session leaves a tombstone in its place for as long as a new session lasts. So the request
-that created the session cannot bring it back, however late a copy of it arrives: while the
-tombstone stands, it is refused, and afterwards what it stores has expired.
+An ended session leaves a tombstone for as long as a new session lasts. So the request that created
+the session cannot bring it back, however late a copy of that request arrives: it is refused while
+the tombstone exists, and after that what it stores has expired.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from dynamo.cache import CacheValueTooLarge, DynamoCache
 
 KEY_LENGTH = 32
 
-# From Django's least length to ours. Whatever else a cookie holds is no key, and costs no request.
+# From Django's shortest key to this one. Any other value in a cookie costs no request.
 _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 
 
 class SessionStore(cache.SessionStore):
     """A session in the cache `SESSION_CACHE_ALIAS`, which must be a `DynamoCache`.
 
-    Raises (every method that reads or writes): see `dynamo.client.sending`. A cache out of reach is
-    not taken for a session that ended, which would sign its user out.
+    Raises (every method that reads or writes): see `dynamo.client.sending`. If the cache cannot be
+    reached, the session does not count as ended, which would sign its user out.
     """
 
     _cache: DynamoCache
@@ -51,11 +51,11 @@ class SessionStore(cache.SessionStore):
     #: The key that was drawn last, until something is stored under it.
     _unwritten_key: str | None = None
 
-    #: Whether a request to store something under that key was sent; it may yet arrive.
+    #: Whether a request to store something under that key was sent; it may still arrive.
     _is_sent = False
 
     def load(self) -> dict[str, Any]:
-        """The stored values; none, and no key any more, where the session ended. 1 request."""
+        """The stored values; empty, and the key is removed, if the session ended. 1 request."""
         if self.session_key is None or self._is_unwritten():
             return {}
         stored: dict[str, Any] | None = self._cache.get(self.cache_key)
@@ -65,20 +65,20 @@ class SessionStore(cache.SessionStore):
         return stored
 
     def create(self) -> None:
-        """Give the session a new key. Nothing is written before `save`. Costs no request."""
+        """Give the session a new key; `save` stores it. Costs no request."""
         self._draw_key()
         self._get_session(no_load=True)  # type: ignore[attr-defined]  # absent from the stubs
         self.modified = True
 
     def save(self, must_create: bool = False) -> None:
-        """Store the values: of a new session under a free key, of another where it still stands.
+        """Store the values: of a new session under a free key, of another one if it still exists.
 
-        Costs 1 request; see `DynamoCache.add` for a new session. One that lasts longer than
+        Costs 1 request; for a new session see `DynamoCache.add`. A session that lasts longer than
         SESSION_COOKIE_AGE costs 1 more when it is created. With an expiry in the past the session
         ends.
 
         Raises:
-            CreateError: with `must_create`, where the key is in use.
+            CreateError: with `must_create`, if the key is in use.
             UpdateError: the session was ended meanwhile; it stays ended.
             CacheValueTooLarge: the values are over 400 KB.
         """
@@ -88,14 +88,14 @@ class SessionStore(cache.SessionStore):
         try:
             self._write(values, must_create=must_create)
         except CacheValueTooLarge as error:
-            # It names the key, with which whoever reads it in a log could use the session.
+            # Its text has the key, and a key in a log can be used to sign in.
             raise CacheValueTooLarge("a session", error.size_bytes) from None
         self._unwritten_key = None
 
     def _write(self, values: dict[str, Any], *, must_create: bool) -> None:
         age_seconds = self.get_expiry_age()
         if must_create or self._is_unwritten():
-            # A tombstone stands for so long, and has to outlive what a late copy of this stores.
+            # What a late copy of this request stores must expire before the tombstone does.
             first_seconds = min(age_seconds, self.get_session_cookie_age())
             self._create(values, first_seconds, must_create=must_create)
             if first_seconds == age_seconds:
@@ -124,8 +124,8 @@ class SessionStore(cache.SessionStore):
         if may_be_stored:
             self._cache.end(self.cache_key_prefix + key, self.get_session_cookie_age())
 
-    # The base's asynchronous forms call the synchronous ones in a thread. Those of the cache
-    # engine repeat its look-then-write.
+    # These call the synchronous methods in a thread. Those of Django's cache engine would read
+    # before they write.
     acreate = SessionBase.acreate
     adelete = SessionBase.adelete
     aload = SessionBase.aload
@@ -139,7 +139,7 @@ class SessionStore(cache.SessionStore):
         self._is_sent = False
 
     def _get_new_session_key(self) -> str:
-        # 165 random bits need no look whether they are free; `add` would refuse them.
+        # 165 random bits are unused; if not, `add` refuses them.
         return get_random_string(KEY_LENGTH, VALID_KEY_CHARS)
 
     async def _aget_new_session_key(self) -> str:

@@ -1,4 +1,4 @@
-"""Signals of the client, for metrics and tests."""
+"""The signal of the client, for metrics and tests."""
 
 from django.dispatch import Signal
 
@@ -11,6 +11,6 @@ from django.dispatch import Signal
 #: retries (int): how many attempts of this request came before.
 #: seconds (float): how long the attempt took.
 #:
-#: An error of a receiver is raised to the caller, even if the request was carried out.
+#: A receiver's error is raised to the caller, even if the request was carried out.
 #: `dynamo.tally` reads tables and units from these, `dynamo.client.retries.outcome_of` the outcome.
 request_sent = Signal()

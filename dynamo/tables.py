@@ -1,7 +1,13 @@
-"""The tables as the models declare them, and how they are made.
+"""The tables that the models declare, and their creation.
 
-Nobody lists the tables: each model names its own, and a declaration of unique attributes may name
-a second one for its guards. Commands, checks and the template read them from here.
+Each model names its own table, and a declaration of unique attributes may name a second one for its
+guard items. Commands, checks and the CloudFormation template read them from here.
+
+Besides its key a table should have deletion protection, point-in-time recovery and TTL. Each is
+read by one operation and turned on by another. An engine that does not know the operation is
+skipped, without a warning.
+
+Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/
 """
 
 from __future__ import annotations
@@ -20,9 +26,20 @@ from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.models import TABLE_NAME_PATTERN, Model, all_models
 from dynamo.unique.attributes import UniqueAttributes
 
-#: AWS makes a table within seconds; this is far beyond, and still ends.
+#: AWS creates a table within seconds.
 READY_SECONDS = 120.0
 POLL_SECONDS = 0.5
+
+DELETION_PROTECTION = "deletion protection"
+RECOVERY = "point-in-time recovery"
+TTL = "time to live"
+
+#: What AWS, DynamoDB Local, dynoxide and ministack answer to an operation that they do not know.
+UNKNOWN_OPERATION = "UnknownOperationException"
+
+# The table was created, or was changed, a moment ago.
+_BUSY = {"ContinuousBackupsUnavailableException", "ResourceInUseException"}
+_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +58,7 @@ class KeyAttribute:
 class Table:
     """A table as declared. `base_name` is its name without the prefix.
 
-    `ttl_attribute` is the stored attribute that TTL sweeps by, None where nothing expires.
+    `ttl_attribute` is the stored name of the attribute that TTL uses, None if no items expire.
     """
 
     name: str
@@ -52,26 +69,26 @@ class Table:
     def __post_init__(self) -> None:
         if not TABLE_NAME_PATTERN.fullmatch(self.name):
             raise ImproperlyConfigured(
-                f"{self.name!r} is no name for a table: DynamoDB takes 3 to 255 letters, digits, "
-                "and the signs _ - . (DYNAMODB_TABLE_PREFIX is part of it)."
+                f"{self.name!r} is not a valid table name: DynamoDB takes 3 to 255 letters, digits "
+                "and the characters _ - . (DYNAMODB_TABLE_PREFIX is part of the name)."
             )
 
     @property
     def key_schema(self) -> list[dict[str, str]]:
-        """The key as in CreateTable and in CloudFormation."""
+        """The key, for CreateTable and CloudFormation."""
         return [{"AttributeName": part.name, "KeyType": part.role} for part in self.key]
 
     @property
     def attribute_definitions(self) -> list[dict[str, str]]:
-        """The key attributes' types as in CreateTable and in CloudFormation."""
+        """The types of the key attributes, for CreateTable and CloudFormation."""
         return [{"AttributeName": part.name, "AttributeType": part.type} for part in self.key]
 
 
 def all_tables() -> list[Table]:
-    """Every table that the installed apps need, by name; costs no request.
+    """Every table that the installed apps need, sorted by name; costs no request.
 
     Raises:
-        ImproperlyConfigured: a name that DynamoDB does not take, or models that disagree.
+        ImproperlyConfigured: an invalid name, or models that disagree about a table.
     """
     models = set(all_models())
     for model in list(models):
@@ -81,10 +98,10 @@ def all_tables() -> list[Table]:
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:
-    """One table for each name, in the order of names; an item kind may leave TTL to another.
+    """One table per name, sorted; a model without a TTL attribute takes that of another.
 
     Raises:
-        ImproperlyConfigured: two declarations of one table differ in the key, or in TTL.
+        ImproperlyConfigured: two declarations of one table have different keys or TTL attributes.
     """
     by_name: dict[str, Table] = {}
     for table in tables:
@@ -120,24 +137,24 @@ def _key_of(
 
 
 def verify(table: Table) -> None:
-    """Return where the table stands with its key. Costs 1 request.
+    """Return if the table exists with its key. Costs 1 request.
 
     Raises:
-        TableMissing: it does not stand.
-        TableMismatch: it stands with another key.
+        TableMissing: it does not exist.
+        TableMismatch: it exists with another key.
     """
-    _demand_key(table, send("DescribeTable", {"TableName": table.name})["Table"])
+    _require_key(table, send("DescribeTable", {"TableName": table.name})["Table"])
 
 
 def create(table: Table) -> list[str]:
-    """Make the table, or what it lacks; says in sentences what was done, [] if nothing was due.
+    """Create the table, or what it lacks; returns a sentence for each change.
 
-    A new table is on-demand and encrypted. It, or the one found, gets deletion protection,
-    point-in-time recovery and TTL, each where the engine knows it. Harmless to repeat, and to run
-    twice at once. Costs 4 requests where all is there.
+    A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
+    turned on if the engine knows them. Safe to repeat and to run twice at once. Costs 4 requests
+    if nothing is missing.
 
     Raises:
-        TableMismatch: a table stands there with another key.
+        TableMismatch: the table exists with another key.
         Unavailable: the table, or one of its features, was not ready within two minutes.
         Rejected: rights are missing.
     """
@@ -145,17 +162,17 @@ def create(table: Table) -> list[str]:
     try:
         verify(table)
     except TableMissing:
-        if _make(table):
+        if _create(table):
             done.append(f"Created the table {table.name}.")
-    _demand_key(table, _wait_until_active(table))
+    _require_key(table, _wait_until_active(table))
     for feature in features_of(table.name, table.ttl_attribute):
         if feature.turn_on(READY_SECONDS):
             done.append(f"Turned on {feature.name} for the table {table.name}.")
     return done
 
 
-def _make(table: Table) -> bool:
-    """Whether it was this call that made the table, and not a rival's."""
+def _create(table: Table) -> bool:
+    """Create the table; False if another process did."""
     request = {
         "TableName": table.name,
         "KeySchema": table.key_schema,
@@ -189,7 +206,7 @@ def _wait_until_active(table: Table) -> dict[str, Any]:
         time.sleep(POLL_SECONDS)
 
 
-def _demand_key(table: Table, description: dict[str, Any]) -> None:
+def _require_key(table: Table, description: dict[str, Any]) -> None:
     stored = _key_of(description["KeySchema"], description["AttributeDefinitions"])
     if stored != table.key:
         raise TableMismatch(
@@ -199,29 +216,17 @@ def _demand_key(table: Table, description: dict[str, Any]) -> None:
         )
 
 
-DELETION_PROTECTION = "deletion protection"
-RECOVERY = "point-in-time recovery"
-TTL = "time to live"
-
-#: dynoxide, ministack, DynamoDB Local and AWS say so alike of an operation that they do not know.
-UNKNOWN_OPERATION = "UnknownOperationException"
-
-# The table was made, or is being changed, a moment ago.
-_BUSY = {"ContinuousBackupsUnavailableException", "ResourceInUseException"}
-_PAUSE_SECONDS = 1.0
-
-
 @dataclass(frozen=True)
 class Feature:
-    """One feature of one table. `read` finds its state in the answer to `question`.
+    """One feature of one table: `is_on` reads its state from the answer to `question`.
 
-    The state is None where the engine does not know the feature.
+    The state is None if the engine does not know the feature.
     """
 
     name: str
     table: str
     question: str
-    read: Callable[[dict[str, Any]], bool | None]
+    is_on: Callable[[dict[str, Any]], bool | None]
     operation: str
     change: dict[str, Any]
 
@@ -233,14 +238,14 @@ class Feature:
             if error.code != UNKNOWN_OPERATION:
                 raise
             return False
-        return self.read(answer) is False
+        return self.is_on(answer) is False
 
     def turn_on(self, patience_seconds: float) -> bool:
-        """Turn the feature on where it is off; whether this call did. Costs 1 or 2 requests.
+        """Turn the feature on if it is off; whether this call did. Costs 1 or 2 requests.
 
         Raises:
             Unavailable: the table was busy for longer than `patience_seconds`.
-            Rejected: DynamoDB refuses: rights, or TTL that was changed less than an hour ago.
+            Rejected: rights are missing, or TTL was changed less than an hour ago.
         """
         ends_at = time.monotonic() + patience_seconds
         while self.is_off():
@@ -253,7 +258,7 @@ class Feature:
                     if time.monotonic() > ends_at:
                         raise Unavailable(self.operation, error.code) from error
                     time.sleep(_PAUSE_SECONDS)
-                elif self.is_off():  # else a rival turned it on between our question and change
+                elif self.is_off():  # another process did not turn it on meanwhile
                     raise
             else:
                 return True
@@ -261,7 +266,7 @@ class Feature:
 
 
 def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
-    """The features that the table of this full name should have; TTL only with an attribute."""
+    """The features that the table with this full name should have; TTL only with an attribute."""
     features = [
         Feature(
             DELETION_PROTECTION,
@@ -275,7 +280,7 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
             RECOVERY,
             table,
             "DescribeContinuousBackups",
-            _recovers,
+            _has_recovery,
             "UpdateContinuousBackups",
             {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}},
         ),
@@ -286,7 +291,7 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
                 TTL,
                 table,
                 "DescribeTimeToLive",
-                lambda answer: _expires_by(answer, ttl_attribute),
+                lambda answer: _has_ttl(answer, ttl_attribute),
                 "UpdateTimeToLive",
                 {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": ttl_attribute}},
             )
@@ -294,14 +299,14 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
     return features
 
 
-def _recovers(answer: dict[str, Any]) -> bool:
+def _has_recovery(answer: dict[str, Any]) -> bool:
     backups = answer["ContinuousBackupsDescription"]
     recovery = backups.get("PointInTimeRecoveryDescription", {})
     return bool(recovery.get("PointInTimeRecoveryStatus") == "ENABLED")
 
 
-def _expires_by(answer: dict[str, Any], attribute: str) -> bool:
+def _has_ttl(answer: dict[str, Any], attribute: str) -> bool:
     ttl = answer["TimeToLiveDescription"]
-    # AWS takes up to an hour from ENABLING to ENABLED, and takes no other change meanwhile.
+    # On AWS it is ENABLING for up to an hour, and cannot be changed meanwhile.
     on = ttl.get("TimeToLiveStatus") in {"ENABLING", "ENABLED"}
     return on and ttl.get("AttributeName") == attribute

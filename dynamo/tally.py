@@ -1,16 +1,16 @@
-"""How many requests to DynamoDB something cost: one page, one command, one block of code.
+"""Counts the requests to DynamoDB that something sends: a page, a command, a block of code.
 
     with counting() as tally:
         register(…)
     tally.requests, tally.write_units       1, 6.0
 
-Whose tally a request counts on is decided by who sends it, and each is counted once:
+The sender of a request decides whose tally it counts on, and each request is counted once:
 
 - A tally inside another's block counts on both.
-- Threads of a `CountingPool` count on the tally of whoever gave them their work.
-- Renewals of a lease count on the tally of whoever took it (`locks.heartbeats`).
-- A request that serves several callers (`sequences.combining`) counts on the one who sent it. The
-  others' tallies have none of it, and say so: `joined` of their answers came with another's.
+- Threads of a `CountingPool` count on the tally of the thread that submitted the work.
+- Renewals of a lease count on the tally of the code that acquired it (`locks.heartbeats`).
+- A request that serves several callers (`sequences.combining`) counts on the tally of the one that
+  sent it. The tallies of the others count an answer that they `joined`.
 
 So the sum over all tallies is what was sent.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: A tally that keeps its calls keeps so many.
+#: How many calls a tally keeps at most.
 MOST_CALLS = 500
 
 _current: ContextVar[Tally | None] = ContextVar("dynamo_tally", default=None)
@@ -46,7 +46,7 @@ _current: ContextVar[Tally | None] = ContextVar("dynamo_tally", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt, as a page of development shows it; `asked_by` is `file:line function`."""
+    """One attempt, for a debug toolbar; `asked_by` is `file:line function`."""
 
     operation: str
     table: str
@@ -58,21 +58,20 @@ class Call:
 
 
 class Tally:
-    """What was counted. Safe in threads; goes on counting for threads that outlive its block."""
+    """The counts of one block. Thread-safe; threads that outlive the block still count on it."""
 
     def __init__(self, outer: Tally | None = None, *, keep_calls: bool = False) -> None:
-        """`keep_calls` keeps each call, and who asked: for development, as it takes its time."""
-        #: Attempts, repetitions included.
+        """`keep_calls` keeps each call and the line that asked, which is slow: for development."""
+        #: Attempts, retries included.
         self.requests = 0
-        #: Those that repeated one that had failed.
         self.retries = 0
-        #: Those that another's transaction was in the way of.
+        #: Attempts that another transaction was in the way of.
         self.conflicts = 0
-        #: Answers that came with another's request.
+        #: Answers that came with another caller's request.
         self.joined = 0
         self.read_units = 0.0
         self.write_units = 0.0
-        #: The time that all took together: of requests that ran side by side it is the sum.
+        #: The sum of the attempts' times, even if they ran in parallel.
         self.seconds = 0.0
         self.calls: list[Call] = []
         self._keep_calls = keep_calls
@@ -95,11 +94,10 @@ class Tally:
             read += reads
             write += writes
         call: Call | None = None
-        if self._keeps_calls():
+        if any(tally._keep_calls for tally in self._with_outer()):
             names = operation, table_names(request), outcome
             call = Call(*names, read, write, round(seconds * 1000, 2), _asked_by())
-        tally: Tally | None = self
-        while tally is not None:
+        for tally in self._with_outer():
             with tally._lock:
                 tally.requests += 1
                 tally.retries += retries > 0
@@ -109,21 +107,21 @@ class Tally:
                 tally.seconds += seconds
                 if call is not None and tally._keep_calls and len(tally.calls) < MOST_CALLS:
                     tally.calls.append(call)
-            tally = tally._outer
-
-    def _keeps_calls(self) -> bool:
-        return self._keep_calls or (self._outer is not None and self._outer._keeps_calls())
 
     def note_joined(self) -> None:
-        """Count an answer that came with another's request."""
-        tally: Tally | None = self
-        while tally is not None:
+        """Count an answer that came with another caller's request."""
+        for tally in self._with_outer():
             with tally._lock:
                 tally.joined += 1
+
+    def _with_outer(self) -> Iterator[Tally]:
+        tally: Tally | None = self
+        while tally is not None:
+            yield tally
             tally = tally._outer
 
     def fields(self) -> dict[str, int | float]:
-        """What a log line says of it, by the line's names."""
+        """The counts for a structured log line."""
         return {
             "dynamodbRequests": self.requests,
             "readUnits": self.read_units,
@@ -134,7 +132,7 @@ class Tally:
         }
 
     def __str__(self) -> str:
-        """The same for people: `2 requests, 1 RCU, 6 WCU`; what is 0 is left out."""
+        """The counts as text, without those that are 0: `2 requests, 1 RCU, 6 WCU`."""
         parts = [_counted(self.requests, "request")]
         parts += [f"{self.read_units:g} RCU"] if self.read_units else []
         parts += [f"{self.write_units:g} WCU"] if self.write_units else []
@@ -144,35 +142,31 @@ class Tally:
         return ", ".join(parts)
 
 
+def _counted(count: int, noun: str, plural: str = "") -> str:
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def current() -> Tally | None:
-    """The tally that a request sent now counts on; None where nobody counts."""
+    """The tally that a request sent now counts on, if any."""
     return _current.get()
 
 
-def _note(
-    *,
-    operation: str,
-    request: dict[str, Any],
-    response: dict[str, Any],
-    error: BaseException | None,
-    retries: int,
-    seconds: float,
-    **_signal: Any,
-) -> None:
+def _note(**sent: Any) -> None:
     tally = _current.get()
     if tally is not None:
-        tally.note(operation, request, response, error, retries, seconds)
+        del sent["signal"], sent["sender"]
+        tally.note(**sent)
 
 
 @cache
 def _listen() -> None:
-    # From the first tally on: a process that never counts pays nothing.
+    # Connected by the first tally: a process without one pays nothing.
     request_sent.connect(_note, dispatch_uid="dynamo.tally")
 
 
 @contextmanager
 def counting(*, keep_calls: bool = False) -> Iterator[Tally]:
-    """A tally of what the body sends."""
+    """Yield a tally of the requests of the body."""
     _listen()
     tally = Tally(_current.get(), keep_calls=keep_calls)
     with counted_on(tally):
@@ -190,13 +184,12 @@ def counted_on(tally: Tally | None) -> Iterator[None]:
 
 
 class CountingPool(ThreadPoolExecutor):
-    """A pool whose threads count on the tally of whoever gave them their work.
+    """A pool whose threads count on the tally of the thread that submits the work.
 
-    Nothing else of the giver's context goes with it: no deadline of a page.
+    They share nothing else of its context: no deadline of a page.
     """
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """As the pool of the standard library."""
         return super().submit(_work, current(), fn, args, kwargs)
 
 
@@ -205,41 +198,8 @@ def _work(tally: Tally | None, fn: Callable[..., T], args: tuple, kwargs: dict) 
         return fn(*args, **kwargs)
 
 
-def _counted(count: int, noun: str, plural: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
-
-
-_GROUND = str(Path(__file__).parent)
-_OTHERS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), "<frozen")
-
-
-def _asked_by() -> str:
-    """The line that asked: the nearest one outside of `dynamo` and of what is installed.
-
-    Where there is none, as for a session that a middleware loads, the nearest one of `dynamo`
-    that is not of the way to DynamoDB itself.
-    """
-    nearest: FrameType | None = None
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_GROUND):
-            if nearest is None and Path(file).stem not in {"tally", "client"}:
-                nearest = frame
-        elif not file.startswith(_OTHERS):
-            return _place(frame)
-        frame = frame.f_back
-    return _place(nearest) if nearest is not None else ""
-
-
-def _place(frame: FrameType) -> str:
-    code = frame.f_code
-    path = Path(code.co_filename)
-    return f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {code.co_qualname}"
-
-
 def table_names(request: Mapping[str, Any]) -> str:
-    """The table that a request names. Several are sorted and joined by `+`."""
+    """The table that a request names; several are sorted and joined by `+`."""
     name: str | None = request.get("TableName")
     if name is not None:
         return name
@@ -250,7 +210,7 @@ def table_names(request: Mapping[str, Any]) -> str:
 
 
 def consumed_units(operation: str, response: Mapping[str, Any]) -> list[tuple[str, float, float]]:
-    """The table, read units and write units of each table that the response names.
+    """Table, read units and write units for each table that the response names.
 
     DynamoDB names none in a response that refuses.
     """
@@ -269,3 +229,21 @@ def _units_of(operation: str, consumed: Mapping[str, Any]) -> tuple[str, float, 
         return table, read, consumed.get("WriteCapacityUnits", 0.0)
     units = consumed.get("CapacityUnits", 0.0)
     return (table, units, 0.0) if is_read(operation) else (table, 0.0, units)
+
+
+_NOT_ASKING = (
+    str(Path(__file__).parent),
+    *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    "<frozen",
+)
+
+
+def _asked_by() -> str:
+    """The nearest line of the call stack outside `dynamo` and the installed packages."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_ASKING):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    path = Path(frame.f_code.co_filename)
+    return f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}"

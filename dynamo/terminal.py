@@ -1,4 +1,4 @@
-"""What commands read from and write to a terminal."""
+"""What commands read from a command line, and print on a terminal."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from collections.abc import Sequence
 
 from django.core.management.base import CommandError
 
+#: How many unreadable items are named.
+NAMED = 10
+
+
+def positive(text: str) -> int:
+    """The type of an argument that is an integer of at least 1."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
 
 def printable(text: str) -> str:
-    """The text on one line, with what no terminal should get (and no UTF-8 can say) escaped."""
+    """`text` in one line, with control characters and invalid Unicode escaped.
+
+    For text of unknown origin: it could otherwise control the terminal.
+    """
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode()
         for sign in text
     )
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 on; anything else is a usage error."""
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
-
-
-#: How many of those that cannot be read are named.
-NAMED = 10
-
-
 def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
-    """The complaint of items of a `kind` (`account`) that could not be read, by their `keys`."""
+    """The error of a command that skipped damaged items of a `kind` (`account`) with these keys."""
     named = ", ".join(printable(key) for key in keys[:NAMED])
     more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
     noun = kind if len(keys) == 1 else f"{kind}s"

@@ -6,6 +6,6 @@ from django.apps import AppConfig
 
 
 class LocksConfig(AppConfig):
-    """Makes the table `locks`, and the commands, known."""
+    """Registers the table `locks` and the commands."""
 
     name = "locks"

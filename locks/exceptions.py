@@ -1,11 +1,11 @@
-"""What can go wrong with locks.
+"""Errors of locks.
 
 LockError
-├── BadLockName     no lock can have this name
-├── LockTaken       another holds the lock, and did so until our patience ended
-├── LeaseLost       our lease is over, or may be: another may hold the lock
-├── UnknownLock     there is no such lock to be broken
-└── LockChanged     the lock is no longer held by whom it was to be taken from
+├── BadLockName     a lock cannot have this name
+├── LockTaken       another process held the lock until the wait ended
+├── LeaseLost       the lease is over: another process may hold the lock
+├── UnknownLock     there is no lock with this name
+└── LockChanged     the lock has another holder than the one that was to be broken
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ class LockError(Exception):
 
 
 class BadLockName(LockError):
-    """No lock can have this name: it is no text, empty, or too long for a key."""
+    """A lock cannot have this name: it is not text, empty, or too long for a key."""
 
     def __init__(self, name: object) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return "A lock's name is a text of 1 to 2,048 bytes in UTF-8."
+        return "The name of a lock must be text of 1 to 2,048 bytes in UTF-8."
 
 
 class LockTaken(LockError):
-    """Another holds the lock; `owner` is its name, "" where the item names none.
+    """Another process holds the lock.
 
-    `lease_seconds` is the holder's lease; of a claim, infinity.
+    `owner` is its name, "" if unknown; `lease_seconds` is its lease, infinity for a claim.
     """
 
     def __init__(self, name: str, owner: str, lease_seconds: float) -> None:
@@ -44,16 +44,17 @@ class LockTaken(LockError):
 
     @property
     def for_ever(self) -> bool:
-        """Whether it is a claim, which never lapses."""
+        """Whether it is a claim, which never expires."""
         return math.isinf(self.lease_seconds)
 
     def __str__(self) -> str:
         how = "claimed for good" if self.for_ever else "held"
-        return f"The lock {self.name!r} is {how} by {printable(self.owner) or 'somebody'}."
+        owner = printable(self.owner) or "an unknown process"
+        return f"The lock {self.name!r} is {how} by {owner}."
 
 
 class LeaseLost(LockError):
-    """We may no longer hold the lock, so we write nothing more under it; `reason` says why."""
+    """The lock may have another holder, for the given `reason`: write nothing more under it."""
 
     def __init__(self, name: str, fence: int, reason: str) -> None:
         super().__init__(name, fence, reason)
@@ -66,7 +67,7 @@ class LeaseLost(LockError):
 
 
 class UnknownLock(LockError):
-    """There is no lock of this name."""
+    """There is no lock with this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -77,11 +78,11 @@ class UnknownLock(LockError):
 
 
 class LockChanged(LockError):
-    """The lock is no longer as it was when it was decided to break it."""
+    """The lock changed since it was looked at, so it was not broken."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return f"The lock {self.name!r} has another holder by now. Nothing was broken."
+        return f"The lock {self.name!r} has changed meanwhile. It was not broken. Look at it again."

@@ -1,9 +1,9 @@
-"""A lease: the time for which a lock is ours, renewed by `locks.heartbeats` until it is released.
+"""Leases: the time for which a process holds a lock; `locks.heartbeats` renews it.
 
-The holder counts its lease from before it sent the request that began or renewed it; a waiter
-counts the same lease from when it had read the answer that shows it. So ours is over before
-anyone else's begins, as long as two clocks run equally fast: to one part in a thousand, which the
-holder gives away.
+The holder counts its lease from before it sent the request that began or renewed it. A waiter
+counts the same lease from when it received the reply that showed it. So a lease is over before the
+next one begins, if the two clocks run equally fast: to one part in a thousand, by which the holder
+shortens its lease.
 """
 
 from __future__ import annotations
@@ -12,32 +12,29 @@ import logging
 import os
 import threading
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from dynamo import tally
 from dynamo.client.deadline import within
+from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, records
-from locks.clock import now
+from dynamo.transactions import Transaction
+from locks import records
 from locks.exceptions import LeaseLost
 from locks.models import LockItem
 from locks.signals import lease_lost
-
-if TYPE_CHECKING:
-    from dynamo.transactions import Transaction
 
 log = logging.getLogger(__name__)
 
 #: By how much one clock may run faster than another.
 CLOCK_DRIFT = 0.001
 
-#: A lease is renewed when this part of it has passed: every 5 s of 20, as the client for Java.
+#: The part of a lease after which it is renewed: 5 s of 20, as the lock client for Java does.
 RENEWED_AFTER = 0.25
 
-#: How many record versions a lease keeps in mind while its renewals get no answer. The heartbeat
-#: makes fewer attempts in a lease (`heartbeats.MOST_FAILURES`). IN takes 100 operands, and DynamoDB
-#: counts the one on its left:
+#: How many record versions a lease remembers while its renewals get no answer. There are fewer
+#: renewals in a lease (`locks.heartbeats.MOST_FAILURES`). DynamoDB's IN takes 100 operands,
+#: its left one included:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 MOST_VERSIONS = 99
 
@@ -48,24 +45,31 @@ _REASONS = {_LATE: "late", _TAKEN: "taken"}
 
 class _State(Enum):
     HELD = "held"
-    #: From the call of `release` on, whether or not it gets an answer.
+    #: From the call of `release` on, even if it gets no answer.
     RELEASED = "released"
     LOST = "lost"
 
 
 class Lease:
-    """What `Lock.acquire` returns. Safe in threads; of no use in a forked child.
+    """The time for which this process holds a lock; returned by `Lock.acquire`.
 
-    `name`: the lock's. `owner`: ours. `fence`: the fencing token, higher than that of every lease
-    before. `lease_seconds`: how long it lasts without a renewal. `data`: what was on the lock when
-    we took it, or what we left on it since; None where nothing is.
+    It is renewed in the background until it is released or lost. Use it from any thread; in a
+    forked child it is over.
+
+    - `name`: the name of the lock.
+    - `owner`: the name of this holder.
+    - `fence`: the fencing token, higher than that of every lease before.
+    - `lease_seconds`: how long the lease lasts without a renewal.
+    - `data`: the bytes that the lock had when it was taken, or that `leave` has put there; or None.
+    - `lost`: an event that is set when the lease is found to be lost; not by `release`. If renewals
+      fail, this takes up to about a second more than the lease; `check` knows at once.
     """
 
     def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
-        """`item` is the lock as our request stored it, sent at `sent_at`, under `version`.
+        """`item` is the lock as the request that was sent at `sent_at` stored it under `version`.
 
         Raises:
-            DamagedItem: the fencing token is no whole number.
+            DamagedItem: the fencing token is not a whole number.
         """
         self.name: str = item["key"]["S"]
         self.owner: str = item["ownerName"]["S"]
@@ -74,22 +78,20 @@ class Lease:
             self.fence = int(item["fencingToken"]["N"])
         except ValueError as error:
             raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
-        #: Whose requests its renewals are.
+        #: The tally that its renewals count on.
         self.tally = tally.current()
-        #: The lock as it was stored when we took it, on the wire.
+        #: The lock as it was stored when it was taken, on the wire.
         self.taken = item
         self.lease_seconds = lease_seconds
-        #: Set when it is noticed that the lease is lost; released is not lost. A lease that ends
-        #: without a renewal is noticed within about a second; `check` knows at once.
         self.lost = threading.Event()
         self._state = _State.HELD
         self._why_lost = ""
-        # For changes of the two.
+        # Held to change these two.
         self._changing = threading.Lock()
         self._pid = os.getpid()
-        # The record versions that our requests may have stored; empty once the lock is not ours.
+        # The record versions that our requests may have stored. Empty once the lock is not ours.
         self._versions = [version]
-        # Renewals and the release go one after another: each needs the version of the one before.
+        # Renewals and the release are sent one at a time: each needs the version of the last one.
         self._writing = threading.Lock()
         self._sent_at = sent_at
 
@@ -97,20 +99,25 @@ class Lease:
         return f"<Lease {self.name!r} fence={self.fence} {self._state.value}>"
 
     @property
+    def is_in_use(self) -> bool:
+        """Whether `release` has not been called yet."""
+        return self._state is not _State.RELEASED
+
+    @property
     def released(self) -> bool:
-        """Whether an answer said that the lock was given back."""
+        """Whether an answer confirmed that the lock was released."""
         return self._state is _State.RELEASED and not self._versions
 
     @property
     def remaining_seconds(self) -> float:
-        """How long the lease lasts from now if no renewal arrives; 0 when it is over."""
+        """How long the lease lasts from now on without a renewal; 0 if it is over."""
         if self._state is not _State.HELD or not self._is_own_process():
             return 0.0
         return max(0.0, self._ends_at - now())
 
     @property
     def renewal_due_at(self) -> float:
-        """When, on `locks.clock`, the lease should be renewed."""
+        """When the lease should be renewed, on `dynamo.clock`."""
         return self._sent_at + self.lease_seconds * RENEWED_AFTER
 
     @property
@@ -121,24 +128,27 @@ class Lease:
         return os.getpid() == self._pid
 
     def check(self) -> None:
-        """Return while the lock is certainly ours. Costs no request.
+        """Raise LeaseLost unless this process certainly still holds the lock. Costs no request.
+
+        Call it before each step of long work. Between the check and a write to another system the
+        lease may still end: hand the fencing token to such systems, and use `hold_in` for DynamoDB.
 
         Raises:
-            LeaseLost: it may be another's by now; and so it stays, whatever arrives later.
+            LeaseLost: another process may hold the lock by now. All later calls raise it, too.
         """
         if not self._is_own_process():
-            raise LeaseLost(self.name, self.fence, "it belongs to the process that took it")
+            raise LeaseLost(self.name, self.fence, "it belongs to the process that acquired it")
         self._notice_the_end()
         self._raise_if_lost()
         if self._state is _State.RELEASED:
-            raise LeaseLost(self.name, self.fence, "it was given back")
+            raise LeaseLost(self.name, self.fence, "it was released")
 
     def _notice_the_end(self) -> None:
         if self._state is _State.HELD and now() >= self._ends_at:
             self._lose(_LATE)
 
     def _lose(self, why: str) -> None:
-        # Several threads may notice it at once; it is logged once, with the first reason.
+        # Several threads may notice it at the same time; only the first reason is logged.
         with self._changing:
             if self._state is _State.LOST:
                 return
@@ -152,12 +162,12 @@ class Lease:
             raise LeaseLost(self.name, self.fence, self._why_lost) from cause
 
     def hold_in(self, write: Transaction) -> None:
-        """Make `write` depend on our holding the lock at the instant when it commits.
+        """Let `write` commit only if the lease still holds the lock at that instant.
 
-        One more action of the transaction, 2 write units.
+        Adds one action to the transaction; costs 2 write units.
 
         Raises:
-            LeaseLost: we do not hold it any more; from the commit too.
+            LeaseLost: the lock is not held any more; also raised by the commit.
         """
         self.check()
         held = (
@@ -169,31 +179,37 @@ class Lease:
         write.check(LockItem(self.name), held, otherwise=lost)
 
     def renew(self) -> None:
-        """Let the lease begin anew. Costs 1 request, 1 write unit; the heartbeat does it for you.
+        """Start the lease again from now. It is renewed in the background without this call.
+
+        Costs 1 request, 1 write unit.
 
         Raises:
-            LeaseLost: it was over, or the lock is another's.
-            Unavailable: no answer; the lease goes on to the end that it had.
+            LeaseLost: the lease was over, or another process holds the lock.
+            Unavailable: no answer; the lease keeps its old end.
         """
         self._renew()
 
     def leave(self, data: bytes) -> None:
-        """Leave `data` on the lock, for its next holders to read; renews the lease as well.
+        """Store `data` with the lock, for its next holders to read, and renew the lease.
 
-        Costs 1 request, 1 write unit per KB. Raises: as `renew`, and Rejected where it is more
-        than an item holds (400 KB); TypeError where it is no bytes.
+        Costs 1 request, 1 write unit per KB.
+
+        Raises:
+            LeaseLost, Unavailable: as `renew`.
+            Rejected: more than fits into an item of 400 KB.
+            TypeError: `data` is not bytes.
         """
         self._renew(records.checked_data(data))
         self.data = data
 
     def _renew(self, data: bytes | None = None) -> None:
-        # Before waiting for the turn as well: a forked child would wait for ever.
+        # Also before the lock: a forked child would wait for it for ever.
         self.check()
         with self._writing:
             self.check()
             sent_at = now()
             known, version = self._note_next_version()
-            # Within the lease: no attempt begins when it is over.
+            # No attempt begins after the end of the lease.
             with within(self.remaining_seconds):
                 ours = records.renew(self.name, self.owner, known, version, data)
             if ours:
@@ -205,9 +221,9 @@ class Lease:
                 self._raise_if_lost()
 
     def _note_next_version(self) -> tuple[list[str], str]:
-        """The versions that may be stored, and a new one, which from now on is one of them.
+        """Return the versions that may be stored, and a new one, which is added to them.
 
-        It is noted before it is sent, so the stored version is recognized however the request
+        It is added before it is sent, so the stored version is recognized however the request
         ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
         """
         known, version = self._versions, records.new_version()
@@ -216,17 +232,16 @@ class Lease:
         return known, version
 
     def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
-        """Give the lock back, so that another can have it at once. Releasing twice does nothing.
+        """Release the lock, so that another process can have it at once. Twice does nothing more.
 
-        From this call on the lease is over, whatever becomes of the request. `remove` deletes the
-        lock's item: for a lock whose name is not used again, as its fencing token begins anew.
-        With `patience_seconds` it waits no longer for a renewal that is under way. Costs 1
-        request, 1 write unit.
+        From this call on the lease is over, even if the request fails. With `remove` the lock's
+        item is deleted: only for names that are not used again, because the fencing tokens of the
+        next holder would start from the clock again. `patience_seconds` limits how long it waits
+        for a renewal that is under way. Costs 1 request, 1 write unit.
 
         Raises:
             LeaseLost: the lease was lost before.
-            Unavailable: no answer; may be called again, else the lock lapses by itself when the
-                lease is over.
+            Unavailable: no answer. Call it again, or let the lease expire.
         """
         if not self._is_own_process():
             return
@@ -235,17 +250,16 @@ class Lease:
             is_repeated = self._state is _State.RELEASED
             if self._state is _State.HELD:
                 self._state = _State.RELEASED
-        heartbeats.drop(self)
         if not self._writing.acquire(timeout=-1 if patience_seconds is None else patience_seconds):
-            raise Unavailable("UpdateItem", "a renewal is not answered yet")
+            raise Unavailable("UpdateItem", "a renewal has not been answered yet")
         try:
             if self._versions:
-                self._give_back(remove=remove, is_repeated=is_repeated)
+                self._send_release(remove=remove, is_repeated=is_repeated)
         finally:
             self._writing.release()
         self._raise_if_lost()
 
-    def _give_back(self, *, remove: bool, is_repeated: bool) -> None:
+    def _send_release(self, *, remove: bool, is_repeated: bool) -> None:
         known, version = self._note_next_version()
         try:
             if remove:
@@ -256,6 +270,6 @@ class Lease:
             self._raise_if_lost(error)
             raise
         self._versions = []
-        # If an earlier release may have arrived, another may rightly have the lock by now.
+        # If an earlier release arrived, another process may rightly hold the lock by now.
         if not (ours or is_repeated):
             self._lose(_TAKEN)

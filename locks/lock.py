@@ -1,18 +1,21 @@
-"""Locks that machines share: at most one holds the lock, for a lease that it renews.
+"""Locks that processes on any machines share: at most one of them holds a lock at a time.
 
     with Lock("nightly-report", lease_seconds=20, wait_seconds=60) as lease:
         for page in pages:
             lease.check()
             …
 
-A lock is one item of the table `locks`. Taking it is one conditional UpdateItem; a holder that
-crashed is recognised by its record version, which stands still for a whole lease. Each holder has
-a fencing token, higher than that of every holder before: hand it to what the lock protects, and
-let that refuse a token lower than the highest it saw. Only so is a holder harmless that was
-stopped for longer than its lease and writes before it looks at its clock.
+A lock is one item of the table `locks`. A holder has it for a *lease*, which is renewed in the
+background until it is released. If the holder crashes, another process gets the lock after it has
+watched the item unchanged for one whole lease.
 
-Items are those of the lock client for Java, so both can share a table and a lock; that client
-knows no fencing token and drops it, and the next one of ours begins from the clock again.
+Each holder has a *fencing token*, higher than those of all holders before. A process can be stopped
+for longer than its lease and then write before it looks at its clock. To be safe from that, hand
+the token to the system that the lock protects and let it refuse tokens lower than the highest that
+it has seen. In DynamoDB, `Lease.hold_in` does the same for a transaction.
+
+The items are compatible with the lock client for Java, so both can share a table and a lock. That
+client drops the fencing token; our next one then starts from the clock again.
 
 Sources: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017;
 M. Kleppmann, "How to do distributed locking", 2016 (fencing tokens).
@@ -33,42 +36,45 @@ from functools import cache
 from types import TracebackType
 
 from dynamo.client.deadline import within
+from dynamo.clock import now
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
 from locks import heartbeats, records
-from locks.clock import now
 from locks.exceptions import LeaseLost, LockError, LockTaken
+from locks.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 from locks.leases import Lease
 from locks.models import LockItem
 from locks.signals import lock_awaited
-from locks.watching import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 20.0
 
-#: Less is over before it is known: a request of DynamoDB's takes milliseconds, with a bad day 4 s.
+#: A shorter lease would end before the reply: a request takes milliseconds, at worst 4 s.
 SHORTEST_LEASE_SECONDS = 0.1
 LONGEST_LEASE_SECONDS = LONGEST_LEASE_MILLISECONDS / 1000
 
-#: How often we take our own lock anew whose lease was over before the answer came.
+#: How often a lock is taken again whose lease was over before the reply arrived.
 MOST_LATE_ANSWERS = 3
 
-#: How often a waiter looks, on average: one read unit each time.
+#: The mean time between two looks of a waiter. Each costs one read unit.
 POLL_SECONDS = 1.0
 
 
 class Lock:
-    """A lock by its name. One object serves any number of threads, each with its own lease.
+    """A lock with a name. Threads can share one object; each gets its own lease.
 
-    `name`: 1 to 2,048 bytes. `lease_seconds`: how long the lock stays ours when we crash.
-    `wait_seconds`: how long to wait for it; by default one lease and a poll: less does not
-    outwait a crashed holder. `data`: bytes to leave on the lock; None keeps what is there.
-    `poll_seconds`: the mean pause between two looks of a waiter, each of which is spread from
-    half to one and a half of it. `owner`: what `listlocks` shows; by default the host, the
-    process's id and a random text.
+    - `name`: 1 to 2,048 bytes in UTF-8.
+    - `lease_seconds`: how long others must wait for the lock if this process crashes.
+    - `wait_seconds`: how long `acquire` waits; by default one lease and one poll. With less, it may
+      give up before a crashed holder's lease has expired.
+    - `poll_seconds`: the mean pause between two looks of a waiter; each pause is random, from half
+      to one and a half of it.
+    - `data`: bytes to store with the lock; with None the stored ones are kept.
+    - `owner`: the name that `listlocks` shows; by default host, process id and a random text.
 
-    It is not reentrant: who holds it and asks again waits in vain.
+    Use it in a `with` statement, which releases the lock at the end, or call `acquire`. It is not
+    reentrant: a holder that acquires it again waits like any other process.
     """
 
     def __init__(
@@ -81,21 +87,21 @@ class Lock:
         data: bytes | None = None,
         owner: str | None = None,
     ) -> None:
-        """Keep the settings; costs no request.
+        """Check the settings. Costs no request.
 
         Raises:
-            BadLockName: no lock can have this name.
-            ValueError: a duration that makes no sense.
-            TypeError: `data` is no bytes.
+            BadLockName: a lock cannot have this name.
+            ValueError: a duration is out of range.
+            TypeError: `data` is not bytes.
         """
         self.name = records.checked_name(name)
         if not SHORTEST_LEASE_SECONDS <= lease_seconds <= LONGEST_LEASE_SECONDS:
-            raise ValueError("A lease lasts a tenth of a second at least, and 30 years at most.")
+            raise ValueError("lease_seconds must be from 0.1 to 1,000,000,000 (30 years).")
         if not (math.isfinite(poll_seconds) and poll_seconds > 0):
-            raise ValueError("The pause between two looks is a time above 0.")
+            raise ValueError("poll_seconds must be a finite number above 0.")
         if wait_seconds is not None and not wait_seconds >= 0:
-            raise ValueError("Nobody can wait for less than no time.")
-        # As it is stored: in whole milliseconds.
+            raise ValueError("wait_seconds must not be negative.")
+        # It is stored in whole milliseconds.
         self.lease_seconds = round(lease_seconds * 1000) / 1000
         self.poll_seconds = poll_seconds
         if wait_seconds is None:
@@ -109,28 +115,29 @@ class Lock:
         return f"<Lock {self.name!r}>"
 
     def acquire(self) -> Lease:
-        """Take the lock, and renew it from then on until it is released.
+        """Acquire the lock, waiting for it if necessary; return its lease.
 
-        A free lock costs 1 request and 1 write unit. A waiter's first look is that same write,
-        refused; then it sends, per second, 1/`poll_seconds` reads of 1 unit on average and twice
-        that at most, and 1 write for each try to take the lock: one for each time that it finds
-        it free, and one for each lease that it has watched to its end. Fifty waiters so cost 50
-        requests and read units a second, spread by chance, and one release brings those few to
-        write who look before the next holder has it.
+        The lease is renewed in the background until it is released.
+
+        A free lock costs 1 request and 1 write unit. A waiter first sends the same write, which is
+        refused. Then it reads the lock every `poll_seconds` on average (1 read unit each), and
+        sends a write each time that it finds the lock free or has watched a whole lease. So 50
+        waiters cost about 50 requests and read units a second, and after a release only those that
+        look before the next holder has the lock send a write.
 
         Raises:
-            LockTaken: another held it all the time.
-            LeaseLost: we have it, but DynamoDB's answers take longer than a lease.
-            DamagedItem, Rejected: the stored item is none of a lock's; `break_lock` mends that.
-            Unavailable: no answer; the lock may be ours all the same, until its lease is over.
+            LockTaken: another process held it until `wait_seconds` had passed.
+            LeaseLost: it was acquired, but DynamoDB's replies take longer than a lease.
+            DamagedItem, Rejected: the stored item is not that of a lock; `break_lock` repairs it.
+            Unavailable: no answer. The lock may be held for one lease.
         """
         return self._acquire(self.wait_seconds)
 
     def try_acquire(self) -> Lease | None:
-        """Take the lock if it is free, without waiting; None where it is not.
+        """Acquire the lock if it is free; return None if it is not.
 
-        Costs 1 request, 1 write unit. A crashed holder's lock is not free before somebody has
-        watched it for a whole lease. Raises: as `acquire`, but for LockTaken.
+        A crashed holder's lock is not free until a waiter has watched it for a whole lease. Costs
+        1 request, 1 write unit. Raises the errors of `acquire` except LockTaken.
         """
         try:
             return self._acquire(0)
@@ -149,7 +156,7 @@ class Lock:
             lease = self._alive(lease)
             heartbeats.keep(lease)
         except BaseException:
-            # Nobody would renew it, and nobody can release it but us.
+            # Nothing would renew it, and nothing else can release it.
             with suppress(DynamoError, LockError):
                 lease.release()
             raise
@@ -164,7 +171,7 @@ class Lock:
         watch = Watch()
         while lease is None:
             seen_at = now()
-            # From the first answer on, so that one lease is long enough for a lease.
+            # Counted from the first reply on, so that a wait of one lease is enough for one lease.
             gives_up_at = min(gives_up_at, seen_at + wait_seconds)
             if stored is None or is_free(stored):
                 lease, stored = self._take()
@@ -174,7 +181,7 @@ class Lock:
             if watch.seen is not None and watch.is_over(looked_at):
                 lease, stored = self._take(over=watch.seen.stored)
                 continue
-            # At the same moment: a process that stood still between two would give up before.
+            # The same moment as above: a process that is stopped in between must not give up first.
             if looked_at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             time.sleep(self._pause_seconds(min(watch.ends_at, gives_up_at)))
@@ -183,7 +190,7 @@ class Lock:
         return lease
 
     def _alive(self, lease: Lease) -> Lease:
-        """The lease, or one in its place where it was over before its answer came."""
+        """Return the lease, or a new one if it was over before the reply arrived."""
         for _try in range(MOST_LATE_ANSWERS):
             if lease.remaining_seconds:
                 return lease
@@ -192,12 +199,12 @@ class Lock:
                 break
             lease = fresh
         if not lease.remaining_seconds:
-            # Frees the lock, and says that the lease is lost.
+            # Releases the lock and raises LeaseLost.
             lease.release()
         return lease
 
     def _pause_seconds(self, at_most_until: float) -> float:
-        # Spread, so that many waiters do not all look at the moment of a release.
+        # Random, so that many waiters do not look at the same moment.
         pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
         return max(0.0, min(pause, at_most_until - now()))
 
@@ -213,7 +220,7 @@ class Lock:
         except DynamoError:
             raise
         except BaseException:
-            # A signal's, say: the request may be done, and nobody would know of the lease.
+            # From a signal handler, for example: the lock may be taken, by a lease that is lost.
             self._give_up(owner, version)
             raise
         if taken and item is not None:
@@ -221,7 +228,7 @@ class Lock:
         return None, LockItem.from_raw_data(item) if item else None
 
     def _give_up(self, owner: str, version: str) -> None:
-        """Release what we may have taken under `version`; one attempt, as we are to end."""
+        """Release the lock if it was taken under `version`. One attempt, as the caller must end."""
         with suppress(DynamoError), within(0):
             records.release(self.name, owner, [version], records.new_version())
 
@@ -243,22 +250,23 @@ class Lock:
             if error is not None:
                 error.add_note(str(problem))
             elif isinstance(problem, Unavailable):
-                # What the body did is done; the lock lapses by itself.
+                # The work is done, and the lease will expire.
                 log.warning("The lock %r was not released: %s", self.name, problem)
             else:
                 raise
 
 
 def claim_once(key: str) -> bool:
-    """Whether we are the first to claim `key`, ever: a lock that nobody releases.
+    """Return True to the first caller that claims `key`, and False to all others, for ever.
 
-    Of any number of callers, on any machines, exactly one is told True, once. Costs 1 request, 1
-    write unit. Source: "DynamoDBをロックマネージャーとして使う" (its `lock_key`).
+    A claim is a lock that is never released. Costs 1 request, 1 write unit.
+
+    Source: "DynamoDBをロックマネージャーとして使う" (its `lock_key`).
 
     Raises:
-        BadLockName: no lock can have this name.
-        Unavailable: no answer; where it may have been written, the claim may be ours, and no
-            later call tells.
+        BadLockName: a lock cannot have this name.
+        Unavailable: no answer. With `maybe_written` this call may have made the claim, and no later
+            call can tell.
     """
     return records.claim(records.checked_name(key), _process_name())
 
@@ -269,9 +277,9 @@ def _process_name() -> str:
 
 @cache
 def _name_of(pid: int) -> str:
-    """This host and process, made unlike every other by chance."""
+    """A name for this host and process that no other has."""
     return f"{socket.gethostname()}:{pid}:{uuid.uuid4().hex[:12]}"
 
 
-# A grandchild may get the number of a process that has ended.
+# A process forked from a child may get the id of a process that has ended.
 os.register_at_fork(after_in_child=_name_of.cache_clear)

@@ -1,16 +1,16 @@
-"""The table `locks`, as the lock client for Java writes it, and a fencing token besides.
+"""The table `locks`, as the lock client for Java writes it, with a fencing token added.
 
 locks
     key (S)                      the lock's name
-    ownerName (S)                who holds it, or held it last
-    leaseDuration (S)            milliseconds, as a decimal text; a claim has none: it never lapses
+    ownerName (S)                the holder, or the last one
+    leaseDuration (S)            milliseconds, as decimal text; none in a claim, which never expires
     recordVersionNumber (S)      a UUID, a new one with each acquisition and renewal
-    isReleased (S)               "1" where nobody holds it, else absent
-    data (B)                     what the holder left on it
+    isReleased (S)               "1" if it was released, otherwise absent
+    data (B)                     bytes of the last holders
     fencingToken (N)             rises with each of our acquisitions
-    renewedAt (S)                the holder's time of day at its last renewal, for people to read
+    renewedAt (S)                the holder's time of day at its last renewal, for display only
 
-That client acquires with PutItem and so drops `fencingToken` and `renewedAt`.
+That client acquires with PutItem, so it drops `fencingToken` and `renewedAt`.
 
 Source: https://github.com/awslabs/amazon-dynamodb-lock-client
 """
@@ -25,7 +25,7 @@ RELEASED = "1"
 
 
 class LockItem(Model):
-    """A lock's item; it outlives its holders, so that the fencing token goes on rising."""
+    """The item of a lock. It stays when the lock is released, so that the fencing token rises."""
 
     class Meta:
         table_name = "locks"

@@ -1,10 +1,10 @@
-"""The requests that change a lock's item, each under the condition that makes it safe.
+"""The requests that read and change a lock's item, each under the condition that makes it safe.
 
-Every one of them is recognised by the record version that it writes: where its reply was lost and
-its repetition is refused, the version that is stored tells whether it had arrived.
+Each write is recognized by the record version that it stores: if its reply is lost and its
+repetition is refused, the stored version tells whether the first one arrived.
 
-They are spelled as on the wire, as PynamoDB takes as long to build one as an engine nearby to
-carry it out. `key` and `data` are reserved words of DynamoDB's.
+Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
+takes to execute it. `key` and `data` are reserved words of DynamoDB.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
 _NAMES = {"#key": "key"}
+_SET_FREE = "SET recordVersionNumber = :version, isReleased = :free"
 
 
 def checked_name(name: str) -> str:
-    """The name, where a lock can have it.
+    """Return `name` if a lock can have it.
 
     Raises:
-        BadLockName: it is no text, empty, over 2,048 bytes, or nothing that UTF-8 can write.
+        BadLockName: it is not text, empty, over 2,048 bytes, or cannot be encoded in UTF-8.
     """
     if not isinstance(name, str):
         raise BadLockName(name)
@@ -43,35 +44,33 @@ def checked_name(name: str) -> str:
 
 
 def checked_data(data: bytes) -> bytes:
-    """The data, where a lock can carry it.
-
-    PynamoDB would take a text for Base64, and another holder read what that decodes to.
+    """Return `data` if it is bytes: PynamoDB would take text for Base64 and store what it decodes.
 
     Raises:
-        TypeError: it is no bytes.
+        TypeError: it is not bytes.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"What is left on a lock is bytes, not {type(data).__name__}.")
+        raise TypeError(f"The data of a lock must be bytes, not {type(data).__name__}.")
     return data
 
 
 def new_version() -> str:
-    """A record version that nobody has used."""
+    """A record version that was never used."""
     return str(uuid.uuid4())
 
 
 def read(name: str) -> LockItem | None:
-    """The lock as it is stored, None where it is not. Costs 1 request, 1 read unit.
+    """Read the lock; None if it does not exist. Costs 1 request, 1 read unit.
 
     Raises:
-        DamagedItem: an attribute is of another type.
+        DamagedItem: an attribute has another type.
     """
     item = read_raw(name)
     return LockItem.from_raw_data(item) if item else None
 
 
 def read_raw(name: str) -> Item | None:
-    """The same as on the wire, however damaged."""
+    """Read the lock as on the wire, even if it is damaged."""
     answer = send("GetItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
     return answer.get("Item") or None
 
@@ -85,22 +84,22 @@ def take(
     data: bytes | None = None,
     over: Item | None = None,
 ) -> tuple[bool, Item | None]:
-    """Make `owner` the holder, under a `version` that is new.
+    """Make `owner` the holder, under a new `version`. Costs 1 request, 1 write unit.
 
-    Only where the lock is absent or released; or, with `over`, where it is as it was then.
-    Returns whether it was taken, and the lock as it is stored now, on the wire. Attributes that
-    we do not know are kept, and so is `data` where none is given. Costs 1 request, 1 write unit.
+    Only if the lock is absent or released; or with `over`, an item read before, if it has not
+    changed since. Returns whether it was taken, and the item that is now stored, on the wire.
+    Attributes that we do not know are kept, and so is the stored data if `data` is None.
     """
     values: Item = {
         ":owner": {"S": owner},
         ":lease": {"S": str(lease_milliseconds)},
         ":version": {"S": version},
         ":renewed": {"S": _time_of_day()},
-        # The clock starts a fencing token that is not there; from then on it only rises.
+        # The first fencing token comes from the clock; from then on it only rises.
         ":clock": {"N": str(time_ns() // 1000)},
         ":one": {"N": "1"},
     }
-    names: dict[str, str] = {}
+    names = dict(_NAMES)
     changes = (
         "SET ownerName = :owner, leaseDuration = :lease, recordVersionNumber = :version, "
         "renewedAt = :renewed, fencingToken = if_not_exists(fencingToken, :clock) + :one"
@@ -111,11 +110,11 @@ def take(
         values[":free"] = {"S": RELEASED}
     else:
         condition = _unchanged(over, values)
-    request = _request(name, condition, values, names | _NAMES)
+    request = _request(name, condition, values, names)
     request["UpdateExpression"] = f"{changes} REMOVE isReleased"
     request["ReturnValues"] = "ALL_NEW"
     try:
-        # It counts the fence up, but once it has arrived its condition is false.
+        # It counts the token up, but can be repeated: once it has arrived, its condition is false.
         answer = send("UpdateItem", request, repeatable=True)
     except ConditionFailed as refused:
         stored = _stored(refused, name)
@@ -124,57 +123,45 @@ def take(
 
 
 def renew(name: str, owner: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
-    """Whether `owner` held the lock under one of `versions`, and now does under `version`.
+    """Store `version` if `owner` holds the lock under one of `versions`; return whether it does.
 
-    Leaves `data` on it, where that is not None. Costs 1 request, 1 write unit.
+    Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
     """
     values: Item = {":version": {"S": version}, ":renewed": {"S": _time_of_day()}}
     names: dict[str, str] = {}
     changes = "SET recordVersionNumber = :version, renewedAt = :renewed"
     changes = _and_data(changes, data, values, names)
-    condition = _held(owner, versions, values)
-    request = _request(name, condition, values, names) | {"UpdateExpression": changes}
-    try:
-        send("UpdateItem", request)
-    except ConditionFailed as refused:
-        return _version_of(_stored(refused, name)) == version
-    return True
+    request = _request(name, _held(owner, versions, values), values, names)
+    refused = _refused("UpdateItem", request | {"UpdateExpression": changes})
+    return refused is None or _version_of(_stored(refused, name)) == version
 
 
 def release(name: str, owner: str, versions: Sequence[str], version: str) -> bool:
-    """Whether `owner` held the lock under one of `versions`, and gave it free.
+    """Release the lock if `owner` holds it under one of `versions`; return whether it did.
 
-    A release under one of `versions` that had arrived unknown to us counts as well, and so does
-    one whose reply was lost where another has the lock by now. Costs 1 request, 1 write unit.
+    True also if an earlier release under one of `versions` had arrived, or if the reply was lost
+    and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
     values: Item = {":version": {"S": version}, ":free": {"S": RELEASED}}
-    condition = _held(owner, versions, values)
-    request = _request(name, condition, values, {})
-    request["UpdateExpression"] = "SET recordVersionNumber = :version, isReleased = :free"
-    try:
-        send("UpdateItem", request)
-    except ConditionFailed as refused:
-        # Who comes next may have been faster than our repetition.
-        return refused.repeated or _version_of(_stored(refused, name)) in versions
-    return True
+    request = _request(name, _held(owner, versions, values), values, {})
+    refused = _refused("UpdateItem", request | {"UpdateExpression": _SET_FREE})
+    # The next holder may have been faster than our repetition.
+    return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
 
 
 def remove(name: str, versions: Sequence[str]) -> bool:
-    """Delete the lock's item while it has one of `versions`; whether it is gone, or was already.
+    """Delete the lock's item if it has one of `versions`; return whether it is gone.
 
-    Costs 1 request, 1 write unit. As for `release`, another may have the lock by now.
+    As with `release`, another holder may have the lock by now. Costs 1 request, 1 write unit.
     """
     values: Item = {}
     request = _request(name, _one_of(versions, values), values, {})
-    try:
-        send("DeleteItem", request)
-    except ConditionFailed as refused:
-        return refused.repeated or _stored(refused, name) is None
-    return True
+    refused = _refused("DeleteItem", request)
+    return refused is None or refused.repeated or _stored(refused, name) is None
 
 
 def claim(name: str, owner: str) -> bool:
-    """Put a lock that never lapses, if there is no item yet. Costs 1 request, 1 write unit."""
+    """Put a lock that never expires, if there is no item yet. Costs 1 request, 1 write unit."""
     version = new_version()
     item: Item = {
         "key": {"S": name},
@@ -189,26 +176,22 @@ def claim(name: str, owner: str) -> bool:
         "ExpressionAttributeNames": _NAMES,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    try:
-        send("PutItem", request)
-    except ConditionFailed as refused:
-        return _version_of(_stored(refused, name)) == version
-    return True
+    refused = _refused("PutItem", request)
+    return refused is None or _version_of(_stored(refused, name)) == version
 
 
 def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
-    """Give the lock free, and keep its fencing token if it has one. Costs 1 request, 1 write unit.
+    """Release the lock of any holder; keep its fencing token. Costs 1 request, 1 write unit.
 
     Raises:
-        LockChanged: it is not as `seen`.
+        LockChanged: its record version is not that of `seen`.
     """
     version = new_version()
     values: Item = {":version": {"S": version}, ":free": {"S": RELEASED}}
     request = _request(name, _unchanged(seen, values), values, _NAMES)
-    changes = "SET recordVersionNumber = :version, isReleased = :free"
-    # One that is no whole number would let nobody take the lock.
+    # With a token that is not a whole number, nobody could take the lock.
     damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-    request["UpdateExpression"] = f"{changes} REMOVE fencingToken" if damaged else changes
+    request["UpdateExpression"] = f"{_SET_FREE} REMOVE fencingToken" if damaged else _SET_FREE
 
     def otherwise(refusal: Refusal) -> Exception | None:
         return None if _version_of(refusal.stored) == version else LockChanged(name)
@@ -218,7 +201,11 @@ def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
 
 
 def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
-    """Delete the lock's item. Costs and raises as `free`."""
+    """Delete the lock's item. Costs 1 request, 1 write unit.
+
+    Raises:
+        LockChanged: its record version is not that of `seen`.
+    """
     values: Item = {}
     request = _request(name, _unchanged(seen, values), values, _NAMES)
 
@@ -230,6 +217,14 @@ def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
         write.add(Write(request, {"Delete": request}, otherwise))
 
 
+def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
+    try:
+        send(operation, request)
+    except ConditionFailed as refused:
+        return refused
+    return None
+
+
 def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
     request: dict[str, Any] = {
         "TableName": LockItem.table(),
@@ -237,7 +232,7 @@ def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> 
         "ConditionExpression": condition,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
-    # Neither may be empty.
+    # DynamoDB rejects empty ones.
     if values:
         request["ExpressionAttributeValues"] = values
     if names:
@@ -246,7 +241,6 @@ def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> 
 
 
 def _and_data(changes: str, data: bytes | None, values: Item, names: dict[str, str]) -> str:
-    """The changes, which leave `data` on the lock as well where it is not None."""
     if data is None:
         return changes
     values[":data"], names["#data"] = {"B": data}, "data"
@@ -265,7 +259,7 @@ def _one_of(versions: Sequence[str], values: Item) -> str:
 
 
 def _unchanged(seen: Item, values: Item) -> str:
-    """The condition that the record version is the one seen; also where it is no text."""
+    """The condition that the record version is that of `seen`, of whatever type it is."""
     version = seen.get("recordVersionNumber")
     if version is None:
         return "attribute_exists(#key) AND attribute_not_exists(recordVersionNumber)"
@@ -282,5 +276,5 @@ def _version_of(item: Item | None) -> str | None:
 
 
 def _stored(refused: ConditionFailed, name: str) -> Item | None:
-    """What stood in the way; read where the engine did not say it."""
+    """The item that refused a write; read if the engine did not return it."""
     return refused.stored or read_raw(name)

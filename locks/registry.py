@@ -1,4 +1,4 @@
-"""All locks there are, and the end of one that its holder does not give back."""
+"""List locks, and break one that its holder does not release."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dynamo.models import Item
 from dynamo.transactions import Transaction
 from locks import records
 from locks.exceptions import LockChanged, UnknownLock
+from locks.holders import lease_seconds_of
 from locks.models import RELEASED, LockItem
-from locks.watching import lease_seconds_of
 
-#: A live holder renews between our look and our write at most now and then.
+#: A running holder rarely renews between our read and our write.
 BREAK_ATTEMPTS = 5
 
 _SHOWN = [
@@ -32,7 +32,7 @@ _SHOWN = [
 
 
 class State(Enum):
-    """Who may have a lock. One that is held may be a dead holder's: only watching it tells."""
+    """The state of a lock. The holder of a held lock may have crashed; only watching it tells."""
 
     HELD = "held"
     RELEASED = "released"
@@ -41,9 +41,9 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class LockView:
-    """A lock as it was stored. What is not there, or not of its type, is None.
+    """A lock as it is stored. Attributes that are missing or have another type are None.
 
-    `claim` is the record version of a claim, which nobody renews; None for a lease.
+    `claim` is the record version of a claim, which never changes; None for a lease.
     """
 
     name: str
@@ -56,42 +56,42 @@ class LockView:
 
     @property
     def holding(self) -> tuple[Any, ...]:
-        """What is the same in two views of one holder's one lease, or of one claim."""
+        """What all views of one lease, or of one claim, have in common."""
         return self.owner, self.fence, self.state, self.claim
 
     def age_seconds(self, at: datetime) -> float | None:
-        """How long ago the holder renewed, by its clock and the one of `at`."""
+        """How long before `at` the holder renewed, by the holder's clock."""
         return None if self.renewed_at is None else (at - self.renewed_at).total_seconds()
 
     def is_silent(self, at: datetime) -> bool:
-        """Whether nobody renewed it for a whole lease, by the holder's clock and the one of `at`.
+        """Whether it was not renewed for a whole lease before `at`, by the holder's clock.
 
-        So a holder that lives can be silent, where clocks differ. What does not tell is silent.
+        If clocks differ, a running holder may seem silent. A lock without these attributes is
+        silent.
         """
         age = self.age_seconds(at)
         return age is None or self.lease_seconds is None or age > self.lease_seconds
 
     def is_same_holding(self, other: LockView) -> bool:
-        """Whether both show the same holder's same lease.
+        """Whether both views show the same lease of the same holder, or the same claim.
 
-        A process that breaks its claim and claims again has another one. Two leases of one client
-        for Java are the same where it writes no fencing token.
+        Two leases of one holder cannot be told apart if it is a Java client, which writes no token.
         """
         return self.holding == other.holding
 
 
 class Broken(Enum):
-    """What became of a lock that was to be broken."""
+    """What `break_lock` did."""
 
-    FREED = "a lease was given free"
+    FREED = "the lock of a holder was released"
     DELETED = "a claim was deleted"
-    FREE_BEFORE = "nobody held it"
+    FREE_BEFORE = "nothing: the lock was free"
 
 
 def all_locks() -> Iterator[LockView]:
-    """Every lock, in no order, as it is read: a few pages of 1 MB are in memory at a time.
+    """Yield every lock, in no order, with a few pages of 1 MB in memory at a time.
 
-    Costs 1 request per MB and 1 read unit per 4 KB of all that is stored.
+    Costs 1 request per MB and 1 read unit per 4 KB of everything stored.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
@@ -101,11 +101,11 @@ def all_locks() -> Iterator[LockView]:
 
 
 def look(name: str) -> LockView:
-    """One lock. Costs 1 request, 1 read unit.
+    """Read one lock. Costs 1 request, 1 read unit.
 
     Raises:
-        BadLockName: no lock can have this name.
-        UnknownLock: there is none of this name.
+        BadLockName: a lock cannot have this name.
+        UnknownLock: there is no lock with this name.
     """
     return view_of(_read(records.checked_name(name)))
 
@@ -113,19 +113,20 @@ def look(name: str) -> LockView:
 def break_lock(
     name: str, *, as_seen: LockView | None = None, write: Transaction | None = None
 ) -> Broken:
-    """Take the lock from its holder, dead or alive, or delete a claim.
+    """Release a lock for its holder, or delete a claim.
 
-    A lease is given free under a new record version: the holder's next renewal is refused, and so
-    is every transaction that its lease is held in. The fencing token stays, so the next holder's
-    is higher. Until the next renewal the holder does not know it: break a live holder's lock only
-    if what it protects compares fencing tokens. With `as_seen`, only that holder's lease is broken.
-    Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed just then.
+    From then on the holder's renewals are refused, and so are transactions with `Lease.hold_in`.
+    The holder learns it at its next renewal, so if it still runs, break its lock only if the system
+    that the lock protects compares fencing tokens. The stored token stays, so the next holder's is
+    higher. With `as_seen`, the lock is broken only if it still has the holder that was seen.
+
+    Costs 2 requests, 1 read and 1 write unit; the same again if the holder renewed in between.
 
     Raises:
-        BadLockName: no lock can have this name.
-        UnknownLock: there is none of this name.
-        LockChanged: another one than in `as_seen` holds it; from a commit of `write` also: the
-            holder renewed just then.
+        BadLockName: a lock cannot have this name.
+        UnknownLock: there is no lock with this name.
+        LockChanged: it has another holder than `as_seen`. From a commit of `write` also: the holder
+            renewed in between.
         Unavailable: no answer.
     """
     records.checked_name(name)
@@ -134,7 +135,7 @@ def break_lock(
         item = _read(name)
         view = view_of(item)
         if broken is not None and not view.is_same_holding(broken):
-            # Over already: by our request whose reply was lost, or by itself.
+            # That holder is gone: by our request whose reply was lost, or on its own.
             return _result_for(broken)
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)
@@ -162,7 +163,7 @@ def _read(name: str) -> Item:
 
 
 def view_of(item: Item) -> LockView:
-    """A lock's item as on the wire, however damaged. Costs no request."""
+    """The view of an item as on the wire, even if it is damaged. Costs no request."""
     state = State.HELD
     if _text(item, "isReleased") == RELEASED:
         state = State.RELEASED

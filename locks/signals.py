@@ -1,4 +1,4 @@
-"""Signals of locks, for metrics. Errors of receivers are logged and change nothing."""
+"""Signals of locks, for metrics. Errors of receivers are only logged."""
 
 from django.dispatch import Signal
 

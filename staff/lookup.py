@@ -73,7 +73,7 @@ def _user(pk: str) -> User | None:
 
 def _name_and_value(who: str) -> tuple[str, str]:
     prefix, separator, value = who.partition(SEPARATOR)
-    names = {User.unique.stored_name(name): name for name in User.unique.normalise}
+    names = {User.unique.stored_name(name): name for name in User.unique.normalize}
     if separator and prefix in names:
         return names[prefix], value
     return User.attribute_of(who), who

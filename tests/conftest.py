@@ -198,7 +198,7 @@ def _no_lease_is_left_behind() -> Iterator[None]:
     """Else it is renewed in other tests, and given back at the end to an engine that is gone."""
     yield
     for lease in list(heartbeats._of_process._due):
-        heartbeats.drop(lease)
+        heartbeats._of_process.drop(lease)
 
 
 @pytest.fixture(autouse=True)

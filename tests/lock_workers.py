@@ -1,15 +1,11 @@
-"""Processes of their own that take locks.
+"""Processes that take locks.
 
     python -m tests.lock_workers hold NAME LEASE_SECONDS
-    python -m tests.lock_workers count NAME FILE THREADS TIMES
-    python -m tests.lock_workers fenced NAME FILE THREADS TIMES LEASE_SECONDS
     python -m tests.lock_workers claim PREFIX COUNT
 
-`hold` says the fence, and then answers each line on its standard input: `check`, `write FILE TEXT`
-(to a resource that looks at fences) and `end`, which ends it with the lease in its hands. `count`
-adds 1 to the number in a file, again and again, by reading and writing it without any other
-protection. `fenced` does the same to a resource that looks at fences, and says how often it
-succeeded. `claim` says which of PREFIX0, PREFIX1 … it was the first to claim.
+`hold` prints the fencing token and then answers each line of its standard input: `check`, `write
+FILE TEXT` (to a resource that compares fencing tokens) and `end`, which ends the process without
+releasing the lease. `claim` prints which of PREFIX0, PREFIX1 … it was the first to claim.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ import fcntl
 import json
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,19 +27,19 @@ class StaleFence(Exception):
 
 
 class FencedFile:
-    """A number in a file that is read and written under fencing tokens, each checked at once."""
+    """A number in a file that refuses fencing tokens lower than the highest it has seen."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, fence: int) -> int:
-        """The number; from then on no lower fence is served."""
+        """Return the number. From then on lower fencing tokens are refused."""
         with self._locked(fence) as (number, store):
             store(number)
             return number
 
     def write(self, fence: int, number: int) -> None:
-        """Store another one."""
+        """Store another number."""
         with self._locked(fence) as (_number, store):
             store(number)
 
@@ -67,7 +62,7 @@ class FencedFile:
 
 @contextmanager
 def started(*arguments: object, count: int = 1) -> Iterator[list[Forked]]:
-    """So many workers in this process's environment, killed with the block."""
+    """Start `count` workers, and kill them at the end of the block."""
     workers = [
         programs.start("tests.lock_workers", *arguments, stdin=True, stderr=False)
         for _ in range(count)
@@ -81,14 +76,14 @@ def started(*arguments: object, count: int = 1) -> Iterator[list[Forked]]:
 
 
 def ask(worker: Forked, line: str) -> str:
-    """What a worker answers to a line."""
+    """Send a line to a worker and return its answer."""
     assert worker.stdin is not None
     worker.stdin.write(f"{line}\n")
     return heard(worker)
 
 
 def heard(worker: Forked) -> str:
-    """The next line that a worker says."""
+    """The next line that a worker prints."""
     assert worker.stdout is not None
     return worker.stdout.readline().strip()
 
@@ -119,46 +114,6 @@ def hold(name: str, lease_seconds: str) -> None:
             say("fine")
 
 
-def count(name: str, file: str, threads: str, times: str) -> None:
-    from locks.lock import Lock
-
-    lock = Lock(name, lease_seconds=60, wait_seconds=500, poll_seconds=0.05)
-    path = Path(file)
-
-    def add(_number: int) -> int:
-        with lock as lease:
-            path.write_text(str(int(path.read_text()) + 1))
-            return lease.fence
-
-    with ThreadPoolExecutor(int(threads)) as pool:
-        say(json.dumps(list(pool.map(add, range(int(times))))))
-
-
-def fenced(name: str, file: str, threads: str, times: str, lease_seconds: str) -> None:
-    from locks.exceptions import LeaseLost
-    from locks.lock import Lock
-
-    lock = Lock(name, lease_seconds=float(lease_seconds), wait_seconds=500, poll_seconds=0.05)
-    resource = FencedFile(Path(file))
-
-    def add(_number: int) -> bool:
-        written = False
-        try:
-            with lock as lease:
-                number = resource.read(lease.fence)
-                lease.check()
-                resource.write(lease.fence, number + 1)
-                written = True
-        except (LeaseLost, StaleFence):
-            # After the write it was lost on the way to the release, which spoils nothing.
-            pass
-        return written
-
-    say("ready")
-    with ThreadPoolExecutor(int(threads)) as pool:
-        say(sum(pool.map(add, range(int(times)))))
-
-
 def claim(prefix: str, count: str) -> None:
     from locks.lock import claim_once
 
@@ -167,12 +122,12 @@ def claim(prefix: str, count: str) -> None:
 
 
 def main() -> None:
-    """Set Django up and work."""
+    """Set Django up and do the work."""
     import django
 
     django.setup()
     kind, *arguments = sys.argv[1:]
-    {"hold": hold, "count": count, "fenced": fenced, "claim": claim}[kind](*arguments)
+    {"hold": hold, "claim": claim}[kind](*arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Series for tests on an engine: models, items put past all rules, and what is stored then."""
+"""Series for tests: models, ways to store items without `issue`, and ways to read them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Model = type[NumberedItem]
 
 
 class Ticket(NumberedItem):
-    """The plainest numbered item."""
+    """A numbered item without order."""
 
     class Meta:
         table_name = "testTickets"
@@ -42,7 +42,7 @@ class Ticket(NumberedItem):
 
 
 class Entry(NumberedItem):
-    """One whose days may not go back: ordered by a text."""
+    """Ordered by a text."""
 
     class Meta:
         table_name = "testEntries"
@@ -53,7 +53,7 @@ class Entry(NumberedItem):
 
 
 class Reading(NumberedItem):
-    """One whose values may not go back: ordered by a number."""
+    """Ordered by a number."""
 
     class Meta:
         table_name = "testReadings"
@@ -64,7 +64,7 @@ class Reading(NumberedItem):
 
 
 def new_series() -> str:
-    """The name of a series that nobody has used."""
+    """The name of a new series."""
     return f"tickets#{uuid.uuid4()}"
 
 
@@ -76,23 +76,23 @@ def ticket(
     also: Sequence[Write] = (),
     **values: Any,
 ) -> Ticket:
-    """A ticket that was issued."""
+    """Issue a ticket."""
     item = Ticket(subject=subject, **values)
     return issuing.issue(item, series=series, request_id=request_id, also=also)
 
 
 def entry(series: str, day: str, *, request_id: str | None = None) -> Entry:
-    """An entry that was issued."""
+    """Issue an entry."""
     return issuing.issue(Entry(day=day), series=series, request_id=request_id)
 
 
 def forget_all() -> None:
-    """Let this process remember nothing of any series."""
+    """Let this process forget all series."""
     issuing._memory._begin()
 
 
 def remember(model: Model, series: str, number: int, last: tuple[str, str] | None = None) -> None:
-    """Let this process think that the series has come so far."""
+    """Let this process remember that the series has come so far."""
     issuing._memory.put((model, series), issuing._Known(Head(number, last)))
 
 
@@ -128,7 +128,7 @@ def stored_counter(model: Model, series: str) -> Item | None:
 
 
 def put_counter(model: Model, series: str, value: Any, last: Any = None) -> None:
-    """Set the counter past all rules; attributes as on the wire, or numbers and texts."""
+    """Put the counter; attributes as on the wire, or numbers and texts."""
     item: Item = {
         "counterName": {"S": model.counter_of(series).name},
         "currentValue": value if isinstance(value, dict) else {"N": str(value)},
@@ -139,24 +139,24 @@ def put_counter(model: Model, series: str, value: Any, last: Any = None) -> None
 
 
 def remove_counter(model: Model, series: str) -> None:
-    """Delete the counter past all rules."""
+    """Delete the counter."""
     key = {"counterName": {"S": model.counter_of(series).name}}
     send("DeleteItem", {"TableName": Counter.table(), "Key": key})
 
 
 def put_item(model: Model, item: Item, **changes: Any) -> None:
-    """Put an item past all rules, with other attributes."""
+    """Put an item with some attributes changed."""
     send("PutItem", {"TableName": model.table(), "Item": item | changes})
 
 
 def remove_item(model: Model, key: str, number: str | int) -> None:
-    """Delete an item past all rules."""
+    """Delete an item."""
     wire = {"series": {"S": key}, "number": {"N": str(number)}}
     send("DeleteItem", {"TableName": model.table(), "Key": wire})
 
 
 def assert_whole(model: Model, series: str, count: int) -> None:
-    """The rule that always holds: numbers 1..count, each once, and the counter says so."""
+    """Assert that the series has the numbers 1..count, each once, and that its counter agrees."""
     assert stored_numbers(model, series) == list(range(1, count + 1))
     counter = stored_counter(model, series)
     assert int((counter or {"currentValue": {"N": "0"}})["currentValue"]["N"]) == count
@@ -172,7 +172,7 @@ def waiting(model: Model, series: str) -> int:
 def behind(
     model: Model, series: str, first: Callable[[], Any]
 ) -> Iterator[Callable[..., Future[Any]]]:
-    """Let callers pile up behind `first`, whose transaction waits until the block ends.
+    """Let callers wait behind `first`, whose transaction is held back until the block ends.
 
     Yields a function that starts one more, `then(function)`, and comes back when it waits.
     """

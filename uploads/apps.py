@@ -1,4 +1,4 @@
-"""The uploads app, and the bucket in the CloudFormation template, created if it is given a name.
+"""The uploads app, and its bucket in the CloudFormation template, created if it has a name.
 
 The bucket's lifecycle rule removes the parts of multipart uploads that are never completed: S3
 stores and bills them until they are aborted.
@@ -24,7 +24,7 @@ CLOUDFORMATION: dict[str, dict[str, Any]] = {
             "Type": "String",
             "Default": "",
             "AllowedPattern": "^$|^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
-            "Description": "Name of the bucket to make for uploads; empty: none is made",
+            "Description": "Name of the bucket to create for uploads; empty for no bucket",
         }
     },
     "Conditions": {_CONDITION: {"Fn::Not": [{"Fn::Equals": [_NAME, ""]}]}},

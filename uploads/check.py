@@ -266,7 +266,7 @@ def _claimed(url: str, lease: ProcessLease, gone: dict[Holder, bool]) -> Claim |
     if holder is not None:
         if holder not in gone:
             watch = HolderWatch(holder.lease, holder.fence)
-            gone[holder] = watch.is_outwaited(claims.POLL_SECONDS)
+            gone[holder] = watch.wait_until_gone(claims.POLL_SECONDS)
         if not gone[holder]:
             return None
     answer = claims.take(url, row.size or 0, lease.current(), holder)

@@ -1,4 +1,4 @@
-"""Which process works on an object: it claims the object's row before it writes to S3.
+"""Claims: before a process writes an object to S3, it writes its name to the object's row.
 
 Each process holds one lock, and the rows that it works on name that lock and its fencing token. So
 one heartbeat keeps all its claims, and a process that died is noticed once, not once per row. Every
@@ -59,8 +59,8 @@ class Holder(NamedTuple):
 class Claim:
     """A row that names this process.
 
-    `is_only_upload`: S3 has no multipart upload of the key except `upload_id`. Unknown, so False,
-    if the row existed before the claim, or while a created upload is not yet recorded.
+    `is_only_upload`: S3 has no multipart upload of the key except `upload_id`. False also if that
+    is unknown: if the row existed before the claim, or while a created upload is not yet recorded.
     """
 
     url: str
@@ -133,12 +133,12 @@ def read(url: str) -> Item | None:
 def take(
     url: str, size: int, lease: Lease, held_by: Holder | None = None
 ) -> Claim | UploadItem | None:
-    """Claim the row if it is absent or free, or, given a holder that is gone, if it names that.
+    """Claim the row if it is absent or free, or if it names `held_by`, a process that is gone.
 
     Otherwise returns the row as it is; None if it was deleted meanwhile. Costs 1 request, 1 write
     unit.
     """
-    # The checksum is written with `done`: before that nothing compares it.
+    # The checksum is written with `done`.
     values: _Values = {
         "state": UPLOADING,
         "size": size,

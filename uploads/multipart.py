@@ -1,4 +1,4 @@
-"""A large file is uploaded in parts, and an interrupted upload continues from the stored parts.
+"""Uploads a large file in parts. An interrupted upload continues from the stored parts.
 
 The row names the multipart upload from its creation on. A run that resumes it reads every part from
 disk and sends those that S3 does not have with the same size and SHA-256. CompleteMultipartUpload
@@ -43,8 +43,8 @@ class PartSenders:
 class MultipartUploads:
     """The multipart uploads of one key. `claim` is the current state of its row.
 
-    Every method raises `LeaseLost` or `ClaimLost` if the row may name another process by now, which
-    may have an upload of its own.
+    Every method raises `LeaseLost` or `ClaimLost` if the row may name another process, which may
+    have an upload of its own.
     """
 
     def __init__(self, claim: Claim, bucket: str, key: str, senders: PartSenders) -> None:
@@ -101,7 +101,7 @@ class MultipartUploads:
             try:
                 etag = s3.complete_upload(self._bucket, self._key, upload_id, sent)
             except PartChanged:
-                # By a process that was frozen while it sent the part, until after our takeover.
+                # A process from which we took over was frozen while it sent the part.
                 if attempt >= TRIES:
                     raise
                 stored = s3.list_parts(self._bucket, self._key, upload_id)
@@ -120,7 +120,7 @@ class MultipartUploads:
 
     def _create(self) -> tuple[str, Mapping[int, Part]]:
         self.claim.lease.check()
-        # A lost reply leaves an upload whose id nobody knows.
+        # If the reply is lost, there is an upload whose id is unknown.
         self.claim = replace(self.claim, is_only_upload=False)
         upload_id, was_repeated = s3.create_upload(self._bucket, self._key)
         try:

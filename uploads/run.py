@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
+from dynamo.clock import now
 from dynamo.exceptions import DynamoError, TableMissing, Unavailable
 from dynamo.tally import CountingPool
-from locks.clock import now
 from locks.holders import HolderWatch
 from uploads import claims, metrics
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
@@ -33,7 +33,7 @@ from uploads.multipart import PartSenders
 from uploads.sources import Destination, Source, Unusable
 from uploads.transfer import Job, Result, Run, Summary, store
 
-#: How many files may wait for other processes or files before no more are drawn: bounds memory.
+#: While this many files wait for other processes or files, no more are drawn. Bounds memory.
 MOST_WAITING = 10_000
 
 #: How soon a request to stop is noticed when nothing else happens.
@@ -110,10 +110,10 @@ class _Dispatcher:
         self._on_bytes = on_bytes
         self._files = CountingPool(workers, "uploads")
         self._parts = CountingPool(workers, "uploads parts")
-        # Twice as many as there are threads, so that no thread waits for this one.
+        # Twice as many as there are threads, so that no thread waits for this thread.
         self._most_running = 2 * workers
         self._running = 0
-        #: Bytes that reached S3, and jobs that ended, with the holder that they were tried for.
+        #: Bytes that reached S3, and ended jobs, each with the holder whose file it was.
         self._events: SimpleQueue[int | tuple[Job, Holder | None, Future[Result | Holder]]] = (
             SimpleQueue()
         )
@@ -278,7 +278,7 @@ class _HeldFiles:
 
     @property
     def next_look_at(self) -> float:
-        """When the next look is due, on `locks.clock`; infinity if no file is held."""
+        """When the next look is due, on `dynamo.clock`; infinity if no file is held."""
         looks = (queue.look_at for queue in self._queues.values() if not queue.is_tried)
         return min(looks, default=math.inf)
 

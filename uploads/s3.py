@@ -3,8 +3,8 @@
 botocore retries what fails temporarily (its standard mode: 503, a reset connection). Each request
 here can safely be repeated, as an object is only ever stored where there is none.
 
-Every function that sends a request raises `StorageFailed`, or the error below it that S3's code
-means: always `BucketMissing`, others where the function names them.
+Every function that sends a request raises `StorageFailed` or one of its subclasses:
+`BucketMissing`, and those that the function names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _ERRORS: dict[str, type[StorageFailed]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """An object as HeadObject shows it, with the checksums that S3 has of it.
+    """An object as HeadObject shows it, with its stored checksums.
 
     `sha256` may be one over parts; the others are of the whole object.
     """
@@ -73,8 +73,6 @@ class Found:
 
 @dataclass(frozen=True)
 class Listed:
-    """An object as ListObjectsV2 shows it."""
-
     key: str
     size: int
     etag: str
@@ -82,8 +80,6 @@ class Listed:
 
 @dataclass(frozen=True)
 class Part:
-    """A stored part of a multipart upload."""
-
     number: int
     size: int
     etag: str

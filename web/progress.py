@@ -1,4 +1,4 @@
-"""Progress bars of commands that cannot know how much there is to do."""
+"""Progress bars of commands that do not know the amount of work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-#: Told what is being done, and how many more of it are done.
+#: Called with what is being done, and how many more of it are done.
 Progress = Callable[[str, int], None]
 
 

@@ -1,6 +1,6 @@
-"""Request ids of forms: drawn and signed by the server, so that a form sent twice acts once.
+"""Request ids of forms: a form that is sent twice acts once.
 
-The signature means that a client cannot choose the id, and that it expires.
+The server draws and signs them, so a client cannot choose an id, and an id expires.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django import forms
 from django.core import signing
 from django.core.exceptions import ValidationError
 
-#: How long after it was shown a form can be sent.
+#: A form can be sent for this long after it was shown.
 REQUEST_ID_SECONDS = 24 * 60 * 60
 
 
@@ -24,8 +24,8 @@ def new_request_id(salt: str) -> str:
 class RequestIdForm(forms.Form):
     """A form with a hidden request id.
 
-    `request_id_salt` names the kind of form, so that the id of another kind is refused.
-    `request_id_refused` is the error shown for an id that is not valid or too old.
+    `request_id_salt` names the kind of form, so an id of another kind is rejected.
+    `request_id_refused` is the error shown for an id that is invalid or too old.
     """
 
     request_id = forms.CharField(widget=forms.HiddenInput, required=False)

@@ -1,7 +1,6 @@
-"""Whether an address is its owner's: a link that is sent to it, and followed.
+"""Confirming that an email address belongs to the account's owner, by a link to the address.
 
-The account has a `confirmation_id`, drawn anew with each address. A link names the account and that
-id: it confirms the address that it was sent to or nothing, and confirms it once.
+The link contains the account's `confirmation_id`, which changes with the address.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from dynamo.transactions import Transaction
 
 PURPOSE = "confirm"
 
-#: How often a confirmation is tried against others who change the account at that moment.
+#: How often a link's write is attempted while other requests change the account.
 ATTEMPTS = 5
 
 
 def link_token(user: User) -> str:
     """The token of a link that confirms the address of `user`.
 
-    Costs no request; 1 and 1 write unit for an account that is older than confirmations.
+    Costs nothing; 1 request and 1 write unit for an account that is older than confirmations.
 
     Raises:
-        StaleUser: such an account changed, or was deleted, since it was read.
+        StaleUser: such an account changed or was deleted since it was read.
     """
     if not user.confirmation_id:
         user.store({"confirmation_id": new_confirmation_id()})
@@ -33,13 +32,13 @@ def link_token(user: User) -> str:
 
 
 def confirm(token: str, *, write: Transaction | None = None) -> User:
-    """The account whose address the link confirms; confirmed already is a success.
+    """Confirm the address of the link's account. If it is confirmed already, it is a success.
 
-    Costs 2 requests, 1 read and 1 write unit; only the read where it was confirmed before.
+    Costs 2 requests, 1 read and 1 write unit; only the read if it was confirmed before.
 
     Raises:
-        BadLink: the link is too old, or the account has another address by now, or is deleted.
-        StaleUser: others changed the account each time.
+        BadLink: the link is too old, the account has another address, or it was deleted.
+        StaleUser: others changed the account at each attempt.
     """
     pk, confirmation_id = links.read(PURPOSE, token, 2)
     for _attempt in range(ATTEMPTS):
@@ -60,6 +59,6 @@ def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
     """Record that the address of `user` is confirmed. Costs 1 request and 1 write unit.
 
     Raises:
-        StaleUser: the account changed, or was deleted, since `user` was read.
+        StaleUser: the account changed or was deleted since `user` was read.
     """
     user.store({"email_confirmed_at": datetime.now(UTC)}, write=write)

@@ -1,7 +1,7 @@
-"""Links that mails carry: signed by the server, for one purpose, good for three days.
+"""Links in mails: signed, for one purpose, valid for three days.
 
-Signing says only that we made the link, and when. What it may do is decided where it is followed,
-by what is stored then: that makes it good for once, and for its account and address alone.
+The signature only proves that this site made the link, and when. What a link may do depends on
+what is stored when it is followed. So it works once, and only for its account and address.
 """
 
 from __future__ import annotations
@@ -18,28 +18,25 @@ VALID_SECONDS = VALID_DAYS * 24 * 60 * 60
 
 
 def make(purpose: str, *parts: str) -> str:
-    """The token of a link for `purpose`, which says `parts` to who follows it; readable by all.
-
-    Costs no request.
-    """
+    """The token of a link for `purpose`. Everybody can read its `parts`."""
     return signing.dumps(parts, salt=_salt(purpose))
 
 
 def read(purpose: str, token: str, count: int) -> list[str]:
-    """The `count` parts that the token was made of.
+    """The `count` parts of a token.
 
     Raises:
-        BadLink: it is older than three days, was made for another purpose, or not by us.
+        BadLink: it is older than three days, or this site did not make it for this purpose.
     """
     parts = check(purpose, token)
     if not isinstance(parts, list) or len(parts) != count:
-        # As another version of this site made it.
+        # Made by another version of this site.
         raise BadLink(purpose)
     return parts
 
 
 def check(purpose: str, token: str) -> Any:
-    """What the token holds. Costs no request, so it does not tell whether the link was used.
+    """The contents of a token. Sends no request, so it does not know whether the link was used.
 
     Raises:
         BadLink: as `read`.
@@ -51,10 +48,10 @@ def check(purpose: str, token: str) -> Any:
 
 
 def account_of(purpose: str, pk: str) -> User:
-    """The account that a link names. Costs 1 request and 1 read unit.
+    """The account of a link. Costs 1 request and 1 read unit.
 
     Raises:
-        BadLink: it was deleted.
+        BadLink: the account was deleted.
     """
     try:
         return User.get(pk)

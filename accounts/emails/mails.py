@@ -1,9 +1,11 @@
-"""The mails about accounts: subject and text by template, each to one bare address.
+"""The mails about accounts, each to one address. Subject and text come from templates.
 
-They are sent after the write that they tell of, in the request that asked for it. So a mail server
-that is out of reach keeps nobody from what is stored; whoever waits for a link asks for another.
-Names that somebody typed stand in no mail to an address that is not known to be theirs: such mails
-would carry anybody's words to anybody.
+A mail is sent after the write that it reports, in the same request. So a mail server that is down
+does not prevent the write, and a user who misses a link requests another one. A mail to an address
+that is not confirmed contains no text that a user typed; otherwise anybody could send their words
+to anybody.
+
+Each function returns whether a mail server took the mail.
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from accounts.models import User
 from accounts.values import deliverable_email
 from dynamo.client.deadline import uncounted
 
-#: So that no programs answer, such as those of people who are away (RFC 3834).
+#: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
 
 logger = logging.getLogger(__name__)
 
 
 def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> bool:
-    """Send the mail `templates/accounts/mail/<kind>.txt`; return whether a mail server took it.
+    """Send the mail `templates/accounts/mail/<kind>.txt`.
 
-    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The mail is in
-    `language`, by default that of the page. If it cannot be sent, the log says so, without the
-    address and the text.
+    The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The default
+    `language` is that of the page. If the mail cannot be sent, the log says so, without the address
+    and the text.
     """
     if not settings.ACCOUNTS_SITE_ORIGIN:
         logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)
@@ -44,50 +46,41 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
     with translation.override(language or translation.get_language()):
         subject = render_to_string(f"accounts/mail/{kind}_subject.txt", context)
         text = render_to_string(f"accounts/mail/{kind}.txt", context)
-    # A subject is one line, whatever its template and its values hold.
+    # A subject must be one line.
     one_line = " ".join(subject.split())
     try:
         message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
         with uncounted():
             return message.send() == 1
     except (OSError, ValueError) as error:
-        # An OSError is all that mail servers and the way to them do, a ValueError an address that
-        # no mail can carry.
+        # All errors of mail servers and connections are OSErrors. A ValueError is an address that
+        # no mail can be sent to.
         logger.warning("A mail (%s) was not sent: %s.", kind, type(error).__name__)
         return False
 
 
-def url(url_name: str, *parts: str) -> str:
-    """The absolute URL of a page of this site for a mail.
+def send_to(user: User, kind: str, *, to: str = "", **context: Any) -> bool:
+    """Send a mail in the language of `user`, to the account's address or to another one."""
+    return send(kind, to or user.email, language=language_of(user), **context)
 
-    It starts with `ACCOUNTS_SITE_ORIGIN`. The host of a request can be chosen by its sender, who
-    could otherwise have the links in other people's mails lead to a server of their own.
+
+def url(url_name: str, *parts: str) -> str:
+    """The absolute URL of a page of this site.
+
+    It starts with `ACCOUNTS_SITE_ORIGIN`, because the sender of a request can choose its host, and
+    so could make links in mails to others lead to another server.
     """
     return f"{settings.ACCOUNTS_SITE_ORIGIN}{reverse(url_name, args=parts)}"
 
 
 def send_confirmation(user: User) -> bool:
-    """To the address of `user`, the link that confirms it. Costs and raises as `link_token`."""
+    """Send the link that confirms the address of `user`. Costs and raises as its `link_token`."""
     link = url("email_confirm", confirmation.link_token(user))
     return send_to(user, "confirm", link=link, days=links.VALID_DAYS)
 
 
 def send_email_change(user: User) -> bool:
-    """To the address that `user` asked for, the link that makes the change."""
+    """Send the link that makes an email change to the new address."""
     link = url("email_change_confirm", change.link_token(user))
     new = str(user.pending_email)
     return send_to(user, "email_change_confirm", to=new, link=link, days=links.VALID_DAYS)
-
-
-def send_held_sign_up(address: str, token: str | None) -> bool:
-    """The link that makes the account; without a `token`, that the address has one already."""
-    if token is None:
-        reset = url("password_reset")
-        return send("signup_known", address, link=reset, days=links.VALID_DAYS)
-    link = url("signup_confirm", token)
-    return send("signup_link", address, link=link, days=links.VALID_DAYS)
-
-
-def send_to(user: User, kind: str, *, to: str = "", **context: Any) -> bool:
-    """To `user`, in the language of the profile; to another address than the account's, if told."""
-    return send(kind, to or user.email, language=language_of(user), **context)

@@ -1,4 +1,4 @@
-"""Rows of an import that may be registered: checked by the rules of the site, each pair once."""
+"""The rows of a file that can be registered: they are valid and repeat no earlier row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from accounts import usernames
 from accounts.forms import AccountForm
-from accounts.imports.files import NEEDED, Row
+from accounts.imports.files import REQUIRED, Row
 from accounts.models import User
 from accounts.passwords import clean_password_hash
 from accounts.services import account_key, cleaned
@@ -19,12 +19,12 @@ from accounts.services import account_key, cleaned
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A row that keeps the rules of the site.
+    """A row with valid values.
 
-    `values` are as they are stored, empty ones as empty texts. `request_id` names its registration,
-    `import:ann:ann@example.com`, by username and address as compared; `keys` are those of the
-    guards of all its unique values, by attribute. `name_fault` says why no new account may have the
-    username (`accounts.usernames`); an account that has it already keeps it.
+    `values` are as stored, missing ones empty. `request_id` names its registration by the
+    comparable username and email address: `import:ann:ann@example.com`. `keys` are the keys of the
+    guard items of all its unique values, by attribute. If no new account may have the username
+    (`accounts.usernames`), `name_fault` says why; an existing account keeps its username.
     """
 
     row: Row
@@ -40,25 +40,20 @@ class Candidate:
         return account_key(self.request_id)
 
     @property
-    def names(self) -> Mapping[str, str]:
-        """Of `keys` those of username and address: an account that has both is this row's."""
-        return {name: self.keys[name] for name in NEEDED}
+    def identity(self) -> Mapping[str, str]:
+        """The `keys` of username and email address. An account that has both is this row's."""
+        return {name: self.keys[name] for name in REQUIRED}
 
 
 class _RowForm(AccountForm):
-    """The values of a row. Whether its username is allowed depends on the stored accounts."""
-
     def clean_username(self) -> str:
-        """Leave that to `_name_fault`."""
+        """Accept any username here: whether it is allowed depends on the stored accounts."""
         username: str = self.cleaned_data["username"]
         return username
 
 
 class Candidates:
-    """Makes candidates of the rows of one file, from its first line on.
-
-    Memory: about 130 bytes a row, by which a row that comes again is known.
-    """
+    """Makes candidates of the rows of one file. Keeps about 130 bytes per row."""
 
     def __init__(self) -> None:
         self._first = FirstLines()
@@ -67,7 +62,7 @@ class Candidates:
         """The row, checked.
 
         Raises:
-            ValidationError: it breaks a rule, or is the same as an earlier one.
+            ValidationError: it breaks a rule or repeats an earlier row.
         """
         candidate = _checked(row)
         first = self._first.note(candidate.request_id, row.line)
@@ -83,8 +78,8 @@ def _checked(row: Row) -> Candidate:
     if not form.is_valid():
         raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
     values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
-    unique = {name: values[name] for name in User.unique.normalise if values.get(name)}
-    compared = [User.unique.normalise[name](values[name]) for name in NEEDED]
+    unique = {name: values[name] for name in User.unique.normalize if values.get(name)}
+    compared = [User.unique.normalize[name](values[name]) for name in REQUIRED]
     return Candidate(
         row=row,
         values=values,
@@ -109,9 +104,9 @@ def _at_field(name: str, messages: Iterable[object]) -> str:
 
 
 class FirstLines:
-    """On which line each text came first; keeps 8 bytes of it, hashed under a key of its own.
+    """The line on which each text came first. Keeps 8 bytes of a hash with a random key per text.
 
-    Two among 10 million texts are taken for one with a probability of 3 in a million.
+    The probability that two of 10 million texts are confused is 3 in a million.
     """
 
     def __init__(self) -> None:
@@ -119,7 +114,7 @@ class FirstLines:
         self._lines: dict[int, int] = {}
 
     def note(self, text: str, line: int) -> int:
-        """The first line of `text`, which is `line` if there was none before."""
+        """The first line of `text`; `line` if it is new."""
         return self._lines.setdefault(self._digest(text), line)
 
     def __contains__(self, text: str) -> bool:

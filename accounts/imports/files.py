@@ -1,8 +1,8 @@
 """Files of accounts to import, CSV or JSON Lines: read row by row, rejected rows written back.
 
-Columns (CSV, named in the first line, in any order) or keys (JSON, one object a line): `COLUMNS`,
-of which `username` and `email` must be there. Blank lines are passed over, and so are the columns
-`line` and `reason`, so that a file of rejected rows can be mended and imported as it is.
+Columns (CSV: named in the first line, in any order) or keys (JSON: one object per line) are
+`COLUMNS`; `username` and `email` are required. Blank lines are skipped. So are the columns `line`
+and `reason`, so that a file of rejected rows can be corrected and imported as it is.
 """
 
 from __future__ import annotations
@@ -17,29 +17,25 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, ClassVar, Self
+from typing import Any, BinaryIO, Self
 
-from accounts.exceptions import AccountError
+from accounts.exceptions import UnreadableFile
 
 COLUMNS = ("username", "email", "full_name", "phone_number", "password_hash")
-NEEDED = ("username", "email")
-#: What a file of rejected rows has beside the columns.
+REQUIRED = ("username", "email")
+#: Added in a file of rejected rows.
 ADDED = ("line", "reason")
 
-#: Ten times what five columns need at most; keeps a file without line ends out of memory.
+#: Ten times what five columns need. A file without line ends must not fill the memory.
 LINE_MAX_BYTES = 100_000
-
-
-class UnreadableFile(AccountError):
-    """The file, or what is left of it, cannot be read as rows; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. `line` is where it begins in the file, `cells` is what it was there.
+    """One row, which begins at `line` of the file and has `cells` there.
 
-    `values` has a text for each of `COLUMNS`; where the row cannot be read as such, `fault` says
-    why, and `values` is empty.
+    `values` has a text for each of `COLUMNS`. If the row cannot be read, `values` is empty and
+    `fault` says why.
     """
 
     line: int
@@ -49,13 +45,12 @@ class Row:
 
 
 class RowFile(ABC):
-    """A file of rows, open for reading once: iterate over it. Memory: one line.
+    """A file of rows, open for one iteration. Takes the memory of one line.
 
-    Reading ends early where the file stops being readable; `fault` then says so, after the rows
-    before it.
+    If a line cannot be read, the iteration ends after the rows before it, and `fault` says why.
     """
 
-    #: The columns as they stand in the file; all of them where each row names its own.
+    #: The columns in the order of the file.
     columns: tuple[str, ...] = COLUMNS
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -85,10 +80,10 @@ class RowFile(ABC):
 
     @abstractmethod
     def _rows(self) -> Iterator[Row]:
-        """The rows; where the file stops being readable, UnreadableFile."""
+        """The rows. Raises UnreadableFile."""
 
     def rejected_heading(self) -> str:
-        """What a file of rejected rows begins with."""
+        """The first line of a file of rejected rows."""
         return ""
 
     @abstractmethod
@@ -96,7 +91,7 @@ class RowFile(ABC):
         """The row as it was, with its line and the reason."""
 
     def _lines(self) -> Iterator[str]:
-        # Bytes, decoded here: a text file would tell of a wrong byte, but not in which line.
+        # Decoded here, because a text file does not say which line has a wrong byte.
         while line := self._file.readline(LINE_MAX_BYTES + 1):
             self.line += 1
             self.read_bytes += len(line)
@@ -110,11 +105,9 @@ class RowFile(ABC):
 
 
 class CsvFile(RowFile):
-    """Comma-separated values below a line that names the columns."""
-
     def __init__(self, path: Path, file: BinaryIO) -> None:
         super().__init__(path, file)
-        # strict: a quotation mark astray is an error, not a guess.
+        # strict: a misplaced quotation mark is an error.
         self._reader = csv.reader(self._lines(), strict=True)
         self.columns = self._header()
 
@@ -122,13 +115,13 @@ class CsvFile(RowFile):
         try:
             fields = next((fields for fields in self._reader if not _is_blank(fields)), [])
         except csv.Error as error:
-            raise UnreadableFile(f"Line {self.line} is no CSV: {error}.") from error
+            raise UnreadableFile(f"Line {self.line} is not CSV: {error}.") from error
         columns = tuple(field.strip() for field in fields)
-        _refuse_columns("has no column", [name for name in NEEDED if name not in columns])
+        _refuse_columns("has no column", [name for name in REQUIRED if name not in columns])
         unknown = [name for name in columns if name not in COLUMNS + ADDED]
         _refuse_columns("has an unknown column", unknown)
-        twice = [name for name in COLUMNS if columns.count(name) > 1]
-        _refuse_columns("has more than once the column", twice)
+        repeated = [name for name in COLUMNS if columns.count(name) > 1]
+        _refuse_columns("repeats the column", repeated)
         return columns
 
     def _rows(self) -> Iterator[Row]:
@@ -139,43 +132,35 @@ class CsvFile(RowFile):
             except StopIteration:
                 return
             except csv.Error as error:
-                yield self._broken(line, error)
+                if self.line > line:
+                    # The lines after it, which the reader took for parts of a field, are lost.
+                    raise UnreadableFile(
+                        f"Line {line} opens a quotation that never ends ({error})."
+                    ) from error
+                yield Row(line, {}, {}, f"This is not CSV: {error}.")
                 continue
             if not _is_blank(fields):
                 yield self._row(line, fields)
 
-    def _broken(self, line: int, error: csv.Error) -> Row:
-        """A line that is no CSV; where it ran on over others, those are lost with it: stop."""
-        if self.line > line:
-            raise UnreadableFile(
-                f"Line {line} opens a quotation that never ends ({error})."
-            ) from error
-        return Row(line, {}, {}, f"This is no CSV: {error}.")
-
     def _row(self, line: int, fields: list[str]) -> Row:
         found = dict(zip_longest(self.columns, fields[: len(self.columns)], fillvalue=""))
         cells = {name: text for name, text in found.items() if name not in ADDED}
-        if len(fields) > len(self.columns):
-            surplus = ", ".join(fields[len(self.columns) :])
-            fault = f"There are {len(fields)} fields for {len(self.columns)} columns: {surplus}"
-            return Row(line, cells, {}, fault)
-        if len(fields) < len(self.columns):
-            fault = f"There are {len(fields)} fields for {len(self.columns)} columns."
-            return Row(line, cells, {}, fault)
-        return Row(line, cells, {name: cells.get(name, "") for name in COLUMNS})
+        if len(fields) == len(self.columns):
+            return Row(line, cells, {name: cells.get(name, "") for name in COLUMNS})
+        surplus = ", ".join(fields[len(self.columns) :])
+        fault = f"There are {len(fields)} fields for {len(self.columns)} columns"
+        return Row(line, cells, {}, f"{fault}: {surplus}" if surplus else f"{fault}.")
 
     def rejected_heading(self) -> str:
-        """The columns as they were, and those that are added."""
         return _csv_line([name for name in self.columns if name not in ADDED] + list(ADDED))
 
     def rejected_row(self, row: Row, reason: str) -> str:
-        """The fields as they were, with the line and the reason."""
         fields = [row.cells.get(name, "") for name in self.columns if name not in ADDED]
         return _csv_line([*fields, str(row.line), reason])
 
 
 class JsonLinesFile(RowFile):
-    """One JSON object a line; a key that is missing, or null, is an empty value."""
+    """One JSON object per line. A key that is missing or null is an empty value."""
 
     def _rows(self) -> Iterator[Row]:
         for text in self._lines():
@@ -185,23 +170,22 @@ class JsonLinesFile(RowFile):
     def _row(self, text: str) -> Row:
         try:
             found = json.loads(text)
-        # A number of many digits is a ValueError too, and many brackets are a RecursionError.
+        # A number with many digits is a ValueError too; many brackets are a RecursionError.
         except (ValueError, RecursionError) as error:
-            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, f"This is no JSON: {error}")
+            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, f"This is not JSON: {error}")
         if not isinstance(found, dict):
-            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, "This is no JSON object.")
+            return Row(self.line, {"text": text.rstrip("\r\n")}, {}, "This is not a JSON object.")
         cells = {name: value for name, value in found.items() if name not in ADDED}
         if unknown := [name for name in cells if name not in COLUMNS]:
             return Row(self.line, cells, {}, f"There is an unknown key: {', '.join(unknown)}.")
         values = {name: cells.get(name) for name in COLUMNS}
         if wrong := [name for name, value in values.items() if not isinstance(value, str | None)]:
             return Row(
-                self.line, cells, {}, f"There is a value that is no text: {', '.join(wrong)}."
+                self.line, cells, {}, f"There is a value that is not text: {', '.join(wrong)}."
             )
         return Row(self.line, cells, {name: value or "" for name, value in values.items()})
 
     def rejected_row(self, row: Row, reason: str) -> str:
-        """The object as it was, with the line and the reason; what was none, under `text`."""
         added = dict(zip(ADDED, (row.line, reason), strict=True))
         return json.dumps(row.cells | added, ensure_ascii=False) + "\n"
 
@@ -213,11 +197,11 @@ _BY_ENDING: dict[str, Callable[[Path, BinaryIO], RowFile]] = {
 
 
 def open_rows(path: Path) -> RowFile:
-    """The file at `path`, of the format that its ending says; the header is read already.
+    """The file at `path`, in the format of its ending.
 
     Raises:
         UnreadableFile: another ending, or a header with wrong or missing columns.
-        OSError: there is no such file, or it may not be read.
+        OSError
     """
     if path.suffix.lower() not in _BY_ENDING:
         raise UnreadableFile(f"{path.name} ends neither in .csv nor in .jsonl.")
@@ -230,32 +214,29 @@ def open_rows(path: Path) -> RowFile:
 
 
 class RejectedRows:
-    """The file of the rows of `source` that were rejected: `users.rejected.csv`.
+    """Writes the rejected rows of `source` to a file: `users.rejected.csv`.
 
-    A context. The file takes its name at the end, over that of an earlier import; where no row
-    was rejected there is none afterwards. Only its owner may read it, as it may hold hashes.
+    At the end of the `with` block the file replaces that of an earlier import; without rejected
+    rows that one is deleted. Only its owner can read the file, because it may hold hashes.
 
-    Raises (on entry and later): OSError: it cannot be written.
+    Raises (on entry and later): OSError
     """
-
-    _PARTIAL: ClassVar[str] = ".part"
 
     def __init__(self, source: RowFile) -> None:
         self.path = source.path.with_suffix(f".rejected{source.path.suffix}")
-        self._partial = self.path.with_name(self.path.name + self._PARTIAL)
+        self._partial = self.path.with_name(f"{self.path.name}.part")
         self._source = source
         self._is_empty = True
 
     def __enter__(self) -> Self:
         descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        # JSON can spell half a character, UTF-8 cannot: that is written as JSON spells it.
+        # JSON can contain lone surrogates. UTF-8 cannot, so they are written as JSON escapes.
         self._file = os.fdopen(
             descriptor, "w", encoding="utf-8", newline="", errors="backslashreplace"
         )
         return self
 
     def add(self, row: Row, reason: str) -> None:
-        """Write `row` down."""
         if self._is_empty:
             self._file.write(self._source.rejected_heading())
             self._is_empty = False

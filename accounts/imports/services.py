@@ -1,11 +1,11 @@
-"""Importing accounts: each row is registered once, however often and from wherever it comes.
+"""Importing accounts from a file: each row is registered once, also if the import is repeated.
 
-A row's registration is named by its username and address as they are compared. So its primary
-key is the same each time, and an import that was killed, or lost a reply, finds its own work.
+The comparable username and email address of a row name its registration. So its primary key is the
+same each time, and an import after a crash or a lost reply finds the accounts that it made.
 
-Rows are registered side by side, with one exception: a row waits for an earlier one with the same
-username, address or other unique value. So of two rivals in a file the earlier always wins.
-Results come in the order of the lines.
+Several threads register rows. But a row waits for an earlier one with the same username, email
+address or other unique value, so of two such rows the earlier one always gets the value. Results
+come in the order of the lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import islice
 
 from django.core.exceptions import ValidationError
 
-from accounts.exceptions import AccountError, RequestIdUsed, ValueTaken, taken
+from accounts.exceptions import ImportStopped, RequestIdUsed, ValueTaken, taken
 from accounts.imports.candidates import Candidate, Candidates, FirstLines
 from accounts.imports.files import Row
 from accounts.models import User
@@ -30,59 +30,43 @@ from dynamo.exceptions import DynamoError, Refused
 from dynamo.models import Item, Model
 from dynamo.tally import CountingPool
 
-#: Rows that are read ahead for each worker, so that none waits for the next to be checked.
+#: Rows that are read ahead for each worker, so that no worker waits for the next row.
 ROWS_PER_WORKER = 4
 
-CHANGED_SINCE = "This was imported before; the account has changed since."
+CHANGED_SINCE = "This row was imported before, and the account has changed since."
 
 
 class Outcome(StrEnum):
-    """What becomes of a row."""
-
     CREATED = "created"
-    #: One account with this username and this address is there already, however it came.
+    #: One account has this username and this email address already.
     UNCHANGED = "unchanged"
     REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of `row`; a rejected one has its `reason`."""
+    """The outcome of `row`; a rejected row has a `reason`."""
 
     row: Row
     outcome: Outcome
     reason: str = ""
 
 
-class ImportStopped(AccountError):
-    """DynamoDB did not do the rows from `line` on; a few of those after it may be done."""
-
-    def __init__(self, line: int, error: DynamoError) -> None:
-        super().__init__(line, error)
-        self.line = line
-        self.error = error
-
-    def __str__(self) -> str:
-        return f"Stopped at line {self.line}: {self.error}"
-
-
 def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
-    """Register each of `rows` by `workers` threads; the results, in the order of the lines.
+    """Register each of `rows` with `workers` threads. Results come in the order of the lines.
 
-    Costs 1 request and 6 write units a row, created or not (a row that breaks a rule, or comes
-    again, nothing); 2 more requests and read units where both values are taken, and only these
-    where no new account may have the username. Memory: about 130 bytes a row, by which a row that
-    comes again is known.
+    Costs 1 request and 6 write units per row, created or not; nothing for a row that breaks a rule
+    or repeats another; 2 more requests and read units if both values are taken, and only these if
+    no new account may have the username. Keeps about 130 bytes per row in memory.
 
     Raises:
-        ImportStopped: DynamoDB did not do a row; those under way were waited for, and no further
-            one was begun.
+        ImportStopped: DynamoDB failed a row. Rows under way were finished; no further one began.
     """
     candidates = Candidates()
     with CountingPool(workers) as pool:
         under_way = _UnderWay(pool, rows_at_most=workers * ROWS_PER_WORKER)
         for row in rows:
-            entry = candidate_or_rejected(candidates, row)
+            entry = _candidate_or_rejection(candidates, row)
             while under_way.has_no_room_for(entry):
                 yield from under_way.finish_first()
             if under_way.failure:
@@ -94,8 +78,39 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
         raise under_way.failure from under_way.failure.error
 
 
-def candidate_or_rejected(candidates: Candidates, row: Row) -> Candidate | Result:
-    """What may be registered, or the rejection of a row that breaks a rule or comes again."""
+def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
+    """What `import_users` would do with `rows` now. Writes nothing.
+
+    Costs 2 requests per 50 rows and 3 read units per row; with a third unique attribute 2 per 33
+    and 4. Keeps about 400 bytes per row in memory, to know which values earlier rows would take.
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
+    """
+    candidates = Candidates()
+    claimed = FirstLines()
+    remaining = iter(rows)
+    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalize)
+    while some := list(islice(remaining, rows_at_once)):
+        entries = [_candidate_or_rejection(candidates, row) for row in some]
+        valid = [entry for entry in entries if isinstance(entry, Candidate)]
+        guard_model = User.unique.guard_model
+        guards = {
+            key: item
+            for key, item in _stored(
+                guard_model, {key for each in valid for key in each.keys.values()}
+            ).items()
+            if not guard_model.from_raw_data(item).has_lapsed
+        }
+        users = _stored(User, {each.pk for each in valid})
+        for entry in entries:
+            if isinstance(entry, Candidate):
+                yield _foreseen(entry, guards, users, claimed)
+            else:
+                yield entry
+
+
+def _candidate_or_rejection(candidates: Candidates, row: Row) -> Candidate | Result:
     try:
         return candidates.candidate(row)
     except ValidationError as error:
@@ -103,7 +118,7 @@ def candidate_or_rejected(candidates: Candidates, row: Row) -> Candidate | Resul
 
 
 class _UnderWay:
-    """The rows that are being registered, in the order of their lines; `rows_at_most` of them."""
+    """At most `rows_at_most` rows that are being registered, in the order of their lines."""
 
     def __init__(self, pool: CountingPool, rows_at_most: int) -> None:
         self._pool = pool
@@ -111,20 +126,19 @@ class _UnderWay:
         self._rows: deque[tuple[Candidate | Result, Future[Result | None]]] = deque()
         self._keys: set[str] = set()
         self._error: DynamoError | None = None
-        #: Why no further row is begun.
+        #: Why no further row may begin.
         self.failure: ImportStopped | None = None
 
     @property
     def count(self) -> int:
-        """How many rows they are."""
         return len(self._rows)
 
     def has_no_room_for(self, entry: Candidate | Result) -> bool:
-        """Whether they are too many, or one has a unique value of `entry`."""
+        """Whether there are too many rows, or one with a unique value of `entry`."""
         return self.count >= self._rows_at_most or not self._keys.isdisjoint(_keys(entry))
 
     def begin(self, entry: Candidate | Result) -> None:
-        """Let a worker register the candidate; a rejection only waits for its turn."""
+        """Let a worker register the candidate. A rejection only waits for its turn."""
         future: Future[Result | None]
         if isinstance(entry, Candidate):
             future = self._pool.submit(self._attempt, entry)
@@ -135,7 +149,7 @@ class _UnderWay:
         self._rows.append((entry, future))
 
     def _attempt(self, candidate: Candidate) -> Result | None:
-        # Once DynamoDB fails a row, each further one would wait for a deadline of its own.
+        # After a failed row, each further one would wait until its own deadline.
         if self._error is None:
             try:
                 return _register(candidate)
@@ -144,7 +158,7 @@ class _UnderWay:
         return None
 
     def finish_first(self) -> Iterator[Result]:
-        """Wait for the first row; its result, or nothing where it was not done (see `failure`)."""
+        """Wait for the first row. Yields its result, or nothing if it failed (see `failure`)."""
         entry, future = self._rows.popleft()
         self._keys.difference_update(_keys(entry))
         result = future.result()
@@ -179,8 +193,8 @@ def _register(candidate: Candidate) -> Result:
     except RequestIdUsed:
         reason = CHANGED_SINCE
     else:
-        # Its date tells whether this very call made it, if need be by a try whose reply was lost.
-        # Both bounds come from the clock that dates it: one that is wrong elsewhere is no matter.
+        # The date tells whether this call made the account, perhaps by an attempt whose reply was
+        # lost. All three times come from the clock of this machine.
         joined_at = user.date_joined
         made_now = (
             joined_at is not None  # type: ignore[redundant-expr]  # PynamoDB's types know no null
@@ -191,46 +205,14 @@ def _register(candidate: Candidate) -> Result:
 
 
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
-    if _one_account_has_both(candidate):
-        return Result(candidate.row, Outcome.UNCHANGED)
-    return Result(candidate.row, Outcome.REJECTED, reason)
-
-
-def _one_account_has_both(candidate: Candidate) -> bool:
-    """Whether one account has the username and the address. Costs 2 requests, 2 read units."""
+    """Unchanged if one account has both values. Costs 2 requests and 2 read units."""
     try:
         user = User.unique.get("username", candidate.values["username"])
     except User.DoesNotExist:
-        return False
-    return candidate.names.items() <= User.unique.keys_of(user).items()
-
-
-def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
-    """What `import_users` would make of `rows` now; writes nothing.
-
-    Costs 2 requests for 50 rows, and 3 read units a row; with a third unique attribute 2 for 33,
-    and 4. Memory: about 400 bytes a row, as the usernames and addresses that rows before would
-    have taken are remembered too.
-
-    Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
-    """
-    candidates = Candidates()
-    claimed = FirstLines()
-    remaining = iter(rows)
-    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalise)
-    while some := list(islice(remaining, rows_at_once)):
-        entries = [candidate_or_rejected(candidates, row) for row in some]
-        valid = [entry for entry in entries if isinstance(entry, Candidate)]
-        guards = _not_lapsed(
-            _stored(User.unique.guard_model, {key for each in valid for key in each.keys.values()})
-        )
-        users = _stored(User, {each.pk for each in valid})
-        for entry in entries:
-            if isinstance(entry, Candidate):
-                yield _foreseen(entry, guards, users, claimed)
-            else:
-                yield entry
+        return Result(candidate.row, Outcome.REJECTED, reason)
+    if candidate.identity.items() <= User.unique.keys_of(user).items():
+        return Result(candidate.row, Outcome.UNCHANGED)
+    return Result(candidate.row, Outcome.REJECTED, reason)
 
 
 def _foreseen(
@@ -239,7 +221,7 @@ def _foreseen(
     users: Mapping[str, Item],
     claimed: FirstLines,
 ) -> Result:
-    owners = {_owner(guards.get(key)) for key in candidate.names.values()}
+    owners = {_owner(guards.get(key)) for key in candidate.identity.values()}
     if len(owners) == 1 and None not in owners:
         return Result(candidate.row, Outcome.UNCHANGED)
     if candidate.name_fault:
@@ -258,14 +240,8 @@ def _foreseen(
     return Result(candidate.row, Outcome.CREATED)
 
 
-def _not_lapsed(guards: Mapping[str, Item]) -> dict[str, Item]:
-    """The guards without those of reservations that anybody may take by now."""
-    model = User.unique.guard_model
-    return {key: item for key, item in guards.items() if not model.from_raw_data(item).has_lapsed}
-
-
 def _owner(guard: Item | None) -> str | None:
-    """The account that has the value; one that is only reserved is nobody's yet."""
+    """The account that has the value. A value that is only reserved has no owner yet."""
     if guard is None or "reservation" in guard:
         return None
     owner: str = guard["owner"]["S"]
@@ -273,7 +249,7 @@ def _owner(guard: Item | None) -> str | None:
 
 
 def _stored(model: type[Model], keys: set[str]) -> dict[str, Item]:
-    """The items of `model`'s table that have one of `keys`, by key."""
+    """The items of `model`'s table with one of `keys`, by key."""
     [key_name] = model.key_attribute_names()
     items = read_batches(model.table(), [{key_name: {"S": key}} for key in keys])
     return {item[key_name]["S"]: item for item in items}

@@ -1,13 +1,13 @@
-"""Sign-ups that wait for their link: nobody learns from a form whether an address is known here.
+"""Sign-ups that wait for their link, so that the form does not tell which addresses have accounts.
 
-With `ACCOUNTS_PREVENT_ENUMERATION` a sign-up makes no account. What was typed is held in the cache
-under a random key; a link with that key goes to the address, and the account is made when it is
-followed. The owner of an address that is known gets a mail that says so. For both, the same
-requests are sent, the same password is hashed and one mail is sent. Only the address is hidden in
-this way: usernames are public, and another attribute that was declared unique is checked at once.
+With `ACCOUNTS_PREVENT_ENUMERATION` a sign-up makes no account. Its values are stored in the cache
+under a random key. A link with that key is sent to the address, and makes the account when it is
+followed. If an account has the address already, the mail says so instead. Both cases send the same
+requests, hash the same password and send one mail. Only the address is hidden like this: usernames
+are public, and other unique attributes are checked at once.
 
-Programs follow links before people do, so a link that has made its account says so once more. What
-was held is dropped then, and the account's key is left in its place.
+A link can be followed twice. So when it has made its account, the account's key replaces the stored
+values.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
 from accounts import services, usernames
-from accounts.emails import links
+from accounts.emails import links, mails
 from accounts.exceptions import BadLink, RequestIdUsed, taken
 from accounts.models import User
 from accounts.passwords import make_password
 from dynamo.exceptions import Refused
+from dynamo.models import Item
+from dynamo.transactions import Transaction, joined
 
 PURPOSE = "signup"
 
 
 @sensitive_variables()
 def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | None:
-    """Hold a sign-up, with `values` as `services.register` takes them.
+    """Store a sign-up, with `values` as `services.register` takes them.
 
-    Returns the token of the link that makes the account; None where the address is known. Costs 3
-    requests, 2 read units and 1 write unit per KB; the same whether or not it is. Each further
-    unique attribute costs 1 request and 1 read unit more.
+    Returns the token of the link that makes the account, or None if an account has the address.
+    Costs 3 requests, 2 read units and 1 write unit per KB in either case; 1 request and 1 read unit
+    more for each further unique attribute.
 
     Raises:
         ValidationError: a value breaks its rule.
-        UsernameTaken, ValueTaken: another account has the value; `dynamo.exceptions.Refused` with
-            all of them if there are several. Never EmailTaken.
+        UsernameTaken, ValueTaken: another account has the value. If several are taken,
+            `dynamo.exceptions.Refused` with all of them. Never EmailTaken.
     """
     cleaned = services.cleaned(**values)
     usernames.check_new(cleaned["username"])
     refusals = [
         taken(name, cleaned[name])
-        for name in User.unique.normalise
+        for name in User.unique.normalize
         if name != "email" and cleaned.get(name) and User.unique.is_taken(name, cleaned[name])
     ]
     if len(refusals) > 1:
@@ -60,18 +62,28 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
     return None if is_known else token
 
 
-@sensitive_variables()
-def release(token: str) -> User:
-    """The account of the sign-up that the link names, made now or before; its address is confirmed.
+def send_link(address: str, token: str | None) -> bool:
+    """Send the link that makes the account. Without a `token`: that an account has the address."""
+    if token is None:
+        reset = mails.url("password_reset")
+        return mails.send("signup_known", address, link=reset, days=links.VALID_DAYS)
+    link = mails.url("signup_confirm", token)
+    return mails.send("signup_link", address, link=link, days=links.VALID_DAYS)
 
-    Costs 3 requests, 1 read unit and 7 write units; 2 and 2 read units where it was made before.
+
+@sensitive_variables()
+def release(token: str, *, write: Transaction | None = None) -> User:
+    """Make the account of the link's sign-up, with a confirmed address. Or return it, if made.
+
+    Costs 3 requests, 1 read unit and 7 write units; 2 requests and 2 read units if it was made
+    before.
 
     Raises:
         BadLink: the link is too old, or its account was deleted.
-        ValidationError, UsernameTaken, EmailTaken, Refused: see `services.register`; the sign-up
-            stays held.
-        RequestIdUsed: another link of the same form made the account, of other contents or with
-            a password that was typed then.
+        ValidationError, UsernameTaken, EmailTaken, Refused: see `services.register`. The sign-up
+            stays stored.
+        RequestIdUsed: another link of the same form made the account, with other values or another
+            password.
     """
     [key] = links.read(PURPOSE, token, 1)
     held: dict[str, Any] | None = cache.get(_cache_key(key))
@@ -79,19 +91,25 @@ def release(token: str) -> User:
         raise BadLink(PURPOSE)
     if "made" in held:
         return _made_before(held)
-    user = services.register(**held, email_confirmed=True)
-    if user.password != held["password_hash"]:
-        raise RequestIdUsed(held["request_id"])
-    # Only now: whoever follows the link again after a crash finds the account made.
-    made = {"made": user.pk, "joined_at": str(user.date_joined)}
-    cache.set(_cache_key(key), made, links.VALID_SECONDS)
+
+    @sensitive_variables()
+    def forget_values(_stored: Item | None) -> None:
+        if user.password != held["password_hash"]:
+            raise RequestIdUsed(held["request_id"])
+        # After the commit: if the process ends before this, the link finds its account.
+        made = {"made": user.pk, "joined_at": str(user.date_joined)}
+        cache.set(_cache_key(key), made, links.VALID_SECONDS)
+
+    with services.counted_refusals(), joined(write) as write:
+        user = services.register(**held, email_confirmed=True, write=write)
+        write.on_commit(user, forget_values)
     return user
 
 
 def _made_before(held: dict[str, Any]) -> User:
     user = links.account_of(PURPOSE, held["made"])
-    # Another link of the same form makes an account with the same key when this one is deleted.
-    # Version 0.1 did not note the time.
+    # If the account was deleted, another link of the same form can make one with the same key.
+    # Version 0.1 did not store the time.
     if held.get("joined_at") not in {str(user.date_joined), None}:
         raise BadLink(PURPOSE)
     return user

@@ -89,7 +89,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],
         )
-        is_sent = mails.send_held_sign_up(form.cleaned_data["email"], token)
+        is_sent = pending.send_link(form.cleaned_data["email"], token)
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:

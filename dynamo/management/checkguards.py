@@ -1,7 +1,7 @@
-"""The command that checks guards, for any model with unique attributes.
+"""The base of a command that checks the guard items of a model with unique attributes.
 
 class Command(GuardsCommand):
-    help = "Check that every member has its guards."
+    help = "Check that every member has its guard items."
     unique = Member.unique
     noun = "member"
 """
@@ -22,7 +22,7 @@ from dynamo.unique.snapshots import KINDS
 
 
 class GuardsCommand(DynamoCommand):
-    """Checks, and repairs where asked; safe while the site is used. Costs: `check_guards`.
+    """Checks, and repairs with `--repair`, while the site is used. Costs: see `check_guards`.
 
     `noun`: what the text calls an item. `oldest_by`: see `check_guards`. `settled_by`: how a person
     gives an item another value, as in "changeemail with its key".
@@ -34,17 +34,16 @@ class GuardsCommand(DynamoCommand):
     settled_by: str = ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take whether to repair, and the form of the answer."""
         parser.add_argument(
             "--repair",
             action="store_true",
             help="write, delete and replace guards; "
-            f"of two {self.noun}s with one value neither changes",
+            f"two {self.noun}s with the same value are not changed",
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, print, and end with exit code 1 where something is wrong still."""
+        """Check and print; exit with code 1 if something is still wrong."""
         show = self._print_json if options["json"] else self._print_text
         with (
             self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
@@ -61,14 +60,14 @@ class GuardsCommand(DynamoCommand):
             raise CommandError(wrong)
 
     def progress(self, *, shown: bool) -> AbstractContextManager[Progress | None]:
-        """What is told how far the check is, if anything; a subclass may show it.
+        """What receives the progress of the check, if anything; a subclass may show it.
 
         `shown`: whether stderr is a terminal and the answer is text.
         """
         return nullcontext()
 
     def _print_json(self, report: Report) -> None:
-        """The object, written finding by finding: there may be more than fit into memory."""
+        # Written finding by finding: there may be more than fit into memory.
         self.stdout.write(f'{{"users": {report.users}, "guards": {report.guards}', ending="")
         for kind in KINDS:
             self.stdout.write(f', "{kind}": [', ending="")
@@ -87,23 +86,23 @@ class GuardsCommand(DynamoCommand):
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
 
     def _still_wrong(self, report: Report, *, repair: bool) -> str:
-        """What is wrong still, in one line; empty if nothing is."""
+        """What is still wrong, in one line; empty if nothing is."""
         sentences = []
         if report.still_wrong:
-            mends = not repair and report.still_wrong > report.shared
-            advice = " (--repair mends what can be mended)" if mends else ""
+            helps = not repair and report.still_wrong > report.shared
+            advice = " (run again with --repair)" if helps else ""
             verb = _is(report.still_wrong)
             sentences.append(f"{_count(report.still_wrong, 'guard')} {verb} wrong{advice}.")
         if report.shared:
             how = f" ({self.settled_by})" if self.settled_by else ""
             sentences.append(
-                f"{report.shared} {_is(report.shared)} shared, which no repair settles: another "
-                f"{self.noun} has the same value. Give one of the two another{how}, then --repair."
+                f"{report.shared} {_is(report.shared)} shared: another {self.noun} has the same "
+                f"value. Change the value of one of the two{how}, then run again with --repair."
             )
         if report.unusable_example:
             pk, stored_name = report.unusable_example
-            accounts = _count(report.unusable, self.noun)
-            sentences.append(f"Unusable values in {accounts}, such as the {stored_name} of {pk}.")
+            items = _count(report.unusable, self.noun)
+            sentences.append(f"Unusable values in {items}, such as the {stored_name} of {pk}.")
         return " ".join(sentences)
 
 
@@ -112,4 +111,4 @@ def _is(number: int) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number} {noun if number == 1 else f'{noun}s'}"

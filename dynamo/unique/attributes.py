@@ -1,22 +1,22 @@
-"""Unique attributes: guard items that make DynamoDB keep more than the primary key unique.
+"""Unique attributes: guard items make DynamoDB keep more than the primary key unique.
 
 Declared once, on the model:
 
     class User(Model):
         unique = UniqueAttributes(username=comparable_username, email=comparable_email)
 
-For each value of a declared attribute there is one guard item, whose key is the attribute's stored
-name and the value as compared, `email#ann@example.com`, and whose `owner` is the primary key it
-belongs to. Item and guards are written in one transaction, so two items never hold one value. That
-transaction must demand that the item is the one that was read, by a version from `dynamo.models`.
+Each value of a declared attribute has one guard item. Its key is the attribute's stored name and
+the normalized value, `email#ann@example.com`, and its `owner` is the primary key of the item that
+has the value. Item and guard items are written in one transaction, so two items never hold the same
+value. That transaction must require that the item is the one that was read, by its version (see
+`dynamo.models`).
 
-The guards stand in the model's own table, or in a second one: `UniqueAttributes(table="…", …)`.
+The guard items are stored in the model's own table, or in a second one:
+`UniqueAttributes(table="…", …)`. For values that are only reserved see `dynamo.unique.guards`.
 
-Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog.
-The `owner` is ours: it answers look-ups, keeps one item from freeing another's value, and lets an
-operation whose reply was lost recognise its own work.
-
-Values that are only reserved: see `dynamo.unique.guards`.
+Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog. The
+`owner` is added here: it answers look-ups, keeps one item from freeing another's value, and lets an
+operation whose reply was lost recognize its own work.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from dynamo.unique.guards import Guard, Pending
 
 M = TypeVar("M", bound=Model)
 
-Normalise = Callable[[str], str]
-"""Makes of a value the form in which two values are compared. Raises ValueError if it has none."""
+Normalize = Callable[[str], str]
+"""Returns the form in which two values are compared. Raises ValueError if there is none."""
 
 Taken = Callable[[str, str], Exception]
-"""Makes the error for an attribute's name and a value that another item holds."""
+"""Returns the error for an attribute's name and a value that another item holds."""
 
 SEPARATOR = "#"
 
 
 @dataclass(frozen=True)
 class _Note:
-    """A reservation as an item notes it, and the key of its guard."""
+    """A reservation as an item notes it, and the key of its guard item."""
 
     key: str
     value: str
@@ -56,12 +56,12 @@ class _Note:
 
 
 class UniqueAttributes(Generic[M]):
-    """The declaration, and all that follows from it: keys, look-ups, and writes of guards.
+    """Which attributes of a model are unique; builds the keys, look-ups and writes of guard items.
 
-    `normalise` gives, for each attribute's Python name, the function that makes values
-    comparable; `table` names the second table where the guards are to stand in one; `pending`
-    names, for each attribute whose values are reserved, where it is noted. The model's primary
-    key is a partition key alone, a string without `#`.
+    `normalize` has, for each attribute's Python name, the function that makes values comparable;
+    `table` names a second table for the guard items; `pending` names, for each attribute whose
+    values can be reserved, where an item notes the reservation. The model's primary key must be a
+    partition key alone, a string without `#`.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class UniqueAttributes(Generic[M]):
         *,
         table: str | None = None,
         pending: Mapping[str, Pending] | None = None,
-        **normalise: Normalise,
+        **normalize: Normalize,
     ) -> None:
         self._table = table
         self.pending = pending or {}
-        self.normalise = normalise
+        self.normalize = normalize
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        # Elsewhere, as in a command that checks it, a declaration is only named.
+        # Other classes, such as a command, only refer to a declaration.
         if issubclass(owner, Model):
             self.model: type[M] = owner  # type: ignore[assignment]  # M is its type by declaration
 
@@ -94,24 +94,28 @@ class UniqueAttributes(Generic[M]):
             },
         )
 
+    def stored_name(self, name: str) -> str:
+        """The stored name of the attribute `name`, with which keys of guard items begin."""
+        return str(self.model.get_attributes()[name].attr_name)
+
     def key(self, name: str, value: str) -> str:
         """The key of the guard item for `value` of the attribute `name`.
 
         Raises:
-            ValueError: the value cannot be compared, or its key is over 2,048 bytes.
+            ValueError: the value cannot be normalized, or its key is over 2,048 bytes.
         """
-        # Before it is normalised as well: that can take minutes for a text of a million signs.
+        # Checked before normalizing as well: that takes minutes for a million characters.
         if len(value) <= PARTITION_KEY_MAX_BYTES:
-            key = f"{self.stored_name(name)}{SEPARATOR}{self.normalise[name](value)}"
+            key = f"{self.stored_name(name)}{SEPARATOR}{self.normalize[name](value)}"
             if len(key.encode()) <= PARTITION_KEY_MAX_BYTES:
                 return key
         raise ValueError(f"The value of {name} is too long to be kept unique.")
 
     def keys_of(self, item: M) -> dict[str, str]:
-        """The guard keys that the stored `item` must have, by attribute name.
+        """The keys of the guard items that the stored `item` must have, by attribute name.
 
-        An empty value needs none, and one without a comparable form (damaged, or older than the
-        rule) can have none: it must not keep its item from changing or going.
+        An empty value needs none. A value that cannot be normalized (damaged, or older than the
+        rule) has none, so that its item can still be changed and deleted.
         """
         keys = {}
         for name, value in self._values_of(item).items():
@@ -119,30 +123,23 @@ class UniqueAttributes(Generic[M]):
                 keys[name] = self.key(name, value)
         return keys
 
-    def guard(self, key: str, owner: str) -> Guard:
-        """The guard item with this key as it is written for `owner`."""
-        return self.guard_model(key, owner=owner)
-
     def owner_of(self, item: M) -> str:
-        """What guards name as the owner: the item's primary key."""
-        return str(getattr(item, self._key_name()))
+        """What guard items store as the owner: the item's primary key."""
+        return str(getattr(item, str(self.model._hash_keyname)))
 
     def get(self, name: str, value: str) -> M:
-        """The item that holds `value` of the attribute `name`, in whatever spelling.
+        """The item that holds `value` of the attribute `name`, in any spelling.
 
-        A guard alone proves nothing: the item found must still carry the value. Costs 2 requests
-        and 2 read units, 1 each where nobody holds the value.
+        Returned only if the item that the guard item names still has the value. Costs 2 requests
+        and 2 read units, 1 each if no item holds the value.
 
         Raises:
-            DoesNotExist (the model's): nobody holds it.
+            DoesNotExist (the model's): no item holds it.
         """
         try:
             key = self.key(name, value)
-        except ValueError:
-            raise self.model.DoesNotExist from None
-        try:
             guard = self.guard_model.get(key)
-        except self.guard_model.DoesNotExist:
+        except (ValueError, self.guard_model.DoesNotExist):
             raise self.model.DoesNotExist from None
         if guard.is_reserved or not guard.owner:
             raise self.model.DoesNotExist
@@ -152,9 +149,12 @@ class UniqueAttributes(Generic[M]):
         return item
 
     def is_taken(self, name: str, value: str) -> bool:
-        """Whether a new item could not have `value` of the attribute `name`, as it is stored now.
+        """Whether `value` of the attribute `name` is held or reserved now; only a write decides.
 
-        Only a write decides. Costs 1 request and 1 read unit. Raises as `key` does.
+        Costs 1 request and 1 read unit.
+
+        Raises:
+            ValueError: see `key`.
         """
         try:
             return not self.guard_model.get(self.key(name, value)).has_lapsed
@@ -162,50 +162,62 @@ class UniqueAttributes(Generic[M]):
             return False
 
     def claim(self, write: Transaction, item: M, taken: Taken) -> None:
-        """Let `write` put a guard for each value of the new `item`. Raises as `key` does."""
+        """Add to `write` a guard item for each value of the new `item`.
+
+        Costs 2 write units each. If another item holds a value, the commit raises the error of
+        `taken`.
+
+        Raises:
+            ValueError: see `key`.
+        """
         for name, value in self._values_of(item).items():
-            guard = self.guard(self.key(name, value), self.owner_of(item))
+            guard = self.guard_model(self.key(name, value), owner=self.owner_of(item))
             write.put(guard, guard.is_free(), otherwise=taken(name, value), part_of=item)
 
     def moves(self, item: M, values: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-        """Which guards move when `item` takes `values`: name to (old key, new key).
+        """Which guard items change if `item` takes `values`: name to (old key, new key).
 
-        A key is empty where there is no value. A value that changes only in spelling moves
-        nothing.
+        A key is empty if there is no value. A value that changes only in spelling changes none.
+
+        Raises:
+            ValueError: see `key`.
         """
         old_keys = self.keys_of(item)
         moves = {}
-        for name in self.normalise.keys() & values.keys():
+        for name in self.normalize.keys() & values.keys():
             old = old_keys.get(name, "")
             new = self.key(name, values[name]) if values[name] else ""
             if old != new:
                 moves[name] = (old, new)
         return moves
 
-    def touches(self, item: M, values: Mapping[str, Any]) -> bool:
-        """Whether guards, reserved ones included, must be written when `item` takes `values`."""
-        return bool(self.moves(item, values) or self._note_moves(item, values))
-
     def move(self, write: Transaction, item: M, values: Mapping[str, Any], taken: Taken) -> None:
-        """Let `write` free the guards that `values` replace, and put those of `values`.
+        """Add to `write` the deletion of the guard items that `values` replace, and the new ones.
 
-        Reservations follow their notes alike: where `values` have another note, or none, the old
-        reservation goes, and the new one comes. A reserved value that `item` takes gets a guard
-        that lasts.
+        Reservations follow their notes: if `values` have another note, or none, the old reservation
+        is deleted and the new one is put. A reserved value that `item` takes gets a guard item that
+        does not expire. Costs 2 write units for each guard item.
+
+        Raises:
+            ValueError: see `key`.
         """
         owner = self.owner_of(item)
         frees: dict[str, Guard] = {}
         puts: dict[str, tuple[Guard, Exception]] = {}
         for name, (old, new) in self.moves(item, values).items():
             if old:
-                frees[old] = self.guard(old, owner)
+                frees[old] = self.guard_model(old, owner=owner)
             if new:
-                puts[new] = self.guard(new, owner), taken(name, values[name])
+                puts[new] = self.guard_model(new, owner=owner), taken(name, values[name])
         kept = set(self.keys_of(item).values()) - frees.keys()
-        for name, (before, after) in self._note_moves(item, values).items():
+        old_notes, new_notes = self._notes(item), self._notes(item, values)
+        for name in self.pending:
+            before, after = old_notes.get(name), new_notes.get(name)
+            if before == after:
+                continue
             if before:
                 frees.setdefault(before.key, self._reserved(before, owner))
-            # What the item has for good needs no reservation.
+            # A value that the item holds needs no reservation.
             if after and after.key not in kept:
                 error = taken(name, after.value)
                 puts.setdefault(after.key, (self._reserved(after, owner), error))
@@ -215,32 +227,29 @@ class UniqueAttributes(Generic[M]):
             write.put(guard, free_or_ours, otherwise=error, part_of=item)
 
     def free(self, write: Transaction, item: M) -> None:
-        """Let `write` delete every guard of `item`, reserved ones included."""
+        """Add to `write` the deletion of every guard item of `item`, reservations included.
+
+        Costs 2 write units each.
+        """
         owner = self.owner_of(item)
         reserved = {note.key: self._reserved(note, owner) for note in self._notes(item).values()}
-        guards = {key: self.guard(key, owner) for key in self.keys_of(item).values()}
-        self._free(write, (reserved | guards).values())
+        keys = self.keys_of(item).values()
+        guards = reserved | {key: self.guard_model(key, owner=owner) for key in keys}
+        self._free(write, guards.values())
 
     def _free(self, write: Transaction, guards: Iterable[Guard]) -> None:
-        # A reservation that is another's, or gone, lapsed. A guard that is was damaged from
-        # outside: `checkguards` tells. Neither may keep its owner from changing or leaving.
+        # A reservation that is absent or another item's has lapsed. A guard item that is absent or
+        # another item's was damaged, and the check reports it. Neither prevents the write.
         for guard in guards:
             write.delete_if(guard, guard.is_as_written())
 
     def _reserved(self, note: _Note, owner: str) -> Guard:
-        key, _value, reservation, expires = astuple(note)
-        return self.guard_model(key, owner=owner, reservation=reservation, expires=expires)
-
-    def _note_moves(
-        self, item: M, values: Mapping[str, Any]
-    ) -> dict[str, tuple[_Note | None, _Note | None]]:
-        """Which notes change when `item` takes `values`: attribute to (old note, new note)."""
-        before, after = self._notes(item), self._notes(item, values)
-        moves = {name: (before.get(name), after.get(name)) for name in self.pending}
-        return {name: (old, new) for name, (old, new) in moves.items() if old != new}
+        return self.guard_model(
+            note.key, owner=owner, reservation=note.reservation, expires=note.expires
+        )
 
     def _notes(self, item: M, values: Mapping[str, Any] = MappingProxyType({})) -> dict[str, _Note]:
-        """The reservations that `item` notes, by attribute; with `values`, those it will."""
+        """The reservations that `item` notes, by attribute; with `values`, those it will note."""
         notes = {}
         for name, pending in self.pending.items():
             value, reservation, expires = (
@@ -251,18 +260,11 @@ class UniqueAttributes(Generic[M]):
             try:
                 notes[name] = _Note(self.key(name, value), value, reservation, expires)
             except ValueError:
-                # Stored so, it can have no guard; see `keys_of`.
+                # A stored value without a key has no guard item; see `keys_of`.
                 if pending.value in values:
                     raise
         return notes
 
     def _values_of(self, item: M) -> dict[str, str]:
-        values = {name: getattr(item, name) for name in self.normalise}
+        values = {name: getattr(item, name) for name in self.normalize}
         return {name: value for name, value in values.items() if value}
-
-    def _key_name(self) -> str:
-        return str(self.model._hash_keyname)
-
-    def stored_name(self, name: str) -> str:
-        """The name under which the attribute `name` is stored; guard keys begin with it."""
-        return str(self.model.get_attributes()[name].attr_name)

@@ -1,15 +1,15 @@
-"""Whether every item has exactly its guards, and every guard exactly its item; and the cure.
+"""Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
-Works for any model that declares `UniqueAttributes`, while the site is used, in bounded memory.
+For any model that declares `UniqueAttributes`, while the site is used, in bounded memory.
 
-1. Claims. One scan. A user claims the guards of its values, a guard claims the owner that it
-   names. Sorted by the guard's key, a sound guard is two claims that name one user. Nothing is
-   looked up for it. So with reservations, which are claimed by their ids as well.
-2. Confirmation. A scan is not isolated from transactions, so all else is only suspect. What is
-   stored now under the guard's key and those of its claimants, read at one instant, tells
+1. Claims. One scan. A user claims the guard items of its values, a guard item claims the owner that
+   it names. Sorted by key, a correct guard item is two claims that name one user; nothing else is
+   read for it. Reservations work alike, with their ids.
+2. Confirmation. A scan is not isolated from transactions, so everything else is only suspect. It is
+   confirmed by reading the guard item and the users that claim it at one instant
    (`dynamo.unique.snapshots`).
-3. Repair, where it is asked for: one transaction on what that reading saw; where something
-   changed meanwhile, confirmation begins again.
+3. Repair, if asked for: one transaction, under the condition that these items have not changed. If
+   they have, it is confirmed again.
 """
 
 from __future__ import annotations
@@ -36,50 +36,51 @@ from dynamo.unique.snapshots import (
     Finding,
     Kind,
     Snapshot,
+    guard_key_of,
     is_user_key,
-    key_carried,
-    noted_names,
+    note_names,
     reservation_noted,
     reservation_of,
     stored_names,
 )
 
-#: How often a guard's repair is tried; each refusal means that another changed it just then.
-MEND_ATTEMPTS = 2
+#: How often a repair is tried if the items change in between.
+REPAIR_ATTEMPTS = 2
+
+CONFIRM_THREADS = 8
 
 Progress = Callable[[str, int], None]
-"""Told what is being done, and how many more of it are done."""
+"""Called with what is done, and how many more of it are done."""
 
-# In sorted order, so that a guard's own claim is read before those of users, and last those of
-# users who once reserved the value, and of whom alone nothing can be wrong.
+# They sort a guard item's own claim before those of users, and those of users that only note a
+# reservation last: these alone are never an error.
 _BY_GUARD, _BY_RESERVATION, _BY_USER, _BY_WAITING = "guard", "reservation", "user", "waiting"
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is taken at once; tests take less.
+    """How much is processed at once; tests use less.
 
-    A transaction reads at most so many items (`dynamo.transactions.READ_TOGETHER`): the guard, its
-    owner and `users_together` and one more.
+    One read takes at most `READ_TOGETHER` items: the guard item, its owner, `users_together` users
+    and one more.
     """
 
     segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     run_length: int = RUN_LENGTH
     users_together: int = READ_TOGETHER - 3
-    confirm_threads: int = 8
     confirm_ahead: int = 256
 
 
 class Report:
-    """What a check found. `users` and `guards` are counts of the scan, `repaired` of findings.
+    """What a check found. `users` and `guards` count items, `repaired` counts findings.
 
-    `shared` counts those that no repair can settle: of two live users with one value, who does not
-    have its guard.
+    `shared` counts the findings that no repair can settle: two users have the same value, and this
+    one does not have its guard item.
 
-    `unusable` counts the users that have a unique attribute stored as it cannot be used (absent
-    though required, no text, no comparable form); `unusable_example` is the primary key of one,
-    with the attribute as stored.
+    `unusable` counts the users with a unique attribute that is stored in an unusable form (absent
+    though required, not a text, impossible to normalize); `unusable_example` is the primary key of
+    one, with the attribute's stored name.
     """
 
     def __init__(self, spools: dict[Kind, Spool]) -> None:
@@ -92,42 +93,37 @@ class Report:
         self.unusable_example: tuple[str, str] | None = None
 
     def note(self, finding: Finding, *, repaired: bool) -> None:
-        """Keep a confirmed finding."""
-        shared = not finding.mendable
+        """Add a confirmed finding."""
+        shared = not finding.repairable
         outcome = "repaired" if repaired else "shared" if shared else ""
         self._spools[finding.kind].add(finding.key, finding.pk, outcome)
         self.repaired += repaired
         self.shared += shared
 
-    def note_unusable(self, pk: str, stored_name: str) -> None:
-        """Keep a user of whom an attribute cannot be used."""
-        self.unusable += 1
-        self.unusable_example = self.unusable_example or (pk, stored_name)
-
     def count(self, kind: Kind) -> int:
-        """How many findings of this kind there were, the repaired ones included."""
+        """The number of findings of this kind, repaired ones included."""
         return len(self._spools[kind])
 
     def findings(self, kind: Kind) -> Iterator[tuple[str, str, str]]:
-        """The findings of this kind, by guard key: user's pk, guard's key, what became of it.
+        """The findings of this kind, sorted by key: user's pk, guard item's key, outcome.
 
-        That is `repaired`, `shared` (no repair can settle it), or empty.
+        The outcome is `repaired`, `shared` (no repair can settle it), or empty.
         """
         for key, pk, outcome in self._spools[kind]:
             yield pk, key, outcome
 
     @property
     def still_wrong(self) -> int:
-        """How many findings were not repaired."""
+        """The number of findings that were not repaired."""
         return sum(map(self.count, KINDS)) - self.repaired
 
 
 @dataclass(frozen=True)
 class _Suspect:
-    """A guard's key with users to read beside it.
+    """A guard item's key with the users to read along with it.
 
-    More users than fit into one reading follow in further ones, each with `anchor`, a user of
-    the first, beside them.
+    If there are more users than one read takes, the others follow in further reads, each with
+    `anchor`, a user of the first one.
     """
 
     key: str
@@ -144,31 +140,31 @@ def check_guards(
     progress: Progress | None = None,
     sizes: Sizes | None = None,
 ) -> Iterator[Report]:
-    """Compare all items with all guards; yields the report, which lives as long as the block.
+    """Compare all items with all guard items. Yields the report, which is valid in the block.
 
-    With `repair`, missing guards are written, orphaned ones deleted, and guards of users who do
-    not carry the value are given to the one user who does. Two live users with one value are
-    reported and left alone; where neither has a guard, one is written for the oldest, by the
-    attribute stored as `oldest_by` (a time as text). Guards of attributes that are not declared
-    are left alone, as is every item that is neither a user nor a guard.
+    With `repair`, missing guard items are written, orphaned ones deleted, and those of users that
+    do not have the value are given to the one user that has. Two users with the same value are
+    reported and not changed. If neither has a guard item, the oldest one gets it, by the attribute
+    stored as `oldest_by` (a time as text). Guard items of attributes that are not declared are not
+    changed, nor is any item that is neither a user nor a guard item.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
-    suspect costs 1 request and 2 read units for each of its items, each repair 1 and 4 to 6 write
-    units. On disk some 130 bytes for each guard and each user's value while it runs.
+    suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
+    write units. Uses about 130 bytes of disk for each guard item and each user's value.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending`; repairs stay.
     """
-    check = _Check(unique, repair, oldest_by, progress or _silence, sizes or Sizes())
+    check = _Check(unique, repair, oldest_by, progress or _ignore, sizes or Sizes())
     with ExitStack() as spools:
         report = Report({kind: spools.enter_context(check.new_spool()) for kind in KINDS})
         with check.new_spool() as claims:
             check.collect(claims, report)
-            check.settle(claims, report)
+            check.confirm(claims, report)
         yield report
 
 
-def _silence(_what: str, _count: int) -> None:
+def _ignore(_what: str, _count: int) -> None:
     return
 
 
@@ -191,15 +187,18 @@ class _Check:
         """Scan the table, or both, and keep what each item claims."""
         users = self.unique.model
         guards = self.unique.guard_model
+        attributes = [*GUARD_ATTRIBUTES, *self.names]
+        for name in self.names.values():
+            attributes += note_names(self.unique, name) or ()
         for table in sorted({users.table(), guards.table()}):
             [key_name] = (users if table == users.table() else guards).key_attribute_names()
-            attributes = dict.fromkeys([key_name, *GUARD_ATTRIBUTES, *self.names, *self._noted()])
-            for page in bulk.pages(
+            pages = bulk.pages(
                 table,
-                attributes,
+                dict.fromkeys([key_name, *attributes]),
                 segments=self.sizes.segments,
                 page_limit=self.sizes.page_limit,
-            ):
+            )
+            for page in pages:
                 for item in page:
                     key = item[key_name]["S"]
                     if is_user_key(key):
@@ -209,11 +208,6 @@ class _Check:
                         self._claim_by_guard(key, item, claims)
                         report.guards += 1
                 self.progress("Items read", len(page))
-
-    def _noted(self) -> Iterator[str]:
-        """The attributes, as stored, in which users note reservations."""
-        for name in self.names.values():
-            yield from noted_names(self.unique, name) or ()
 
     def _claim_by_guard(self, key: str, item: Item, claims: Spool) -> None:
         owner = str(item.get(Guard.owner.attr_name, {}).get("S", ""))
@@ -228,7 +222,7 @@ class _Check:
         unusable = None
         for stored_name, name in self.names.items():
             try:
-                key = key_carried(self.unique, name, item)
+                key = guard_key_of(self.unique, name, item)
             except ValueError:
                 unusable = stored_name
             else:
@@ -237,15 +231,16 @@ class _Check:
             if noted := reservation_noted(self.unique, name, item):
                 claims.add(noted[0], _BY_WAITING, pk, noted[1])
         if unusable is not None:
-            report.note_unusable(pk, unusable)
+            report.unusable += 1
+            report.unusable_example = report.unusable_example or (pk, unusable)
 
-    def settle(self, claims: Spool, report: Report) -> None:
-        """Confirm what the claims make suspect, repair it if that is asked for, and report it."""
+    def confirm(self, claims: Spool, report: Report) -> None:
+        """Confirm suspects, repair them if asked for, and report them."""
         suspects = self._suspects(claims)
-        with CountingPool(self.sizes.confirm_threads) as pool:
-            # A pool takes all that it is given at once, so it is given a little at a time.
+        with CountingPool(CONFIRM_THREADS) as pool:
+            # A pool takes everything at once, so it gets a batch at a time.
             while batch := list(islice(suspects, self.sizes.confirm_ahead)):
-                for findings in pool.map(self._settled, batch):
+                for findings in pool.map(self._confirmed, batch):
                     for finding, repaired in findings:
                         report.note(finding, repaired=repaired)
                 self.progress("Suspects confirmed", len(batch))
@@ -261,38 +256,38 @@ class _Check:
                 if rivals := [pk for pk in _users_of(more) if pk != anchor]:
                     yield _Suspect(key, rivals, anchor)
 
-    def _settled(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
-        """What is wrong, each with whether it was repaired; nothing if it was a passing sight."""
+    def _confirmed(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
+        """What is wrong, each with whether it was repaired; nothing if it no longer is."""
         if suspect.anchor is not None:
             return [(rival, False) for rival in self._rivals(suspect.anchor, suspect)]
-        for _attempt in range(MEND_ATTEMPTS):
+        for attempt in range(REPAIR_ATTEMPTS + 1):
             snapshot = Snapshot.read(self.unique, suspect.key, suspect.pks)
             findings = snapshot.findings(self.oldest_by)
-            if not (self.repair and findings and findings[0].mendable):
-                return [(finding, False) for finding in findings]
-            try:
-                snapshot.mend(findings[0])
-            except ChangedMeanwhile:
-                continue
-            return [(finding, finding is findings[0]) for finding in findings]
-        snapshot = Snapshot.read(self.unique, suspect.key, suspect.pks)
-        return [(finding, False) for finding in snapshot.findings(self.oldest_by)]
+            repaired = None
+            if self.repair and findings and findings[0].repairable and attempt < REPAIR_ATTEMPTS:
+                try:
+                    snapshot.repair(findings[0])
+                except ChangedMeanwhile:
+                    continue
+                repaired = findings[0]
+            break
+        return [(finding, finding is repaired) for finding in findings]
 
     def _rivals(self, anchor: str, suspect: _Suspect) -> list[Finding]:
-        """Which users, of those beyond the first reading, carry the value without its guard.
+        """The users beyond the first read that have the value without its guard item.
 
-        What becomes of the guard, the first reading decides.
+        The first read decides what happens to the guard item.
         """
         snapshot = Snapshot.read(self.unique, suspect.key, [anchor, *suspect.pks])
         return [
-            Finding("foreign", finding.pk, finding.key, mendable=False)
+            Finding("foreign", finding.pk, finding.key, repairable=False)
             for finding in snapshot.findings()
             if finding.kind != "orphaned" and finding.pk in suspect.pks
         ]
 
 
 def _agree(claims: list[list[str]]) -> bool:
-    """Whether a guard and one user name each other, and nobody else has to do with it."""
+    """Whether a guard item and one user name each other, and no other user claims it."""
     waiting = [names for _key, by, *names in claims if by == _BY_WAITING]
     others = [(by, names) for _key, by, *names in claims if by != _BY_WAITING]
     kinds = [by for by, _names in others]
@@ -302,6 +297,6 @@ def _agree(claims: list[list[str]]) -> bool:
 
 
 def _users_of(claims: list[list[str]]) -> list[str]:
-    """Whom a guard names, and who carries its value."""
+    """The users that a guard item names or that have its value."""
     pks = (pk for _key, by, pk, *_id in claims if by != _BY_WAITING)
     return list(dict.fromkeys(pk for pk in pks if is_user_key(pk)))

@@ -1,16 +1,16 @@
 """Guard items, and values that are only reserved: kept for an item that does not have them yet.
 
-The guard of a reserved value has a `reservation`, a random id, and `expires`; the item notes both,
-and the value, in attributes that the declaration names:
+The guard item of a reserved value has a `reservation`, a random id, and `expires`. The item stores
+both, and the value, in attributes that the declaration names:
 
     unique = UniqueAttributes(
         email=comparable_email,
         pending={"email": Pending("pending_email", "pending_reservation", "pending_until")},
     )
 
-A value is free where its guard is absent, or `expires` has passed: a reservation lapses without
-anybody's help. Its note stays until the item changes it. Where another took the value since, the
-transaction that takes the note away finds the guard to be that other's, and leaves it.
+A value is free if it has no guard item, or if `expires` has passed: a reservation lapses by itself.
+The item keeps its note of it until its next change. If another item took the value since, the
+transaction that removes the note leaves the other's guard item alone.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def now() -> int:
 
 @dataclass(frozen=True)
 class Pending:
-    """The attributes in which an item notes a reserved value, by Python name.
+    """The attributes, by Python name, in which an item notes a reserved value.
 
-    `until` holds epoch seconds, as the guard's `expires` does.
+    `until` holds epoch seconds, as `expires` of the guard item does.
     """
 
     value: str
@@ -44,7 +44,7 @@ class Pending:
 class Guard(Model):
     """The base of guard items; each declaration derives one for its table.
 
-    `expires` (epoch seconds) and `reservation` are there while a value is only reserved.
+    `expires` (epoch seconds) and `reservation` are set while a value is only reserved.
     """
 
     pk: UnicodeAttribute
@@ -59,18 +59,18 @@ class Guard(Model):
 
     @property
     def has_lapsed(self) -> bool:
-        """Whether the value was reserved, and is free by now."""
+        """Whether the value was reserved and is free now."""
         return self._has("expires") and self.expires <= now()
 
     @classmethod
     def is_free(cls) -> Condition:
         """The condition that the value may be taken."""
-        # No guard of a value that somebody has carries `expires`: for it this is false.
+        # Without `expires`, in a guard item that is not a reservation, the comparison is false.
         free: Condition = cls.pk.does_not_exist() | (cls.expires <= now())
         return free
 
     def is_as_written(self) -> Condition:
-        """The condition that its owner, and the reservation if it has one, are those stored."""
+        """The condition that owner and reservation (if it has one) are the stored ones."""
         condition: Condition = type(self).owner == self.owner
         if self._has("reservation"):
             condition &= type(self).reservation == self.reservation

@@ -1,7 +1,7 @@
-"""One guard with all that bears on it, as stored at one instant: what is wrong there, and its cure.
+"""One guard item with all users that it concerns, read at one instant: what is wrong, and repair.
 
-Items are judged as they are on the wire, never as objects: what was damaged from outside must be
-told, and cannot be where reading it fails.
+Items are examined as DynamoDB sends them, not as objects: a damaged item must be reported, and
+cannot be if reading it as an object fails.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
 from dynamo.unique.guards import Guard
 
 Kind = Literal["missing", "orphaned", "foreign"]
-"""What can be wrong with a guard.
+"""What can be wrong with a guard item.
 
-missing: a user carries the value, and there is no guard; or it is the user's, but only reserved.
-orphaned: there is a guard, and nobody carries the value; or a reservation that serves nobody.
-foreign: a user carries the value, and the guard belongs to another.
+missing: a user has the value, and there is no guard item; or it is the user's, but only reserved.
+orphaned: there is a guard item, and no user has the value; or a reservation that no user notes.
+foreign: a user has the value, and the guard item belongs to another user.
 
-A user who notes a reservation that is gone, or another's, is none of them: it lapsed, and the note
-goes with the user's next change. What it was for simply cannot be had any more.
+A user that notes a reservation that is gone, or another's, is not an error: it lapsed, and the
+user's next change removes the note.
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-#: What a guard consists of beside its key, as stored.
+#: The stored names of a guard item's attributes, without its key.
 GUARD_ATTRIBUTES = tuple(
     str(each.attr_name) for each in (Guard.owner, Guard.reservation, Guard.expires)
 )
@@ -43,57 +43,57 @@ GUARD_ATTRIBUTES = tuple(
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: with the guard `key`, for the user `pk`.
+    """One error: in the guard item `key`, for the user `pk`.
 
-    `pk` of an orphaned guard is the owner that it names, empty where it names none. `mendable` is
-    false where two live users carry one value: who is to have it, a person decides.
+    For an orphaned guard item `pk` is the owner that it names, empty if it names none. Not
+    `repairable` if two users have the same value: a person decides which one keeps it.
     """
 
     kind: Kind
     pk: str
     key: str
-    mendable: bool
+    repairable: bool
 
 
 class ChangedMeanwhile(Exception):
-    """What was read to judge a guard is not what is stored now; nothing was written."""
+    """The stored items are not those that were read; nothing was written."""
 
 
 def stored_names(unique: UniqueAttributes[Any]) -> dict[str, str]:
-    """The declared attributes: name as stored to name in Python."""
-    return {unique.stored_name(name): name for name in unique.normalise}
+    """The declared attributes: stored name to Python name."""
+    return {unique.stored_name(name): name for name in unique.normalize}
 
 
 def is_user_key(key: str) -> bool:
-    """Whether an item with this key can be one that guards belong to, and no guard itself."""
+    """Whether an item with this key can own guard items, and is not one itself."""
     return SEPARATOR not in key and 0 < len(key.encode()) <= PARTITION_KEY_MAX_BYTES
 
 
-def key_carried(unique: UniqueAttributes[Any], name: str, user: Item) -> str | None:
-    """The key of the guard that `user` must have for the attribute `name`; None if it needs none.
+def guard_key_of(unique: UniqueAttributes[Any], name: str, user: Item) -> str | None:
+    """The key of the guard item that `user` must have for the attribute `name`, if any.
 
     Raises:
-        ValueError: the value is no text, or cannot be compared, or must be there and is not.
+        ValueError: the value is not a text, cannot be normalized, or is required and absent.
     """
     attribute = unique.model.get_attributes()[name]
     stored = user.get(str(attribute.attr_name), {"NULL": True})
     value = "" if "NULL" in stored else stored.get("S")
     if value is None or not (value or attribute.null):
-        raise ValueError(f"{attribute.attr_name} is not stored as it must be.")
+        raise ValueError(f"The stored value of {attribute.attr_name} is not valid.")
     return unique.key(name, value) if value else None
 
 
 def reservation_of(guard: Item) -> str | None:
-    """The id of a guard that is only reserved, empty where it has none; None for a real guard."""
+    """The reservation's id, empty if there is none; None for a guard item that does not expire."""
     if not {Guard.reservation.attr_name, Guard.expires.attr_name} & guard.keys():
         return None
-    return str(guard.get(Guard.reservation.attr_name, {}).get("S", ""))
+    return _text(guard, Guard.reservation.attr_name)
 
 
-def noted_names(unique: UniqueAttributes[Any], name: str) -> tuple[str, str] | None:
-    """Where items note what is reserved for them of the attribute `name`, as stored; or nowhere.
+def note_names(unique: UniqueAttributes[Any], name: str) -> tuple[str, str] | None:
+    """The stored names of the attributes in which users note a reserved value and its id.
 
-    First the value, then the reservation.
+    None if values of the attribute `name` cannot be reserved.
     """
     if name not in unique.pending:
         return None
@@ -104,22 +104,26 @@ def noted_names(unique: UniqueAttributes[Any], name: str) -> tuple[str, str] | N
 def reservation_noted(
     unique: UniqueAttributes[Any], name: str, user: Item
 ) -> tuple[str, str] | None:
-    """The key and the id of the reservation that `user` notes for the attribute `name`, if any."""
-    names = noted_names(unique, name)
+    """Key and id of the reservation that `user` notes for the attribute `name`, if any."""
+    names = note_names(unique, name)
     if names is None:
         return None
-    value, reservation = (str(user.get(each, {}).get("S", "")) for each in names)
+    value, reservation = (_text(user, each) for each in names)
     try:
         return (unique.key(name, value), reservation) if value and reservation else None
     except ValueError:
         return None
 
 
+def _text(item: Item | None, stored_name: str | None) -> str:
+    return str((item or {}).get(str(stored_name), {}).get("S", ""))
+
+
 @dataclass(frozen=True)
 class Snapshot:
-    """What is stored at one instant under a guard's key, and under the keys of `users`.
+    """The items stored at one instant under a guard item's key and the keys of `users`.
 
-    The guard's owner is among `users`, if it names one.
+    The guard item's owner is one of `users`, if it names one.
     """
 
     unique: UniqueAttributes[Any]
@@ -129,10 +133,10 @@ class Snapshot:
 
     @classmethod
     def read(cls, unique: UniqueAttributes[Any], key: str, pks: Sequence[str]) -> Snapshot:
-        """Read the guard `key` with the users `pks` and its owner: as many as are read together.
+        """Read the guard item `key`, its owner and the users `pks`.
 
-        Costs 1 request and 2 read units per 4 KB of each item; again where the owner is not
-        among `pks`.
+        Costs 1 request and 2 read units per 4 KB of each item; both again if the owner is not
+        one of `pks`.
         """
         wanted = list(pks)
         while True:
@@ -145,97 +149,88 @@ class Snapshot:
 
     @property
     def owner(self) -> str | None:
-        """Whom the guard belongs to; None where there is none, or it names none that can be."""
-        named = self._named_owner()
+        """The owner of the guard item; None if there is none, or its name cannot be a user's."""
+        named = _text(self.guard, Guard.owner.attr_name)
         return named if is_user_key(named) else None
-
-    def _named_owner(self) -> str:
-        return str((self.guard or {}).get(Guard.owner.attr_name, {}).get("S", ""))
 
     @property
     def _reservation(self) -> str | None:
         return None if self.guard is None else reservation_of(self.guard)
 
     @property
-    def _serves(self) -> bool:
-        """Whether the guard reserves the value for somebody alive, who need not carry it.
+    def _is_reserved(self) -> bool:
+        """Whether the guard item reserves the value for its owner, who need not have it.
 
-        So it does, lapsed or not, where its owner notes it; where notes are not declared, while
-        it has not lapsed.
+        True, lapsed or not, if the owner notes it; if notes are not declared, until it lapses.
         """
         user = None if self.owner is None else self.users[self.owner]
         if self.guard is None or self._reservation is None or user is None:
             return False
-        name = self._attribute[1]
-        if noted_names(self.unique, name) is None:
+        name = self._names[1]
+        if note_names(self.unique, name) is None:
             expires = self.guard.get(Guard.expires.attr_name, {}).get("N")
             return expires is None or float(expires) > guards.now()
         return reservation_noted(self.unique, name, user) == (self.key, self._reservation)
 
     @property
-    def _attribute(self) -> tuple[str, str]:
-        """The attribute that the guard is for: name as stored, name in Python."""
+    def _names(self) -> tuple[str, str]:
+        """The stored name and the Python name of the attribute that the guard item is for."""
         stored_name = self.key.partition(SEPARATOR)[0]
         return stored_name, stored_names(self.unique)[stored_name]
 
-    @property
-    def _names_that_count(self) -> tuple[str, ...]:
-        """The attributes of a user, as stored, on which it depends what is wrong here."""
-        stored_name, name = self._attribute
-        return stored_name, *(noted_names(self.unique, name) or ())
-
-    def _carries(self, user: Item | None) -> bool:
+    def _has_value(self, user: Item | None) -> bool:
         try:
-            return user is not None and self.key == key_carried(
-                self.unique, self._attribute[1], user
-            )
+            return user is not None and self.key == guard_key_of(self.unique, self._names[1], user)
         except ValueError:
             return False
 
     def findings(self, oldest_by: str | None = None) -> list[Finding]:
-        """What is wrong, at most one of it mendable, and that one first.
+        """What is wrong. At most one finding is repairable, and that one is the first.
 
-        Where several carry the value and there is no guard, the oldest is to have it: by the
+        If several users have the value and there is no guard item, the oldest one gets it: by the
         attribute stored as `oldest_by`, a time as text, then by primary key.
         """
-        carriers = [pk for pk, user in self.users.items() if self._carries(user)]
-        if not carriers:
-            if self.guard is None or self._serves:
+        holders = [pk for pk, user in self.users.items() if self._has_value(user)]
+        if not holders:
+            if self.guard is None or self._is_reserved:
                 return []
-            return [Finding("orphaned", self._named_owner(), self.key, mendable=True)]
-        if self._reservation is not None and self.owner in carriers:
-            # It would lapse, and is no guard; who has the next best claim is its owner.
-            others = [pk for pk in carriers if pk != self.owner]
-            missing = Finding("missing", self.owner, self.key, mendable=True)
-            return [missing, *(Finding("foreign", pk, self.key, mendable=False) for pk in others)]
-        if self.guard is None:
-            first, *others = sorted(carriers, key=lambda pk: (self._age(pk, oldest_by), pk))
-            missing = Finding("missing", first, self.key, mendable=True)
-            return [missing, *(Finding("foreign", pk, self.key, mendable=False) for pk in others)]
+            named = _text(self.guard, Guard.owner.attr_name)
+            return [Finding("orphaned", named, self.key, repairable=True)]
+        if self.guard is not None and (self._reservation is None or self.owner not in holders):
+            return [
+                Finding("foreign", pk, self.key, repairable=len(holders) == 1)
+                for pk in holders
+                if pk != self.owner
+            ]
+        # No guard item, or one that would lapse: its owner comes first.
+        first, *others = sorted(
+            holders, key=lambda pk: (pk != self.owner, self._age(pk, oldest_by), pk)
+        )
         return [
-            Finding("foreign", pk, self.key, mendable=len(carriers) == 1)
-            for pk in carriers
-            if pk != self.owner
+            Finding("missing", first, self.key, repairable=True),
+            *(Finding("foreign", pk, self.key, repairable=False) for pk in others),
         ]
 
     def _age(self, pk: str, oldest_by: str | None) -> tuple[bool, str]:
-        """Sorts the oldest first, and whose age is not known last."""
+        """Sorts the oldest first, and those of unknown age last."""
         since = (self.users[pk] or {}).get(oldest_by or "", {}).get("S")
         return since is None, since or ""
 
-    def mend(self, finding: Finding) -> None:
-        """Set one mendable finding right in one transaction, if nothing of it has changed.
+    def repair(self, finding: Finding) -> None:
+        """Repair one finding in one transaction, if no item of it has changed.
 
-        The guard, the value of who shall have it and that of who had it must be as they were
-        read. Costs 1 request and 4 write units, 6 where the guard named another owner.
+        The guard item, the value of its new owner and that of its old one must be as they were
+        read. Costs 1 request and 4 write units, 6 if the guard item named another owner.
 
         Raises:
-            ChangedMeanwhile: something was not; nothing was written.
+            ChangedMeanwhile: an item was not; nothing was written.
         """
         changed = ChangedMeanwhile(self.key)
-        guard = self.unique.guard(self.key, finding.pk)
+        guard = self.unique.guard_model(self.key, owner=finding.pk)
         key_name = self.unique.guard_model.key_attribute_names()[0]
         guard_as_read = _as_read(self.guard, key_name, *GUARD_ATTRIBUTES)
+        stored_name, name = self._names
+        value_names = stored_name, *(note_names(self.unique, name) or ())
         try:
             with Transaction() as write:
                 if finding.kind == "orphaned":
@@ -243,14 +238,14 @@ class Snapshot:
                 else:
                     write.put(guard, guard_as_read, otherwise=changed)
                 for pk in self.users.keys() & {finding.pk, self.owner}:
-                    value_as_read = _as_read(self.users[pk], *self._names_that_count)
+                    value_as_read = _as_read(self.users[pk], *value_names)
                     write.check(self.unique.model(pk), value_as_read, otherwise=changed)
         except Refused as error:
             raise changed from error
 
 
 def _as_read(item: Item | None, *names: str) -> Condition:
-    """The condition that the stored item has these attributes as `item` has them, or has not."""
+    """The condition that each attribute is stored as in `item`, or absent as there."""
     conditions: list[Condition] = [
         Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
         for name in names

@@ -1,31 +1,28 @@
-"""What the commands of this app share: how they end when a lock is refused."""
+"""What the commands of this app share."""
 
 from __future__ import annotations
 
 import argparse
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from dynamo.management.base import DynamoCommand
+from dynamo.terminal import printable
 from locks.exceptions import BadLockName, LockError
 from locks.records import checked_name
-
-#: Who warns that a lease is not renewed, so far, and that it is lost.
-LEASE_LOGGERS = ("locks.heartbeats", "locks.leases")
+from locks.registry import LockView
 
 
 class LockCommand(DynamoCommand):
-    """Says in one line on stderr what was refused, and exits 1."""
+    """Prints an error of a lock in one line on stderr, and exits 1."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command.
 
         Raises:
-            CommandError: what a lock refused.
+            CommandError: instead of a LockError.
         """
         try:
             return super().execute(*args, **options)
@@ -33,30 +30,30 @@ class LockCommand(DynamoCommand):
             raise CommandError(" ".join(str(error).split())) from error
 
 
-@contextmanager
-def lease_warnings_unsaid() -> Iterator[None]:
-    """Keep back what is warned of a lease, where the command says itself what became of it."""
-    loggers = [logging.getLogger(name) for name in LEASE_LOGGERS]
-    before = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for each, level in zip(loggers, before, strict=True):
-            each.setLevel(level)
-
-
 def lock_name(text: str) -> str:
-    """The name of a lock; one that none can have is a usage error."""
+    """Return the name of a lock, for argparse."""
     try:
         return checked_name(text)
     except BadLockName as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def seconds(text: str) -> float:
-    """A time from 0 on, such as 2 or 0.5; anything else is a usage error."""
-    if not (text.isascii() and text.replace(".", "", 1).isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return float(text)
+def as_row(lock: LockView, at: datetime) -> str:
+    """One line: name, state, holder, age of the last renewal, lease, fencing token."""
+    age = rounded_age(lock, at)
+    return "  ".join(
+        (
+            printable(lock.name),
+            lock.state.value,
+            f"by {printable(lock.owner) if lock.owner else '?'}",
+            f"renewed {'?' if age is None else f'{age:g} s'} ago",
+            "no lease" if lock.lease_seconds is None else f"lease {lock.lease_seconds:g} s",
+            f"fence {'?' if lock.fence is None else lock.fence}",
+        )
+    )
+
+
+def rounded_age(lock: LockView, at: datetime) -> float | None:
+    """The age of the last renewal in seconds. Never negative, although two clocks may differ."""
+    age = lock.age_seconds(at)
+    return None if age is None else max(0.0, round(age, 1))

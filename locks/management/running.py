@@ -1,4 +1,4 @@
-"""A command as a child process, with signals passed on to it, for as long as a lease is ours."""
+"""Runs a command as a child process while a lease is held, and passes signals on to it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from typing import Any, Self
 from locks.exceptions import LockError
 from locks.leases import Lease
 
-#: From SIGTERM to SIGKILL, when the lease is lost.
+#: From SIGTERM to SIGKILL, if the lease is lost.
 GRACE_SECONDS = 10.0
 
-#: How soon a refused renewal is noticed. The lease's own clock and the command's end are at once.
+#: How soon a refused renewal is noticed. The end of the lease and of the command are at once.
 LOOK_SECONDS = 0.25
 
 _TO_ALL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TO_ONE = (signal.SIGUSR1, signal.SIGUSR2)
-#: Ctrl-Z; SIGSTOP itself cannot be seen.
+#: Ctrl-Z; SIGSTOP cannot be handled.
 _TO_STOP = signal.SIGTSTP
-#: A terminal sends these to all of its foreground processes, so the command has them already.
+#: A terminal sends these to all its foreground processes, so also to the command.
 _FROM_TERMINAL = {signal.SIGINT, signal.SIGQUIT}
 
 _ENVIRONMENT = Path("/proc/self/environ")
 
 
 class CannotRun(LockError):
-    """The command did not start; `exit_code` is what a shell says then."""
+    """The command did not start; `exit_code` is what a shell returns then."""
 
     def __init__(self, command: str, reason: str, exit_code: int) -> None:
         super().__init__(command, reason, exit_code)
@@ -46,10 +46,11 @@ class CannotRun(LockError):
 
 
 class Signals:
-    """What arrives for the command, from `with` on; in the main thread only.
+    """Collects the signals that are meant for the command, within its `with` block.
 
-    Until `pass_on` is set, while there is no command yet, they end this process: 128 + N; SIGTSTP
-    stops it. What was ignored when we started (by nohup) stays so, for the command as well.
+    For the main thread only. Until `pass_on` is set, as there is no command yet, a signal N ends
+    this process with 128 + N, and SIGTSTP stops it. Signals that this process ignores (nohup) stay
+    ignored, also by the command.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class Signals:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        # Python runs handlers when it gets to it; the pipe wakes whoever waits for them.
+        # The pipe wakes `wait` when a signal arrives.
         self._reads, self._writes = os.pipe()
         for end in (self._reads, self._writes):
             os.set_blocking(end, False)
@@ -85,20 +86,20 @@ class Signals:
         if number != _TO_STOP:
             raise SystemExit(128 + number)
         stop_ourselves()
-        # Done, so not to be passed on later.
+        # It has been handled, so do not pass it on later.
         self.wait(0)
 
     def wait(self, seconds: float) -> list[int]:
-        """The numbers of the signals that arrived: as soon as there is one, or after `seconds`."""
+        """Wait for signals, for at most `seconds`; return the numbers of those that arrived."""
         if not select.select([self._reads], [], [], seconds)[0]:
             return []
         return list(os.read(self._reads, 4096))
 
 
 def stop_ourselves() -> None:
-    """Stop as SIGTSTP does by default; comes back with SIGCONT.
+    """Stop this process as SIGTSTP does by default; return when it is continued.
 
-    At once where nobody could continue us: the kernel lets no group of an orphan stop.
+    Returns at once if nothing could continue it: the kernel does not stop an orphaned group.
     """
     before = signal.signal(_TO_STOP, signal.SIG_DFL)
     signal.raise_signal(_TO_STOP)
@@ -108,16 +109,16 @@ def stop_ourselves() -> None:
 def run_while_held(
     lease: Lease, command: Sequence[str], signals: Signals, grace_seconds: float
 ) -> int:
-    """Run the command to its end; its exit code, 128 + N where the signal N ended it.
+    """Run `command` to its end; return its exit code, or 128 + N if signal N ended it.
 
-    It has the environment that this process was started with, LOCK_FENCE, and our standard
-    streams. On a terminal it stays among our processes; else it leads a group of its own, all of
-    which is ended with it when the lease is lost, and stopped with us by SIGTSTP. Nobody renews
-    the lease then, so it goes on only if the lease is still ours.
+    It gets the environment that this process was started with, LOCK_FENCE, and the same standard
+    streams. On a terminal it stays in our process group. Otherwise it leads its own group, which
+    ends with it if the lease is lost, and which SIGTSTP stops together with this process. The lease
+    is not renewed while this process is stopped, so the command continues only if it still holds.
 
     Raises:
         LeaseLost: the lease is over; the command has ended.
-        CannotRun: it did not start.
+        CannotRun: the command did not start.
     """
     signals.pass_on = True
     child = _Child(command, _environment(lease.fence), in_own_group=not os.isatty(0))
@@ -146,40 +147,40 @@ class _Child:
         try:
             self._process = subprocess.Popen(command, env=env, process_group=group)
         except FileNotFoundError as error:
-            raise CannotRun(command[0], "it is not there", 127) from error
+            raise CannotRun(command[0], "it was not found", 127) from error
         except OSError as error:
             raise CannotRun(command[0], error.strerror or str(error), 126) from error
 
     def exit_code(self) -> int | None:
-        """As a shell says it; None while it runs."""
+        """The exit code as a shell shows it; None while the command runs."""
         code = self._process.poll()
         return code if code is None or code >= 0 else 128 - code
 
     def pass_on(self, number: int) -> None:
-        """Send a signal that we got."""
+        """Send a signal that this process received."""
         if number in _TO_ONE:
             self._process.send_signal(number)
         elif number in _TO_ALL and (self._in_own_group or number not in _FROM_TERMINAL):
             self._send(number)
 
     def pause(self) -> None:
-        """Stop its own group; a terminal stops its foreground processes itself."""
+        """Stop its group; a terminal stops its foreground processes itself."""
         if self._in_own_group:
             self._send(signal.SIGSTOP)
             self._is_paused = True
 
     def resume(self) -> None:
-        """Let it go on where it was paused."""
+        """Continue its group if it was paused."""
         if self._is_paused:
             self._send(signal.SIGCONT)
             self._is_paused = False
 
     def end(self, grace_seconds: float) -> None:
-        """Do nothing where it has ended; else end it, and all of its own group."""
+        """End the command and its group, unless the command has ended by itself."""
         if self._process.poll() is not None:
             return
         self._send(signal.SIGTERM)
-        # One that is stopped would not see it.
+        # A stopped process does not handle SIGTERM.
         self._send(signal.SIGCONT)
         ends_at = time.monotonic() + grace_seconds
         while self._is_there() and time.monotonic() < ends_at:
@@ -191,7 +192,7 @@ class _Child:
         if not self._in_own_group:
             self._process.send_signal(number)
             return
-        # Where the leader has ended, others of its group may be there still.
+        # Other processes of the group may run after its leader has ended.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
@@ -208,7 +209,10 @@ class _Child:
 
 
 def _environment(fence: int) -> dict[bytes, bytes]:
-    """Ours as it was at our start, where the system tells: without what we and `.env` added."""
+    """The environment that this process was started with, without what it or `.env` added.
+
+    Systems without /proc do not tell; then the present one.
+    """
     ours = dict(os.environb)
     if _ENVIRONMENT.exists():
         pairs = (each.partition(b"=") for each in _ENVIRONMENT.read_bytes().split(b"\0") if each)

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 SETTLED_BY_A_PERSON = (
-    "1 is shared, which no repair settles: another account has the same value. Give one of the two "
-    "another (changeemail or changeusername with its key), then --repair."
+    "1 is shared: another account has the same value. Change the value of one of the two "
+    "(changeemail or changeusername with its key), then run again with --repair."
 )
 
 
@@ -113,7 +113,7 @@ def test_findings_are_listed_and_exit_with_1(wrong: Any) -> None:
     out, error = run("--json")
 
     assert json.loads(out) == {"users": 2, "guards": 4, **wrong, "repaired": 0}
-    assert error == "3 guards are wrong (--repair mends what can be mended)."
+    assert error == "3 guards are wrong (run again with --repair)."
     assert stored_items() == before
 
 
@@ -133,9 +133,7 @@ def test_a_finding_that_cannot_be_repaired_is_explained(wrong: Any) -> None:
 
     assert f"foreign   email#carl@example.com  {twin.pk}  (shared)" in out.splitlines()
     assert "repaired)" not in out
-    assert error == (
-        f"4 guards are wrong (--repair mends what can be mended). {SETTLED_BY_A_PERSON}"
-    )
+    assert error == (f"4 guards are wrong (run again with --repair). {SETTLED_BY_A_PERSON}")
     run("--repair")
     assert run()[1] == f"1 guard is wrong. {SETTLED_BY_A_PERSON}"
 
@@ -155,7 +153,7 @@ def test_twenty_thousand_findings_are_one_json_object() -> None:
         report = Report(spools)
         for number in range(20_000):
             key = f"email#{number:05}@example.com"
-            report.note(Finding("missing", str(number), key, mendable=True), repaired=True)
+            report.note(Finding("missing", str(number), key, repairable=True), repaired=True)
         out = StringIO()
 
         checkguards.Command(stdout=out)._print_json(report)
@@ -184,7 +182,7 @@ def test_findings_and_unusable_values_are_reported_in_one_line() -> None:
 
     _out, error = run()
 
-    assert error.startswith("1 guard is wrong (--repair mends what can be mended). Unusable ")
+    assert error.startswith("1 guard is wrong (run again with --repair). Unusable ")
     assert "\n" not in error
 
 

@@ -147,7 +147,7 @@ def test_createuser_with_the_same_request_id_creates_one_account_and_prints_it_t
 def test_createuser_names_all_taken_values_in_one_line(
     requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     make_user(username="ann", email="ann@example.org", phone_number="+1 202-555-0124")
     before = stored_items()
     requests_sent.clear()
@@ -298,7 +298,7 @@ def test_createsuperuser_creates_a_superuser_with_guards(
         (["--username=a b", "--email=b@example.org"], {}, ""),
         (["--username=Bob", "--email=nowhere"], {}, ""),
         (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "x" * 5_000}, "at most"),
-        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "\udcff"}, "not text"),
+        (["--username=Bob", "--email=b@example.org"], {"PASSWORD": "\udcff"}, "not valid text"),
     ],
     ids=repr,
 )
@@ -445,7 +445,7 @@ def test_an_unknown_account_is_reported_in_one_line(
     before = stored_items()
     name, *rest = command
 
-    assert "No account goes by" in failure(run(name, who, *rest))
+    assert "No account has" in failure(run(name, who, *rest))
 
     assert stored_items() == before
 
@@ -522,7 +522,7 @@ def test_the_help_of_an_expensive_command_states_its_cost(command: str) -> None:
     [
         (
             ["changeemail", "ann", "New@example.org"],
-            "Ann has the address New@example.org.\n",
+            "Ann has the email address New@example.org.\n",
             "email#new@example.org",
         ),
         (
@@ -573,22 +573,22 @@ def test_a_change_to_the_current_value_succeeds(ann: User) -> None:
 
 def test_an_account_can_be_deactivated_and_activated_repeatedly(ann: User) -> None:
     for _ in range(2):
-        assert run("deactivateuser", "ann") == ("Ann may not sign in any more.\n", "", 0)
+        assert run("deactivateuser", "ann") == ("Ann cannot sign in any more.\n", "", 0)
         assert User.get(ann.pk).is_active is False
     for _ in range(2):
-        assert run("activateuser", "ann") == ("Ann may sign in.\n", "", 0)
+        assert run("activateuser", "ann") == ("Ann can sign in.\n", "", 0)
         assert User.get(ann.pk).is_active is True
 
 
 def test_deleteuser_with_no_input_deletes_without_asking(ann: User) -> None:
     outcome = run("deleteuser", "ann", "--no-input")
 
-    assert outcome == ("The account of Ann is deleted.\n", "", 0)
+    assert outcome == ("The account of Ann was deleted.\n", "", 0)
     assert stored_items() == {}
 
 
 def test_deleteuser_asks_first_on_a_terminal(ann: User) -> None:
-    question = "Delete the account of Ann (Ann@Example.org)? Type yes to go on: "
+    question = "Delete the account of Ann (Ann@Example.org)? Type yes to continue: "
 
     shown, code = run_on_a_terminal("deleteuser", "ann", typed=[(question, "no\n")])
     assert code == 1
@@ -647,7 +647,7 @@ def test_changepassword_refuses_a_password_that_is_too_long(ann: User) -> None:
     [
         ("nobody", b"", "user 'nobody' does not exist"),
         ("ann", b"", "CommandError: The input ended before there was an answer.\n"),
-        ("ann", b"longer than \xff eight\n" * 2, "CommandError: This is no text.\n"),
+        ("ann", b"longer than \xff eight\n" * 2, "CommandError: This is not valid text.\n"),
         ("ann", b"an entirely new one 5\n" * 2, ""),
     ],
 )
@@ -684,7 +684,9 @@ def test_commands_work_as_processes_of_their_own() -> None:
         assert (json.loads(out), err, code) == (made, "", 0)
     assert is_usage_error(run_for_real("createuser", *ANN))
     assert is_usage_error(run_for_real("showuser"))
-    assert "No account goes by 'nobody'." in failure(run_for_real("showuser", "nobody"))
+    assert "No account has the username, email address or primary key 'nobody'." in failure(
+        run_for_real("showuser", "nobody")
+    )
 
 
 def test_no_command_prints_a_hash(ann: User) -> None:

@@ -209,7 +209,9 @@ def test_an_account_that_changed_since_is_not_created_again(
     before = stored_items()
 
     assert import_file(file)[0] == counts(rejected=1)
-    assert rejections(rejected) == {2: "This was imported before; the account has changed since."}
+    assert rejections(rejected) == {
+        2: "This row was imported before, and the account has changed since."
+    }
     assert import_file(file, "--dry-run")[0] == counts(rejected=1)
     assert stored_items() == before
     [(name, email)] = users().items()
@@ -282,7 +284,7 @@ def test_each_kind_of_duplicate_is_rejected_with_its_reason(file: Path, rejected
         (["ann", "ann@example.org"], "There are 2 fields for 5 columns."),
         ([*row("ann", "ann@example.org"), "and", "more"], "There are 7 fields for 5 columns: and,"),
         (row("", "nonsense"), "Username: This field is required. Email address: Enter a valid"),
-        (['"a"nn'], "This is no CSV: "),
+        (['"a"nn'], "This is not CSV: "),
     ],
 )
 def test_an_invalid_row_is_rejected_and_the_next_one_imported(
@@ -300,13 +302,16 @@ def test_an_invalid_row_is_rejected_and_the_next_one_imported(
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "This is no JSON: "),
-        ("[" * 50_000, "This is no JSON: "),
-        ('{"username": ' + "9" * 5000 + "}", "This is no JSON: "),
-        ('["ann", "ann@example.org"]', "This is no JSON object."),
+        ("{", "This is not JSON: "),
+        ("[" * 50_000, "This is not JSON: "),
+        ('{"username": ' + "9" * 5000 + "}", "This is not JSON: "),
+        ('["ann", "ann@example.org"]', "This is not a JSON object."),
         ('{"username": "ann", "email": "a@example.org", "shoe": 7}', "There is an unknown key: sh"),
-        ('{"username": 7, "email": "a@example.org"}', "There is a value that is no text: username"),
-        ('{"username": "ann", "email": false}', "There is a value that is no text: email."),
+        (
+            '{"username": 7, "email": "a@example.org"}',
+            "There is a value that is not text: username",
+        ),
+        ('{"username": "ann", "email": false}', "There is a value that is not text: email."),
         ('{"username": "ann"}', "Email address: This field is required."),
         ('{"username": "a\\ud800", "email": "a@example.org"}', "Username: Use letters, digits"),
     ],
@@ -463,7 +468,7 @@ def test_djangos_mark_of_an_unusable_password_is_imported(file: Path, mark: str)
 def test_the_earlier_of_two_rows_with_the_same_value_wins(
     file: Path, rejected: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     rows = []
     for n in range(10, 40):
         rows.append(row(f"name{n}", f"a{n}@example.org", phone=f"+1 202-555-01{n}"))
@@ -577,7 +582,7 @@ def test_rows_are_read_only_as_they_are_needed(
 def test_a_dry_run_foresees_every_row_and_writes_nothing(
     file: Path, rejected: Path, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalise, "phone_number", str)
+    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
     make_user(username="taken", email="taken@example.org", phone_number="+12025550101")
     rows = [
         row("ann", "ann@example.org"),
@@ -647,9 +652,9 @@ def test_a_dry_run_asks_again_for_what_a_batch_left_out(file: Path, engine: str)
         ("name,mail", "The header has no column: username, email."),
         ("username,email,shoe_size", "The header has an unknown column: shoe_size."),
         ("username;email", "The header has no column: username, email."),
-        ("username,email,email", "The header has more than once the column: email."),
+        ("username,email,email", "The header repeats the column: email."),
         ("username,email,", "The header has an unknown column: ."),
-        ('"a"b,username,email', "Line 1 is no CSV: "),
+        ('"a"b,username,email', "Line 1 is not CSV: "),
         ("", "The header has no column: username, email."),
     ],
 )

@@ -1,20 +1,26 @@
-"""`check_guards` and values that are only reserved: what is sound, and what serves nobody."""
+"""`check_guards` and reserved values: which reservations are sound, and which are orphaned."""
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from accounts.emails.change import cancel_change, confirm_change, request_change
-from accounts.exceptions import BadLink, EmailTaken
+from accounts.exceptions import EmailTaken
 from accounts.services import delete
 from dynamo.client.sending import send
 from dynamo.unique import guards
-from tests.dynamo.test_guardcheck import STRESS_TURNS, Found, after_request, put, remove, set_text
-from tests.dynamo.test_reservations import Orchestra, change, insert, note
+from tests.dynamo.bands import Singer, change, note, the_who
+from tests.dynamo.test_guardcheck import (
+    Found,
+    after_request,
+    assert_nothing_is_found_while,
+    put,
+    remove,
+    set_text,
+)
 from tests.emailchanges import NEW, NEW_KEY, again, days_later, token_of, waiting_user
 from tests.factories import assert_guards_match_users, make_user, stored_items, stored_user
 from tests.requests import Requests
@@ -23,14 +29,14 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 def reservation(owner: str, expires: int | None = None, **more: Any) -> dict[str, Any]:
-    """A reserved guard as a hand may leave it."""
+    """A reserved guard."""
     expires = guards.now() + 1000 if expires is None else expires
     wire = {"expires": {"N": str(expires)}, "reservation": "by hand"}
     return {"pk": NEW_KEY, "owner": owner, **wire, **more}
 
 
 def unset(pk: str, name: str) -> None:
-    """Take one attribute away past all rules."""
+    """Remove one attribute without any condition."""
     send(
         "UpdateItem",
         {
@@ -42,25 +48,18 @@ def unset(pk: str, name: str) -> None:
     )
 
 
-def test_a_reservation_that_its_owner_notes_is_sound_and_counts_as_a_guard() -> None:
+def test_a_reservation_that_its_owner_notes_is_sound(requests_sent: Requests) -> None:
     waiting_user()
     make_user()
+    requests_sent.clear()
 
     found = Found(repair=True)
 
     assert (found.users, found.guards, found.findings) == (2, 5, {})
-
-
-def test_it_costs_nothing_beyond_the_scan(requests_sent: Requests) -> None:
-    waiting_user()
-    requests_sent.clear()
-
-    Found()
-
     assert set(requests_sent.operations) == {"Scan"}
 
 
-def test_a_lapsed_one_that_its_owner_notes_is_sound_still() -> None:
+def test_a_lapsed_reservation_that_its_owner_notes_is_sound() -> None:
     waiting_user()
     before = stored_items()
 
@@ -71,7 +70,7 @@ def test_a_lapsed_one_that_its_owner_notes_is_sound_still() -> None:
 
 
 @pytest.mark.parametrize("theirs", ["guard", "reservation"])
-def test_a_note_whose_lapsed_reservation_another_took_is_no_finding(
+def test_a_note_whose_lapsed_reservation_is_anothers_now_is_not_a_finding(
     theirs: str, requests_sent: Requests
 ) -> None:
     waiting_user()
@@ -85,7 +84,7 @@ def test_a_note_whose_lapsed_reservation_another_took_is_no_finding(
     assert set(requests_sent.operations) == {"Scan"}
 
 
-def test_many_who_waited_for_one_address_are_no_suspects(requests_sent: Requests) -> None:
+def test_users_that_have_waited_for_one_address_are_not_suspects(requests_sent: Requests) -> None:
     for turn in range(8):
         with days_later(4 * turn):
             waiting_user()
@@ -95,12 +94,12 @@ def test_many_who_waited_for_one_address_are_no_suspects(requests_sent: Requests
         found = Found(repair=True)
 
     assert found.findings == {}
-    # At most one reading, where the one who has it now is not among the first.
+    # One confirmation, if the owner is not among the first users that are scanned.
     assert requests_sent.operations.count("TransactGetItems") <= 1
     assert "reservation" in stored_items()[NEW_KEY]
 
 
-def test_a_note_whose_reservation_is_gone_is_no_finding_and_simply_cannot_be_had() -> None:
+def test_a_note_whose_reservation_is_gone_is_not_a_finding_and_its_link_fails() -> None:
     user = waiting_user()
     remove(NEW_KEY)
 
@@ -115,7 +114,7 @@ def test_a_note_whose_reservation_is_gone_is_no_finding_and_simply_cannot_be_had
 
 @pytest.mark.parametrize("days", [0, 3])
 @pytest.mark.parametrize("gone", ["pendingEmail", "pendingReservation"])
-def test_one_that_its_owner_does_not_note_any_more_is_orphaned(days: int, gone: str) -> None:
+def test_a_reservation_that_its_owner_no_longer_notes_is_orphaned(days: int, gone: str) -> None:
     user = waiting_user()
     unset(user.pk, gone)
     orphaned = {"orphaned": [(user.pk, NEW_KEY)]}
@@ -129,7 +128,7 @@ def test_one_that_its_owner_does_not_note_any_more_is_orphaned(days: int, gone: 
     assert Found().findings == {}
 
 
-def test_one_by_another_id_than_its_owner_notes_is_orphaned() -> None:
+def test_a_reservation_with_another_id_than_its_owner_notes_is_orphaned() -> None:
     user = waiting_user()
     set_text(user.pk, "pendingReservation", "another")
 
@@ -140,7 +139,7 @@ def test_one_by_another_id_than_its_owner_notes_is_orphaned() -> None:
 
 @pytest.mark.parametrize("expires", [1, 9_999_999_999])
 @pytest.mark.parametrize("owner", ["gone", "", "userName#ann"])
-def test_one_whose_owner_is_nobody_is_orphaned(owner: str, expires: int) -> None:
+def test_a_reservation_without_an_owner_is_orphaned(owner: str, expires: int) -> None:
     put(reservation(owner, expires))
 
     found = Found(repair=True)
@@ -149,18 +148,10 @@ def test_one_whose_owner_is_nobody_is_orphaned(owner: str, expires: int) -> None
     assert stored_items() == {}
 
 
-def test_a_user_deleted_by_hand_leaves_an_orphaned_reservation() -> None:
-    user = waiting_user()
-    remove(user.pk)
-
-    assert (user.pk, NEW_KEY) in Found(repair=True).findings["orphaned"]
-    assert stored_items() == {}
-
-
 @pytest.mark.parametrize(
     "damaged", [{"reservation": {"N": "7"}}, {"expires": "soon"}, {"expires": {"NULL": True}}]
 )
-def test_a_damaged_reservation_is_told_and_does_not_stop_the_check(damaged: Any) -> None:
+def test_a_damaged_reservation_is_orphaned(damaged: Any) -> None:
     user = make_user()
     put(reservation(user.pk) | damaged)
 
@@ -169,7 +160,7 @@ def test_a_damaged_reservation_is_told_and_does_not_stop_the_check(damaged: Any)
     assert (found.findings, found.repaired) == ({"orphaned": [(user.pk, NEW_KEY)]}, 1)
 
 
-def test_a_value_whose_guard_is_only_reserved_by_its_own_user_is_missing_its_guard() -> None:
+def test_a_value_with_a_reservation_in_place_of_its_guard_is_missing_the_guard() -> None:
     user = make_user(email=NEW)
     put(reservation(user.pk))
 
@@ -181,7 +172,7 @@ def test_a_value_whose_guard_is_only_reserved_by_its_own_user_is_missing_its_gua
 
 
 @pytest.mark.parametrize("left", [{"expires": {"N": "1"}}, {"reservation": "by hand"}])
-def test_a_guard_with_half_a_reservation_is_none_that_its_user_can_rely_on(left: Any) -> None:
+def test_a_value_with_a_guard_that_is_half_a_reservation_is_missing_the_guard(left: Any) -> None:
     user = make_user(email=NEW)
     put({"pk": NEW_KEY, "owner": user.pk, **left})
     missing = {"missing": [(user.pk, NEW_KEY)]}
@@ -192,7 +183,7 @@ def test_a_guard_with_half_a_reservation_is_none_that_its_user_can_rely_on(left:
     assert stored_items()[NEW_KEY].keys() == {"pk", "owner"}
 
 
-def test_a_value_that_is_reserved_for_another_is_given_back_to_who_carries_it() -> None:
+def test_a_value_that_is_reserved_for_another_user_gets_its_guard_back() -> None:
     user = make_user()
     other = waiting_user()
     set_text(user.pk, "email", NEW)
@@ -206,7 +197,7 @@ def test_a_value_that_is_reserved_for_another_is_given_back_to_who_carries_it() 
     assert_guards_match_users()
 
 
-def test_an_unusable_note_holds_nothing_and_stops_nothing() -> None:
+def test_a_reservation_whose_note_is_unusable_is_orphaned() -> None:
     user = waiting_user()
     set_text(user.pk, "pendingEmail", "x" * 3_000)
 
@@ -218,7 +209,7 @@ def test_an_unusable_note_holds_nothing_and_stops_nothing() -> None:
 # While others write -------------------------------------------------------------------------------
 
 
-def test_a_repair_gives_way_to_an_owner_who_reserves_the_value_meanwhile() -> None:
+def test_a_reservation_that_its_owner_notes_meanwhile_is_not_repaired() -> None:
     user = make_user()
     put(reservation(user.pk))
 
@@ -230,7 +221,7 @@ def test_a_repair_gives_way_to_an_owner_who_reserves_the_value_meanwhile() -> No
     assert_guards_match_users()
 
 
-def test_a_change_that_comes_or_goes_between_scan_and_confirmation_is_no_finding() -> None:
+def test_a_reservation_that_changes_between_scan_and_confirmation_is_not_a_finding() -> None:
     user = waiting_user()
     waiting_user("other@example.org")
 
@@ -246,62 +237,32 @@ def test_a_change_that_comes_or_goes_between_scan_and_confirmation_is_no_finding
 
 
 @pytest.mark.stress
-def test_changes_that_wait_end_and_begin_during_the_scan_are_never_a_finding() -> None:
-    ended = threading.Event()
-    failures: list[BaseException] = []
+def test_reservations_that_begin_and_end_during_the_scan_are_never_a_finding() -> None:
+    def write(seed: int, _number: int) -> None:
+        user = waiting_user(f"one{seed}@example.org")
+        request_change(user, f"two{seed}@example.org")
+        user = confirm_change(token_of(user)).user
+        with suppress(EmailTaken):
+            request_change(user, NEW)
+            cancel_change(user)
+        delete(user)
 
-    def write(seed: int) -> None:
-        try:
-            while not ended.is_set():
-                user = waiting_user(f"one{seed}@example.org")
-                request_change(user, f"two{seed}@example.org")
-                user = confirm_change(token_of(user)).user
-                with suppress(EmailTaken):
-                    request_change(user, NEW)
-                    cancel_change(user)
-                delete(user)
-        except BaseException as error:
-            failures.append(error)
-            raise
-
-    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(3)]
-    for writer in writers:
-        writer.start()
-    try:
-        reports = [Found(repair=bool(turn % 2)) for turn in range(STRESS_TURNS)]
-    finally:
-        ended.set()
-        for writer in writers:
-            writer.join()
-
-    assert failures == []
-    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STRESS_TURNS
-    assert_guards_match_users()
+    assert_nothing_is_found_while(write)
 
 
 # A second table -----------------------------------------------------------------------------------
 
 
 def test_reservations_in_a_second_table_are_checked_there() -> None:
-    who = insert(Orchestra("1", name="Who", site="who.example"))
+    who = the_who(Singer)
     change(who, **note("new.example"))
-    table = Orchestra.unique.guard_model.table()
+    table = Singer.unique.guard_model.table()
     lost = {"expires": {"N": "1"}, "reservation": "r9", "owner": "1"}
     put({"pk": "site#lost.example", **lost}, table)
     put({"pk": "name#lost", **lost}, table)
 
-    found = Found(unique=Orchestra.unique, repair=True, oldest_by=None)
+    found = Found(unique=Singer.unique, repair=True, oldest_by=None)
 
     assert found.findings == {"orphaned": [("1", "name#lost"), ("1", "site#lost.example")]}
     assert (found.users, found.guards, found.repaired) == (1, 5, 2)
-    assert Found(unique=Orchestra.unique).findings == {}
-
-
-def test_a_cancelled_link_stays_void_after_a_repair() -> None:
-    user = waiting_user()
-    token = token_of(user)
-    unset(user.pk, "pendingReservation")
-    Found(repair=True)
-
-    with pytest.raises(BadLink):
-        confirm_change(token)
+    assert Found(unique=Singer.unique).findings == {}

@@ -323,7 +323,7 @@ def test_ministack_stands_in_and_says_once_that_it_keeps_nothing(
     assert running.program == "ministack"
     assert stored() == {"here"}
     assert capfd.readouterr().err.splitlines() == [
-        "dynoxide is not installed; ministack stands in and keeps nothing."
+        "dynoxide is not installed. Using ministack, which stores no data."
     ]
     assert engine.stop() is True
     assert engine.status() is None
@@ -335,7 +335,7 @@ def test_with_no_engine_installed_the_start_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ministack", None)
 
-    with pytest.raises(LocalEngineFailed, match=r"neither dynoxide .* nor ministack"):
+    with pytest.raises(LocalEngineFailed, match=r"Install dynoxide .* or ministack"):
         engine.endpoint()
     assert not (folder / "engine.json").exists()
 
@@ -346,7 +346,7 @@ def test_an_engine_that_ends_at_its_start_is_quoted(
     fake = fake_dynoxide(tmp_path / "bin", "echo 'error: no room left' >&2; exit 3")
     monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
 
-    with pytest.raises(LocalEngineFailed, match=r"ended at its start: error: no room left$"):
+    with pytest.raises(LocalEngineFailed, match=r"ended when it started: error: no room left$"):
         engine.endpoint()
     assert engine.status() is None
 
@@ -392,7 +392,7 @@ def test_the_binary_of_the_virtual_environment_is_found(
     package = tmp_path / "bare" / "node_modules" / "@dynoxide" / f"{system}-{cpu}"
     fake_dynoxide(package, "echo found >&2; exit 1")
 
-    with pytest.raises(LocalEngineFailed, match="dynoxide ended at its start: found"):
+    with pytest.raises(LocalEngineFailed, match="dynoxide ended when it started: found"):
         engine.start()
 
 
@@ -403,15 +403,15 @@ def test_the_command_starts_once_and_stops_once() -> None:
     described = f"dynoxide on {running.endpoint} (pid {running.pid})"
 
     assert started == f"Started {described}\n"
-    assert run("start") == f"Runs already: {described}\n"
-    assert run("status") == f"Runs: {described}\n"
+    assert run("start") == f"Already running: {described}\n"
+    assert run("status") == f"Running: {described}\n"
     assert run("stop") == "Stopped.\n"
     assert engine.status() is None
-    assert run("stop") == "It does not run.\n"
+    assert run("stop") == "Not running.\n"
 
 
 def test_status_of_no_engine_is_a_failure() -> None:
-    with pytest.raises(CommandError, match="does not run") as refusal:
+    with pytest.raises(CommandError, match="is not running") as refusal:
         run("status")
     assert refusal.value.returncode == 1
 
@@ -432,7 +432,7 @@ def test_the_command_refuses_where_the_site_has_an_endpoint(
 ) -> None:
     settings.DYNAMODB_LOCAL = False
 
-    with pytest.raises(CommandError, match="DJANGO_DEBUG without an endpoint"):
+    with pytest.raises(CommandError, match="DJANGO_DEBUG and no endpoint"):
         run(action)
     assert not folder.exists()
 

@@ -1,4 +1,4 @@
-"""Several writes, all or none; every refusal with its own error and what is stored."""
+"""Transactions: all writes or none, and each refusal with its error and the stored item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CANCELLED = "TransactionCanceledException"
 
 
 class Page(Model):
-    """A small item, in a table of the tests' own."""
+    """A small item in a table of its own."""
 
     class Meta:
         table_name = "tests-pages"
@@ -44,7 +44,7 @@ class Page(Model):
 
 
 class Torn(Exception):
-    """What a test says that a refusal means."""
+    """The error of a refusal."""
 
 
 ABSENT: Condition = Page.pk.does_not_exist()
@@ -59,7 +59,7 @@ def page(pk: str, text: str = "old") -> Page:
 
 
 def texts() -> dict[str, str]:
-    """What is stored: the text of each page by its key."""
+    """The stored text of each page, by its key."""
     return {pk: item["text"]["S"] for pk, item in stored_items(Page.table()).items()}
 
 
@@ -105,7 +105,7 @@ def test_one_refusal_is_its_own_error_and_nothing_is_written(missing: str) -> No
     assert texts() == before
 
 
-def test_several_refusals_are_all_said_together() -> None:
+def test_several_refusals_are_reported_together() -> None:
     page("new")
 
     with pytest.raises(Refused) as refused:
@@ -116,7 +116,7 @@ def test_several_refusals_are_all_said_together() -> None:
     assert texts() == {"new": "old"}
 
 
-def test_except_star_takes_one_refusal_and_several() -> None:
+def test_except_star_catches_one_refusal_and_several() -> None:
     caught: list[int] = []
     for stored in ([], ["changed", "deleted"]):
         for pk in stored:
@@ -129,7 +129,7 @@ def test_except_star_takes_one_refusal_and_several() -> None:
     assert caught == [3, 1]
 
 
-def test_each_refusal_carries_what_is_stored() -> None:
+def test_each_refusal_has_the_stored_item() -> None:
     page("new", text="theirs")
     write = Transaction()
     mine, other, absent = Page("new", text="mine"), Page("other", text="mine"), Page("absent")
@@ -180,7 +180,7 @@ def test_a_hundred_writes_are_one_transaction() -> None:
     empty(Page.table())
 
 
-def test_a_hundred_and_one_writes_are_refused_and_nothing_is_written() -> None:
+def test_a_hundred_and_one_writes_are_rejected_and_nothing_is_written() -> None:
     write = Transaction()
     for number in range(101):
         write.put(Page(str(number), text="new"), ABSENT, otherwise=Torn())
@@ -191,7 +191,7 @@ def test_a_hundred_and_one_writes_are_refused_and_nothing_is_written() -> None:
     assert texts() == {}
 
 
-def test_two_writes_of_one_item_are_refused_and_nothing_is_written() -> None:
+def test_two_writes_of_one_item_are_rejected_and_nothing_is_written() -> None:
     page("one")
     write = Transaction()
     write.update(Page("one"), [Page.text.set("new")], PRESENT, otherwise=Torn())
@@ -203,7 +203,7 @@ def test_two_writes_of_one_item_are_refused_and_nothing_is_written() -> None:
     assert texts() == {"one": "old"}
 
 
-# Reasons that no local engine gives ---------------------------------------------------------------
+# Reasons that a local engine never gives ----------------------------------------------------------
 
 
 def put_two(
@@ -221,7 +221,7 @@ def put_two(
     "passing", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
 )
 @pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed"])
-def test_while_a_reason_is_passing_nothing_is_reported_and_it_is_tried_again(
+def test_a_transaction_is_repeated_if_one_of_its_reasons_is_temporary(
     proxy: FaultProxy, passing: str, beside: str
 ) -> None:
     write = put_two([beside, passing], proxy, times=2)
@@ -233,7 +233,7 @@ def test_while_a_reason_is_passing_nothing_is_reported_and_it_is_tried_again(
     assert texts() == {"one": "new", "two": "new"}
 
 
-def test_a_conflict_that_does_not_end_is_no_refusal_but_unavailable(
+def test_a_conflict_that_does_not_end_is_unavailable_and_not_a_refusal(
     proxy: FaultProxy, impatient: float
 ) -> None:
     write = put_two(["ConditionalCheckFailed", "TransactionConflict"], proxy, times=1_000)
@@ -277,9 +277,7 @@ def test_after_a_lost_reply_a_conflict_is_repeated_in_any_case(proxy: FaultProxy
 
 
 @pytest.mark.parametrize("code", ["ValidationError", "ItemCollectionSizeLimitExceeded", "NewCode"])
-def test_a_reason_that_no_retry_mends_is_a_rejection_with_its_message(
-    proxy: FaultProxy, code: str
-) -> None:
+def test_a_permanent_reason_is_a_rejection_with_its_message(proxy: FaultProxy, code: str) -> None:
     reasons = [{"Code": "ConditionalCheckFailed"}, {"Code": code, "Message": "this is why"}]
     write = put_two(reasons, proxy, times=1)
 
@@ -298,7 +296,7 @@ def test_a_cancellation_names_its_reasons(proxy: FaultProxy) -> None:
         send("TransactWriteItems", {"TransactItems": [{}, {}]})
 
 
-# Deletions that may be left out -------------------------------------------------------------------
+# Conditional deletions ----------------------------------------------------------------------------
 
 
 def delete_if_mine(write: Transaction, pk: str) -> None:
@@ -310,7 +308,9 @@ def is_the_second_try(body: dict[str, Any]) -> bool:
     return any("ConditionCheck" in action for action in body["TransactItems"])
 
 
-def test_what_the_condition_holds_of_is_deleted_with_the_rest(requests_sent: Requests) -> None:
+def test_an_item_that_meets_the_condition_is_deleted_in_the_same_request(
+    requests_sent: Requests,
+) -> None:
     page("one", text="mine")
     requests_sent.clear()
 
@@ -322,7 +322,7 @@ def test_what_the_condition_holds_of_is_deleted_with_the_rest(requests_sent: Req
     assert texts() == {"new": "new"}
 
 
-def test_what_it_does_not_hold_of_is_left_and_the_rest_is_written() -> None:
+def test_an_item_that_does_not_meet_the_condition_stays_and_the_rest_is_written() -> None:
     page("theirs", text="theirs")
     page("mine", text="mine")
 
@@ -335,17 +335,7 @@ def test_what_it_does_not_hold_of_is_left_and_the_rest_is_written() -> None:
     assert write.refusals == []
 
 
-def test_where_all_deletions_are_left_out_nothing_happens() -> None:
-    page("theirs", text="theirs")
-
-    with Transaction() as write:
-        delete_if_mine(write, "theirs")
-        delete_if_mine(write, "gone")
-
-    assert texts() == {"theirs": "theirs"}
-
-
-def test_a_refusal_beside_a_deletion_that_may_be_left_out_is_said_alone(
+def test_a_refusal_is_reported_without_the_deletion_that_was_left_out(
     requests_sent: Requests,
 ) -> None:
     page("new")
@@ -361,7 +351,7 @@ def test_a_refusal_beside_a_deletion_that_may_be_left_out_is_said_alone(
     assert [str(refusal.error) for refusal in write.refusals] == ["new"]
 
 
-def test_a_deletion_was_left_out_only_if_there_is_nothing_to_delete_at_that_moment(
+def test_a_deletion_is_left_out_only_if_the_item_still_does_not_meet_the_condition(
     proxy: FaultProxy,
 ) -> None:
     # Between the refusal and the second try, what was missing comes back.
@@ -395,7 +385,7 @@ def test_a_lost_reply_to_the_second_try_is_repeated_too(proxy: FaultProxy) -> No
     assert proxy.count("TransactWriteItems") == 3
 
 
-# A single write ----------------------------------------------------------------------------------
+# A single write -----------------------------------------------------------------------------------
 
 SINGLE: dict[str, tuple[str, Callable[[Transaction], None]]] = {
     "put": (
@@ -445,16 +435,6 @@ def test_a_single_write_is_a_plain_request_of_half_the_units(
     assert is_written(name)
 
 
-def test_a_single_check_is_a_transaction(requests_sent: Requests) -> None:
-    write = Transaction()
-    write.check(Page("one"), PRESENT, otherwise=Torn("one"))
-
-    with pytest.raises(Torn):
-        write.commit()
-
-    assert requests_sent.operations == ["TransactWriteItems"]
-
-
 @pytest.mark.parametrize("stored", ["theirs", "mine"])
 def test_a_single_deletion_may_be_left_out(stored: str) -> None:
     page("one", text=stored)
@@ -463,6 +443,21 @@ def test_a_single_deletion_may_be_left_out(stored: str) -> None:
         delete_if_mine(write, "one")
 
     assert texts() == ({} if stored == "mine" else {"one": "theirs"})
+
+
+def test_a_single_check_and_deletions_that_are_all_left_out_are_transactions(
+    requests_sent: Requests,
+) -> None:
+    write = Transaction()
+    write.check(Page("one"), PRESENT, otherwise=Torn("one"))
+    with pytest.raises(Torn):
+        write.commit()
+    with Transaction() as write:
+        delete_if_mine(write, "one")
+        delete_if_mine(write, "two")
+
+    assert set(requests_sent.operations) == {"TransactWriteItems"}
+    assert texts() == {}
 
 
 @each_single
@@ -481,7 +476,7 @@ def test_a_refused_single_write_is_its_own_error_and_nothing_is_written(name: st
 
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
 @each_single
-def test_a_single_write_happens_once_whatever_was_lost(
+def test_a_single_write_happens_once_after_a_lost_request_or_reply(
     proxy: FaultProxy, name: str, lost: Any
 ) -> None:
     given_for(name)
@@ -497,7 +492,7 @@ def test_a_single_write_happens_once_whatever_was_lost(
 
 
 @each_single
-def test_after_a_lost_reply_nobody_knows_of_a_single_write_that_another_one_followed(
+def test_a_single_write_with_a_lost_reply_is_unknown_after_another_write(
     proxy: FaultProxy, name: str
 ) -> None:
     given_for(name)
@@ -534,7 +529,7 @@ def test_a_single_write_that_counts_is_not_repeated_after_a_lost_reply(proxy: Fa
     assert stored_items(Page.table())["one"]["reads"] == {"N": "1"}
 
 
-# Operations that join a transaction --------------------------------------------------------------
+# Operations that join a transaction ---------------------------------------------------------------
 
 
 def rename(
@@ -577,15 +572,7 @@ def test_operations_that_join_one_transaction_happen_together(requests_sent: Req
     assert texts() == {"one": "new", "two": "new"}
 
 
-def test_what_is_so_already_is_a_success() -> None:
-    page("one", text="new")
-
-    rename("one", "new")
-
-    assert texts() == {"one": "new"}
-
-
-def test_a_transaction_is_a_success_if_all_of_it_is_so_already() -> None:
+def test_a_transaction_succeeds_if_all_its_changes_are_stored_already() -> None:
     page("one", text="new")
     page("two", text="new")
 
@@ -596,7 +583,7 @@ def test_a_transaction_is_a_success_if_all_of_it_is_so_already() -> None:
     assert texts() == {"one": "new", "two": "new"}
 
 
-def test_a_transaction_of_which_only_a_part_is_so_already_says_so_and_writes_nothing() -> None:
+def test_a_transaction_with_some_changes_stored_already_is_an_error_and_writes_nothing() -> None:
     page("one", text="new")
     page("two")
     write = Transaction()
@@ -609,7 +596,7 @@ def test_a_transaction_of_which_only_a_part_is_so_already_says_so_and_writes_not
     assert texts() == {"one": "new", "two": "old"}
 
 
-def test_a_refusal_beside_what_is_so_already_is_raised_alone() -> None:
+def test_a_refusal_is_raised_without_the_changes_that_are_stored_already() -> None:
     page("one", text="new")
     page("two", text="theirs")
     write = Transaction()
@@ -623,7 +610,7 @@ def test_a_refusal_beside_what_is_so_already_is_raised_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["old", "new"])
-def test_the_object_in_hand_is_as_stored_after_the_commit(text: str) -> None:
+def test_the_callers_object_is_as_stored_after_the_commit(text: str) -> None:
     page("one", text=text)
     held = Page("one")
 
@@ -633,7 +620,7 @@ def test_the_object_in_hand_is_as_stored_after_the_commit(text: str) -> None:
     assert held.text == "new"
 
 
-def test_nothing_is_called_after_a_refusal() -> None:
+def test_the_callers_object_does_not_change_after_a_refusal() -> None:
     page("one", text="theirs")
     held = Page("one")
 
@@ -643,26 +630,18 @@ def test_nothing_is_called_after_a_refusal() -> None:
     assert held.text is None
 
 
-def test_the_refusal_of_a_part_is_not_reported_beside_that_of_its_whole() -> None:
-    page("whole")
-    page("part")
+@pytest.mark.parametrize(("stored", "reported"), [(["whole", "part"], "whole"), (["part"], "part")])
+def test_the_refusal_of_a_part_is_reported_unless_its_whole_is_refused(
+    stored: list[str], reported: str
+) -> None:
+    for pk in stored:
+        page(pk)
     write = Transaction()
     whole = Page("whole", text="new")
     write.put(whole, ABSENT, otherwise=Torn("whole"))
     write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"), part_of=whole)
 
-    with pytest.raises(Torn, match="whole"):
-        write.commit()
-
-
-def test_the_refusal_of_a_part_alone_is_reported() -> None:
-    page("part")
-    write = Transaction()
-    whole = Page("whole", text="new")
-    write.put(whole, ABSENT, otherwise=Torn("whole"))
-    write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"), part_of=whole)
-
-    with pytest.raises(Torn, match="part"):
+    with pytest.raises(Torn, match=reported):
         write.commit()
 
 
@@ -712,22 +691,21 @@ def test_items_are_read_together_in_the_order_asked_for(requests_sent: Requests)
     assert requests_sent.operations == ["TransactGetItems"]
 
 
-def test_a_conflict_of_a_reading_is_tried_again(proxy: FaultProxy) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [Answer(400, CANCELLED, reasons=["None", "TransactionConflict"]), DropReply()],
+    ids=["conflict", "lost reply"],
+)
+def test_a_read_is_repeated_after_a_conflict_and_after_a_lost_reply(
+    proxy: FaultProxy, fault: Any
+) -> None:
     page("one")
-    reasons = ["None", "TransactionConflict"]
-    proxy.plan("TransactGetItems", Answer(400, CANCELLED, reasons=reasons), times=2)
+    proxy.plan("TransactGetItems", fault, times=2)
 
     read = read_together([Page("one"), Page("none")])
 
-    assert [item is None for item in read] == [False, True]
+    assert read == [Page("one", text="old").to_dynamodb_dict(), None]
     assert proxy.count("TransactGetItems") == 3
-
-
-def test_a_lost_reply_of_a_reading_is_tried_again(proxy: FaultProxy) -> None:
-    page("one")
-    proxy.plan("TransactGetItems", DropReply())
-
-    assert read_together([Page("one")]) == [Page("one", text="old").to_dynamodb_dict()]
 
 
 def test_more_than_a_hundred_items_are_not_read_together() -> None:

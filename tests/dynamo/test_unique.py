@@ -1,8 +1,9 @@
-"""Unique attributes of any model: guards in its own table or in a second one, two, three, more."""
+"""Unique attributes of any model, with guards in its own table or in a second one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -14,42 +15,25 @@ from dynamo.models import Model
 from dynamo.tables import all_tables
 from dynamo.transactions import Transaction
 from dynamo.unique.attributes import UniqueAttributes
+from tests.dynamo.bands import (
+    NAME,
+    WHO,
+    Stale,
+    Taken,
+    both_models,
+    change,
+    delete_guard,
+    guards_of,
+    insert,
+    put_guard,
+    remove,
+    taken,
+    the_who,
+)
 from tests.factories import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
-
-
-class Band(Model):
-    """Its guards stand beside it: three attributes, of which the third may be absent."""
-
-    class Meta:
-        table_name = "tests-bands"
-
-    pk = UnicodeAttribute(hash_key=True)
-    name = UnicodeAttribute(attr_name="bandName")
-    site = UnicodeAttribute()
-    label = UnicodeAttribute(null=True)
-
-    unique: UniqueAttributes[Band] = UniqueAttributes(
-        name=str.casefold, site=str.casefold, label=str.upper
-    )
-
-
-class Singer(Model):
-    """Its guards stand in a second table, whose key has another name than its own."""
-
-    class Meta:
-        table_name = "tests-singers"
-
-    number = UnicodeAttribute(hash_key=True, attr_name="singerNumber")
-    name = UnicodeAttribute(attr_name="singerName")
-    site = UnicodeAttribute()
-    label = UnicodeAttribute(null=True)
-
-    unique: UniqueAttributes[Singer] = UniqueAttributes(
-        table="tests-singer-guards", name=str.casefold, site=str.casefold, label=str.upper
-    )
 
 
 class Record(Model):
@@ -66,91 +50,26 @@ class Record(Model):
     codes: UniqueAttributes[Record] = UniqueAttributes(table="tests-record-codes", code=str.upper)
 
 
-class Taken(Exception):
-    """Another item holds the value."""
-
-
-class Stale(Exception):
-    """The item is not there."""
-
-
-both_forms = pytest.mark.parametrize("model", [Band, Singer])
-
-
-def key_of(item: Any) -> Any:
-    return type(item)._hash_key_attribute()
-
-
-def taken(name: str, value: str) -> Taken:
-    return Taken(name, value)
-
-
-def insert(item: Any) -> Any:
-    with Transaction() as write:
-        write.put(item, key_of(item).does_not_exist(), otherwise=Stale())
-        type(item).unique.claim(write, item, taken)
-    return item
-
-
-def change(item: Any, **values: Any) -> None:
-    with Transaction() as write:
-        changes = item.set_or_remove(values)
-        write.update(item, changes, key_of(item).exists(), otherwise=Stale())
-        type(item).unique.move(write, item, values, taken)
-    for name, value in values.items():
-        setattr(item, name, value)
-
-
-def remove(item: Any) -> None:
-    with Transaction() as write:
-        write.delete(item, key_of(item).exists(), otherwise=Stale())
-        type(item).unique.free(write, item)
-
-
-def guards(model: Any) -> dict[str, str]:
-    """Whom each guard of a model's belongs to."""
-    items = stored_items(model.unique.guard_model.table()) if model is Singer else stored_of(Band)
-    return {key: item["owner"]["S"] for key, item in items.items() if "#" in key}
-
-
 def stored_of(model: Any) -> dict[str, dict[str, Any]]:
-    """Every item of a model's table by its key, guards included where they stand there."""
+    """Every item of a model's table by its key, guards in the same table included."""
     (key_name,) = model.key_attribute_names()
     items = send("Scan", {"TableName": model.table()})["Items"]
     return {item[key_name]["S"]: item for item in items}
 
 
-def put_guard(model: Any, key: str, owner: str, **more: str) -> None:
-    """Write a guard past all rules, as a hand would."""
-    item = {name: {"S": value} for name, value in {"pk": key, "owner": owner, **more}.items()}
-    send("PutItem", {"TableName": model.unique.guard_model.table(), "Item": item})
-
-
-def drop_guard(model: Any, key: str) -> None:
-    table = model.unique.guard_model.table()
-    send("DeleteItem", {"TableName": table, "Key": {"pk": {"S": key}}})
-
-
-@both_forms
-def test_an_item_gets_one_guard_for_each_value_in_one_transaction(
+@both_models
+def test_an_item_gets_a_guard_for_each_value_that_it_has_in_one_transaction(
     model: Any, requests_sent: Requests
 ) -> None:
     insert(model("1", name="The Who", site="Who.example", label="Emi"))
-
-    assert requests_sent.operations == ["TransactWriteItems"]
-    kind = "bandName" if model is Band else "singerName"
-    assert guards(model) == {f"{kind}#the who": "1", "site#who.example": "1", "label#EMI": "1"}
-
-
-@both_forms
-def test_a_value_that_is_absent_needs_no_guard(model: Any) -> None:
-    insert(model("1", name="The Who", site="who.example"))
     insert(model("2", name="The Band", site="band.example"))
 
-    assert not [key for key in guards(model) if key.startswith("label#")]
+    assert requests_sent.operations == ["TransactWriteItems"] * 2
+    band = {"name#the band": ("2",), "site#band.example": ("2",)}
+    assert guards_of(model) == WHO | {"label#EMI": ("1",)} | band
 
 
-@both_forms
+@both_models
 @pytest.mark.parametrize(
     ("values", "names"),
     [
@@ -159,11 +78,11 @@ def test_a_value_that_is_absent_needs_no_guard(model: Any) -> None:
         ({"name": "the who", "site": "WHO.example", "label": "eMi"}, ["name", "site", "label"]),
     ],
 )
-def test_values_that_are_held_are_refused_each_with_its_error(
+def test_each_taken_value_is_refused_with_its_own_error(
     model: Any, values: dict[str, str], names: list[str]
 ) -> None:
     insert(model("1", name="The Who", site="who.example", label="EMI"))
-    before = stored_of(model), guards(model)
+    before = stored_of(model), guards_of(model)
 
     with pytest.raises((Taken, Refused)) as refused:
         insert(model("2", **({"name": "Other", "site": "other.example"} | values)))
@@ -171,67 +90,64 @@ def test_values_that_are_held_are_refused_each_with_its_error(
     error = refused.value
     errors = error.exceptions if isinstance(error, Refused) else (error,)
     assert sorted(each.args for each in errors) == sorted((name, values[name]) for name in names)
-    assert (stored_of(model), guards(model)) == before
+    assert (stored_of(model), guards_of(model)) == before
 
 
-@both_forms
+@both_models
 def test_a_change_moves_the_guards_of_what_changed_and_no_other(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example", label="EMI"))
-    before = guards(model)
 
     change(band, site="new.example", label="Decca")
 
-    moved = {"site#new.example": "1", "label#DECCA": "1"}
-    kept = {key: owner for key, owner in before.items() if "ame#" in key}
-    assert guards(model) == kept | moved
+    assert guards_of(model) == NAME | {"site#new.example": ("1",), "label#DECCA": ("1",)}
 
 
-@both_forms
+@both_models
 def test_a_value_that_comes_and_goes_brings_and_takes_its_guard(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
 
     change(band, label="EMI")
-    assert guards(model)["label#EMI"] == "1"
+    assert guards_of(model)["label#EMI"] == ("1",)
     change(band, label=None)
 
-    assert "label#EMI" not in guards(model)
+    assert "label#EMI" not in guards_of(model)
     assert "label" not in stored_of(model)["1"]
 
 
-@both_forms
-def test_a_change_is_refused_whole_where_one_value_is_held(model: Any) -> None:
+@both_models
+def test_a_change_with_a_taken_value_changes_nothing(model: Any) -> None:
     insert(model("1", name="The Who", site="who.example"))
     band = insert(model("2", name="The Band", site="band.example"))
-    before = stored_of(model), guards(model)
+    before = stored_of(model), guards_of(model)
 
     with pytest.raises(Taken) as refused:
         change(band, name="Free", site="WHO.example")
 
     assert refused.value.args == ("site", "WHO.example")
-    assert (stored_of(model), guards(model)) == before
+    assert (stored_of(model), guards_of(model)) == before
 
 
-@both_forms
+@both_models
 def test_another_spelling_moves_nothing(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
-    before = guards(model)
+    before = guards_of(model)
 
     assert model.unique.moves(band, {"name": "THE WHO", "site": "Who.Example"}) == {}
     change(band, name="THE WHO")
 
-    assert guards(model) == before
+    assert guards_of(model) == before
 
 
-@both_forms
+@both_models
 def test_a_removed_item_frees_its_values(model: Any) -> None:
     remove(insert(model("1", name="The Who", site="who.example", label="EMI")))
 
-    assert guards(model) == {}
+    assert guards_of(model) == {}
     insert(model("2", name="The Who", site="who.example", label="EMI"))
 
 
-@both_forms
-def test_an_item_is_found_by_each_value_in_whatever_spelling(model: Any) -> None:
+@both_models
+def test_an_item_is_found_by_each_value_in_any_spelling(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example", label="EMI"))
 
     found = [
@@ -244,8 +160,10 @@ def test_an_item_is_found_by_each_value_in_whatever_spelling(model: Any) -> None
 
 
 @pytest.mark.fault_of("moto", "does not isolate transactions")
-@both_forms
-def test_of_many_at_once_one_gets_the_value(model: Any, at_once: Callable[..., list[Any]]) -> None:
+@both_models
+def test_of_many_inserts_at_once_one_gets_the_value(
+    model: Any, at_once: Callable[..., list[Any]]
+) -> None:
     def attempt(n: int) -> bool:
         try:
             insert(model(str(n), name="The Who", site=f"{n}.example"))
@@ -254,13 +172,13 @@ def test_of_many_at_once_one_gets_the_value(model: Any, at_once: Callable[..., l
         return True
 
     assert sorted(at_once(attempt)) == [False] * 7 + [True]
-    assert len(guards(model)) == 2
+    assert len(guards_of(model)) == 2
 
 
 # Keys ---------------------------------------------------------------------------------------------
 
 
-@both_forms
+@both_models
 def test_a_key_of_2048_bytes_is_stored_and_found(model: Any) -> None:
     site = "é" * 1021 + "x"
     assert len(f"site#{site}".encode()) == 2048
@@ -269,19 +187,12 @@ def test_a_key_of_2048_bytes_is_stored_and_found(model: Any) -> None:
     assert model.unique.get("site", site).name == "Long"
 
 
-@both_forms
-def test_a_key_over_2048_bytes_is_refused_before_anything_is_sent(
+@both_models
+def test_a_key_over_2048_bytes_is_rejected_before_a_request_is_sent(
     model: Any, requests_sent: Requests
 ) -> None:
     with pytest.raises(ValueError, match="The value of site is too long to be kept unique"):
         insert(model("1", name="Long", site="é" * 1022))
-
-    assert requests_sent.operations == []
-
-
-def test_a_value_that_has_no_key_is_held_by_nobody(requests_sent: Requests) -> None:
-    with pytest.raises(Band.DoesNotExist):
-        Band.unique.get("site", "x" * 3000)
 
     assert requests_sent.operations == []
 
@@ -296,7 +207,7 @@ def insert_record(record: Record) -> None:
         Record.codes.claim(write, record, taken)
 
 
-def test_two_declarations_of_one_model_keep_each_their_own_guards() -> None:
+def test_each_declaration_of_a_model_has_guards_of_its_own() -> None:
     insert_record(Record("1", title="Tommy", code="ab-1"))
 
     assert stored_items(Record.table()).keys() == {"1", "title#tommy"}
@@ -314,51 +225,31 @@ def test_two_declarations_refuse_in_one_transaction() -> None:
     assert [error.args[0] for error in refused.value.exceptions] == ["title", "code"]
 
 
-def test_models_do_not_share_their_values() -> None:
-    insert(Band("1", name="Prince", site="prince.example"))
-
-    insert(Singer("1", name="Prince", site="prince.example"))
-
-    assert Band.unique.get("site", "prince.example").name == "Prince"
-    assert Singer.unique.get("site", "prince.example").name == "Prince"
-
-
 def test_the_tables_of_all_declarations_are_known() -> None:
     names = {table.name for table in all_tables()}
 
     assert names >= {"tests-bands", "tests-singers", "tests-singer-guards", "tests-record-codes"}
 
 
-# Guards that were damaged from outside ------------------------------------------------------------
+# Damaged guards -----------------------------------------------------------------------------------
 
 
-@both_forms
-def test_an_item_whose_guard_is_gone_is_not_found_by_that_value(model: Any) -> None:
-    insert(model("1", name="The Who", site="who.example"))
-    drop_guard(model, "site#who.example")
-
-    with pytest.raises(model.DoesNotExist):
-        model.unique.get("site", "who.example")
-
-    assert model.unique.get("name", "The Who")
-
-
-@both_forms
+@both_models
 @pytest.mark.parametrize("leave", [remove, lambda band: change(band, site="new.example")])
-def test_a_guard_that_is_gone_does_not_hold_its_owner(
+def test_an_owner_whose_guard_is_gone_can_leave_its_value(
     model: Any, leave: Callable[[Any], None]
 ) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
-    drop_guard(model, "site#who.example")
+    delete_guard(model, "site#who.example")
 
     leave(band)
 
-    assert "site#who.example" not in guards(model)
+    assert "site#who.example" not in guards_of(model)
 
 
-@both_forms
+@both_models
 @pytest.mark.parametrize("leave", [remove, lambda band: change(band, site="new.example")])
-def test_a_stolen_guard_is_left_to_the_thief_and_does_not_hold_its_owner(
+def test_an_owner_whose_guard_is_anothers_can_leave_its_value(
     model: Any, leave: Callable[[Any], None]
 ) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
@@ -366,54 +257,44 @@ def test_a_stolen_guard_is_left_to_the_thief_and_does_not_hold_its_owner(
 
     leave(band)
 
-    assert guards(model)["site#who.example"] == "thief"
+    assert guards_of(model)["site#who.example"] == ("thief",)
 
 
-@both_forms
-def test_a_stolen_guard_finds_nobody(model: Any) -> None:
-    insert(model("1", name="The Who", site="who.example"))
+#: Guards of the item 1 that do not make it the owner of the value, and whether they keep it taken.
+NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
+    "absent": (None, False),
+    "of another item": ({"owner": "2"}, True),
+    "of no item": ({"owner": ""}, True),
+    "of a missing item": ({"owner": "gone"}, True),
+    "reserved": ({"owner": "1", "reservation": {"S": "r1"}}, True),
+    "expired without a reservation": ({"owner": "1", "expires": {"N": "1"}}, False),
+}
+
+
+@both_models
+@pytest.mark.parametrize(("guard", "is_taken"), NO_GUARDS.values(), ids=NO_GUARDS)
+def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
+    model: Any, guard: dict[str, Any] | None, is_taken: bool
+) -> None:
+    the_who(model)
     insert(model("2", name="Thief", site="thief.example"))
-    put_guard(model, "site#who.example", "2")
+    delete_guard(model, "site#who.example")
+    if guard is not None:
+        put_guard(model, "site#who.example", **guard)
 
     with pytest.raises(model.DoesNotExist):
         model.unique.get("site", "who.example")
 
-
-@both_forms
-def test_a_guard_that_names_nobody_finds_nobody(model: Any) -> None:
-    insert(model("1", name="The Who", site="who.example"))
-    put_guard(model, "site#who.example", "")
-
-    with pytest.raises(model.DoesNotExist):
-        model.unique.get("site", "who.example")
+    assert model.unique.get("name", "The Who")
+    with pytest.raises(Taken) if is_taken else nullcontext():
+        insert(model("3", name="Other", site="who.example"))
 
 
-@both_forms
-def test_a_guard_without_its_item_finds_nobody_and_keeps_the_value(model: Any) -> None:
-    put_guard(model, "site#who.example", "gone")
-
-    with pytest.raises(model.DoesNotExist):
-        model.unique.get("site", "who.example")
-    with pytest.raises(Taken):
-        insert(model("1", name="The Who", site="who.example"))
-
-
-@both_forms
-def test_a_guard_that_is_ours_already_lets_us_take_the_value(model: Any) -> None:
+@both_models
+def test_an_item_takes_a_value_whose_guard_it_has_already(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
     put_guard(model, "site#new.example", "1")
 
     change(band, site="new.example")
 
-    assert guards(model)["site#new.example"] == "1"
-
-
-@both_forms
-def test_a_reserved_value_finds_nobody_and_is_held(model: Any) -> None:
-    insert(model("1", name="The Who", site="who.example"))
-    put_guard(model, "label#EMI", "1", reservation="token")
-
-    with pytest.raises(model.DoesNotExist):
-        model.unique.get("label", "EMI")
-    with pytest.raises(Taken):
-        insert(model("2", name="Other", site="other.example", label="EMI"))
+    assert guards_of(model)["site#new.example"] == ("1",)

@@ -1,4 +1,4 @@
-"""A clock that leaps."""
+"""The clock of leases, which tests move forward."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.clocks import LeapingClock
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
-    """The clock on which leases are counted in this test."""
+    """The clock that leases are counted on in this test."""
     leaping = LeapingClock()
     monkeypatch.setattr(dynamo_clock, "time", leaping)
     return leaping

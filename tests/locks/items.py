@@ -1,4 +1,4 @@
-"""A lock's item as it is stored, and what befalls it in tests."""
+"""Locks for tests: reading and storing their items, and leases with and without renewals."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from dynamo.client.sending import send
+from dynamo.clock import now
 from dynamo.models import Item
 from dynamo.signals import request_sent
 from locks import heartbeats
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock
 
 
 def stored(name: str) -> Item:
-    """The item on the wire; empty where there is none."""
+    """The item as on the wire; empty if there is none."""
     item: Item = send("GetItem", {"TableName": "locks", "Key": {"key": {"S": name}}}).get(
         "Item", {}
     )
@@ -28,24 +28,24 @@ def stored(name: str) -> Item:
 
 
 def put(name: str, **attributes: dict[str, Any]) -> None:
-    """Store an item whole, as another client might."""
+    """Put an item, as another client might."""
     send("PutItem", {"TableName": "locks", "Item": {"key": {"S": name}, **attributes}})
 
 
 def taken(name: str, *, lease_seconds: float = 600, **settings: Any) -> Lease:
-    """A lease; by default one that nobody renews, and nobody loses, while a test lasts."""
+    """Acquire a lock; its default lease is longer than any test, so it is not renewed or lost."""
     return Lock(name, lease_seconds=lease_seconds, **settings).acquire()
 
 
 def abandoned(name: str, *, lease_seconds: float = 0.3, **settings: Any) -> Lease:
-    """A lease that nobody renews, as after a crash: not even once, however slow the machine is."""
+    """Acquire a lock whose lease is never renewed, as after a crash of its holder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heartbeats, "keep", lambda lease: None)
         return taken(name, lease_seconds=lease_seconds, **settings)
 
 
 def unaware(lease: Lease) -> Lease:
-    """The lease, whose holder believes that it lasts, as one who was stopped after its check."""
+    """Let the holder believe that the lease lasts, as if it was stopped after its check."""
     lease.lease_seconds, lease._sent_at = 600, now()
     return lease
 
@@ -63,7 +63,7 @@ def renewed_at_each_look(lease: Lease) -> Iterator[None]:
         is_look = operation in {"GetItem", "UpdateItem"} and request["TableName"] == "locks"
         if is_look and not getattr(ours, "is_renewal", False):
             ours.is_renewal = True
-            # Unless it is given back in this moment.
+            # It may be released at this moment.
             with suppress(LeaseLost):
                 lease.renew()
             ours.is_renewal = False
@@ -76,5 +76,5 @@ def renewed_at_each_look(lease: Lease) -> Iterator[None]:
 
 
 def beating() -> list[threading.Thread]:
-    """The threads that renew: one or none."""
+    """The thread that watches leases, if it runs."""
     return [each for each in threading.enumerate() if each.name == "lock heartbeats"]

@@ -1,4 +1,4 @@
-"""What the lock client for Java sends: its exact conditional writes.
+"""The conditional writes of the lock client for Java, exactly as it sends them.
 
 Source: AmazonDynamoDBLockClient and LockItem of
 https://github.com/awslabs/amazon-dynamodb-lock-client (1.2).
@@ -30,7 +30,7 @@ class JavaLease:
     version: str
 
     def heartbeat(self, lease_milliseconds: int = 20_000) -> bool:
-        """Whether it still holds it."""
+        """Renew the lock; return whether the client still held it."""
         fresh = str(uuid.uuid4())
         done = _sent(
             "UpdateItem",
@@ -49,7 +49,7 @@ class JavaLease:
         return done
 
     def release(self, *, delete: bool = False) -> bool:
-        """Whether it was still its own."""
+        """Release the lock; return whether the client still held it."""
         names = {"#pk": "key", "#rvn": "recordVersionNumber", "#on": "ownerName"}
         values = {":rvn": self.version, ":on": self.owner}
         request: dict[str, Any] = {
@@ -70,20 +70,20 @@ def acquire(
 
 
 def acquire_released(key: str, *, owner: str = "java") -> JavaLease | None:
-    """Take a lock that it has read as released."""
+    """Take a lock that was read as released."""
     return _put(key, owner, 20_000, None, _RELEASED, {"#ir": "isReleased"}, {":ir": "1"})
 
 
 def acquire_expired(
     key: str, seen_version: str, *, owner: str = "java", lease_milliseconds: int = 20_000
 ) -> JavaLease | None:
-    """Take a lock whose version it has seen unchanged for a whole lease."""
+    """Take a lock whose version did not change for a whole lease."""
     names = {"#rvn": "recordVersionNumber"}
     return _put(key, owner, lease_milliseconds, None, _UNCHANGED, names, {":rvn": seen_version})
 
 
 def read(key: str) -> Item:
-    """What it reads."""
+    """Read the item of a lock."""
     item: Item = send("GetItem", {"TableName": "locks", "Key": {"key": {"S": key}}})["Item"]
     return item
 

@@ -1,4 +1,4 @@
-"""The end of a process: what it still holds is given back, in little time, and nothing else."""
+"""The end of a process: it releases the leases that it still holds, in bounded time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.transactions import Transaction
 from locks import heartbeats
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.faults.kinds import CloseBefore
@@ -20,22 +20,22 @@ from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-#: In a test that has not to wait for it.
+#: For tests that would otherwise wait for it.
 BRIEFLY = 0.3
 
 
 @pytest.fixture(autouse=True)
 def _the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # A machine that stands still uses up none of it.
+    # So long that a stall of the machine does not use it up.
     monkeypatch.setattr(heartbeats, "ENDING_SECONDS", 60.0)
     yield
     for lease in list(heartbeats._of_process._due):
-        heartbeats.drop(lease)
-    heartbeats._begin_anew()
+        heartbeats._of_process.drop(lease)
+    heartbeats._forget_all()
 
 
 def end() -> None:
-    """What the process does at its end."""
+    """Do what the process does at its end."""
     heartbeats._of_process.end()
 
 
@@ -43,7 +43,7 @@ def is_free(name: str) -> bool:
     return "isReleased" in stored(name)
 
 
-def test_a_process_that_ends_gives_its_lease_back() -> None:
+def test_a_process_that_ends_releases_its_lease() -> None:
     with started("hold", "a", 60) as [worker]:
         heard(worker)
         assert not is_free("a")
@@ -55,7 +55,7 @@ def test_a_process_that_ends_gives_its_lease_back() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_so_does_a_worker_of_multiprocessing_and_keeps_its_parents() -> None:
+def test_a_worker_of_multiprocessing_that_ends_releases_its_own_lease_only() -> None:
     ours = taken("ours")
     child = multiprocessing.get_context("fork").Process(target=taken, args=("theirs",))
 
@@ -68,7 +68,7 @@ def test_so_does_a_worker_of_multiprocessing_and_keeps_its_parents() -> None:
     ours.check()
 
 
-def test_all_leases_are_given_back_and_each_is_over(requests_sent: Requests) -> None:
+def test_all_leases_are_released_and_over(requests_sent: Requests) -> None:
     leases = [taken(name) for name in "abc"]
     requests_sent.clear()
 
@@ -77,13 +77,13 @@ def test_all_leases_are_given_back_and_each_is_over(requests_sent: Requests) -> 
     assert requests_sent.operations == ["UpdateItem"] * 3
     for lease in leases:
         assert is_free(lease.name)
-        with pytest.raises(LeaseLost, match="given back"):
+        with pytest.raises(LeaseLost, match="it was released"):
             lease.check()
         with pytest.raises(LeaseLost), Transaction() as write:
             lease.hold_in(write)
 
 
-def test_what_another_holds_by_now_stays_his() -> None:
+def test_a_lock_with_another_holder_is_left_alone() -> None:
     taken("a")
     put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
     taken("b")
@@ -95,7 +95,7 @@ def test_what_another_holds_by_now_stays_his() -> None:
     assert is_free("b")
 
 
-def test_a_thread_that_takes_a_lock_meanwhile_does_not_get_it() -> None:
+def test_no_lock_can_be_acquired_while_the_process_ends() -> None:
     end()
 
     with pytest.raises(LeaseLost, match="the process is ending"):
@@ -103,7 +103,7 @@ def test_a_thread_that_takes_a_lock_meanwhile_does_not_get_it() -> None:
     assert is_free("a")
 
 
-def test_without_dynamodb_the_end_is_not_put_off(
+def test_the_end_does_not_wait_for_an_engine_that_is_down(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeats, "ENDING_SECONDS", BRIEFLY)
@@ -114,13 +114,13 @@ def test_without_dynamodb_the_end_is_not_put_off(
 
     end()
 
-    # One after the other, each with its own patience, they would take a minute and a half.
+    # With a deadline each, one after another, they would take 90 seconds.
     assert now() - began < 20
     proxy.forget()
     assert not is_free("19")
 
 
-def test_a_renewal_that_is_not_answered_does_not_put_off_the_end_or_the_others(
+def test_a_renewal_without_an_answer_does_not_delay_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(heartbeats, "ENDING_SECONDS", BRIEFLY)

@@ -1,4 +1,4 @@
-"""The threads that renew: while there are leases, in the process that has them, and no longer."""
+"""The threads that renew leases: they run while the process holds leases, and no longer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.signals import request_sent
 from locks import heartbeats, leases
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from tests.clocks import LeapingClock
@@ -25,7 +25,7 @@ from tests.locks.items import beating, put, stored, taken
 from tests.requests import Requests
 from tests.waiting import wait_until
 
-#: Longer than a machine stands still; renewed after a hundredth of it (`_renewed_often`).
+#: Longer than a machine may stall; renewed after a hundredth of it (`_renewed_often`).
 LEASE_SECONDS = 60
 
 
@@ -36,7 +36,7 @@ def _no_thread_of_others(engine: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _renewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for a quarter of a lease that is long enough to outlast a stall."""
+    """So that tests need not wait for a quarter of a long lease."""
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.01)
 
 
@@ -46,7 +46,7 @@ def version_of(name: str) -> str:
 
 
 def wait_for_renewals(name: str, times: int = 1) -> None:
-    """Come back when the lock was renewed so often from now on."""
+    """Wait until the lock has been renewed `times` times from now on."""
     versions = {version_of(name)}
 
     def renewed() -> bool:
@@ -69,7 +69,7 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
     wait_until(lambda: not beating())
 
 
-def test_a_lease_is_renewed_again_and_again_and_each_time_begins_anew() -> None:
+def test_a_lease_is_renewed_again_and_again() -> None:
     lease = taken("a", lease_seconds=LEASE_SECONDS)
     ends_at = now() + lease.remaining_seconds
 
@@ -95,7 +95,7 @@ def test_one_thread_watches_all_leases_and_each_is_renewed_in_time(
         for operation, request in zip(requests_sent.operations, requests_sent.requests, strict=True)
         if operation == "UpdateItem"
     }
-    # The longest is due in a minute.
+    # The longest one is due in a minute.
     assert renewed == {f"{length}" for length in lengths[1:]}
     assert [lease for lease in leases if lease.lost.is_set()] == []
 
@@ -150,7 +150,7 @@ def test_a_lease_whose_renewals_all_fail_is_lost_by_its_own_clock(proxy: FaultPr
 
 @contextmanager
 def unanswered(proxy: FaultProxy, *names: str) -> Iterator[None]:
-    """Let renewals of these locks wait for their answer until the block ends.
+    """Hold back the replies to renewals of these locks until the block ends.
 
     The block begins when one of each has been sent.
     """
@@ -213,7 +213,7 @@ def test_no_error_ends_the_renewals(caplog: pytest.LogCaptureFixture) -> None:
         request_sent.disconnect(fail)
 
     assert not lease.lost.is_set()
-    assert [each for each in caplog.messages if "'a' was not renewed yet" in each]
+    assert [each for each in caplog.messages if "'a' is not renewed yet" in each]
 
 
 def test_a_renewal_for_which_no_thread_is_left_is_tried_again(
@@ -236,7 +236,7 @@ def test_a_renewal_for_which_no_thread_is_left_is_tried_again(
 
 
 def _in_a_child(work: Callable[[], object]) -> int:
-    """Do it in a fork of this process; the exit code."""
+    """Run `work` in a fork of this process; return its exit code."""
     pid = os.fork()
     if not pid:
         code = 1
@@ -258,7 +258,7 @@ def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() 
         assert beating() == []
         assert lease.remaining_seconds == 0
         for call in (lease.check, lease.renew):
-            with pytest.raises(LeaseLost, match="process that took it"):
+            with pytest.raises(LeaseLost, match="process that acquired it"):
                 call()
         lease.release()
 
@@ -269,7 +269,7 @@ def test_a_forked_child_neither_has_nor_renews_nor_releases_its_parents_lease() 
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_forked_amid_a_renewal_does_not_wait_for_it() -> None:
+def test_a_child_forked_during_a_renewal_does_not_wait_for_it() -> None:
     lease = taken("a")
 
     def child() -> None:

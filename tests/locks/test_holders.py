@@ -1,4 +1,4 @@
-"""Whether another's process is gone: looked at by its lock, and shut out where it seems so."""
+"""Watching the holder of a lock until it is gone, and deleting its lock then."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, Unavailable
-from locks.clock import now
 from locks.exceptions import LeaseLost
 from locks.holders import HolderWatch
 from locks.leases import Lease
@@ -48,7 +48,7 @@ def test_a_look_costs_one_read(requests_sent: Requests) -> None:
     assert (requests_sent.operations, requests_sent.units) == (["GetItem"], 1)
 
 
-def test_a_lease_is_watched_from_the_first_look_on_and_many_looks_do_not_put_its_end_off() -> None:
+def test_further_looks_do_not_change_the_end_of_a_watched_lease() -> None:
     watch = watch_of(abandoned("a", lease_seconds=600))
     assert watch.ends_at == math.inf
     before = now()
@@ -74,11 +74,11 @@ def test_a_holder_is_not_gone_while_it_renews() -> None:
     assert watch.ends_at > first_end
 
 
-def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_shut_out() -> None:
+def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_can_write_no_more() -> None:
     lease = abandoned("a", lease_seconds=0.3)
     began = now()
 
-    assert watch_of(lease).is_outwaited(0.02)
+    assert watch_of(lease).wait_until_gone(0.02)
 
     assert now() - began >= 0.3
     assert stored("a") == {}
@@ -90,47 +90,47 @@ def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_shut_out() ->
     assert not is_written()
 
 
-def test_a_renewal_in_the_moment_of_its_removal_keeps_the_lock(proxy: FaultProxy) -> None:
+def test_a_renewal_just_before_the_deletion_keeps_the_lock(proxy: FaultProxy) -> None:
     lease = abandoned("a", lease_seconds=0.3)
     watch = watch_of(lease)
-    # One that was under way for longer than the lease.
+    # The renewal was under way for longer than the lease.
     proxy.plan("DeleteItem", Meanwhile(lambda: unaware(lease).renew()))
 
-    assert not watch.is_outwaited(0.02)
+    assert not watch.wait_until_gone(0.02)
 
     assert proxy.count("DeleteItem") == 1
     assert watch.has_renewed
     assert stored("a")["recordVersionNumber"] == {"S": lease._versions[0]}
 
 
-def test_the_next_holder_does_not_lose_its_lock_for_the_one_before(proxy: FaultProxy) -> None:
+def test_the_lock_of_the_next_holder_is_not_deleted(proxy: FaultProxy) -> None:
     lease = abandoned("a", lease_seconds=0.3)
     after: list[Any] = []
     proxy.plan("DeleteItem", Meanwhile(lambda: after.extend(Lock("a")._take(over=lease.taken))))
 
-    assert watch_of(lease).is_outwaited(0.02)
+    assert watch_of(lease).wait_until_gone(0.02)
 
     assert proxy.count("DeleteItem") == 1
     after[0].renew()
 
 
-def test_who_waits_for_a_holder_that_renews_stops_at_its_first_renewal(proxy: FaultProxy) -> None:
+def test_the_wait_for_a_holder_ends_at_its_first_renewal(proxy: FaultProxy) -> None:
     lease = abandoned("a", lease_seconds=600)
     proxy.plan("GetItem", Meanwhile(lambda: None))
     proxy.plan("GetItem", Meanwhile(lease.renew))
 
-    assert not watch_of(lease).is_outwaited(0.02)
+    assert not watch_of(lease).wait_until_gone(0.02)
     assert proxy.count("GetItem") == 2
 
 
-def test_nobody_waits_for_a_lock_that_never_lapses() -> None:
+def test_there_is_no_wait_for_a_claim() -> None:
     put("a", ownerName={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
 
-    assert not HolderWatch("a", 7).is_outwaited(600)
+    assert not HolderWatch("a", 7).wait_until_gone(600)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_look_without_an_answer_is_said_and_takes_nothing_from_the_watch(
+def test_a_look_without_an_answer_is_an_error_and_the_watch_goes_on(
     proxy: FaultProxy,
 ) -> None:
     watch = watch_of(abandoned("a", lease_seconds=600))
@@ -146,7 +146,7 @@ def test_a_look_without_an_answer_is_said_and_takes_nothing_from_the_watch(
     assert watch.ends_at == ends_at
 
 
-def test_a_damaged_lock_is_said_at_each_look() -> None:
+def test_a_damaged_lock_is_reported_at_each_look() -> None:
     put("a", leaseDuration={"S": "x"}, fencingToken={"N": "7"}, recordVersionNumber={"S": "v"})
     watch = HolderWatch("a", 7)
 

@@ -1,4 +1,4 @@
-"""A signal during a request of a lock: what the request may have done is undone or recognized."""
+"""Interrupted requests: the possible effect of the request is undone or recognized."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 @contextmanager
 def at_the_next_write(action: Callable[[], None], operation: str = "UpdateItem") -> Iterator[None]:
-    """Do it once, when the next such write was answered and nobody has read the answer yet."""
+    """Do it once, after the reply to the next such write and before our code sees the reply."""
     due, awaited = [action], operation
 
     def arrived(operation: str, **_signal: Any) -> None:
@@ -63,7 +63,7 @@ def test_an_interrupted_acquisition_leaves_the_lock_free(ending: BaseException, 
     assert Lock(name).try_acquire() is not None
 
 
-def test_an_interrupted_take_over_leaves_the_lock_free() -> None:
+def test_interrupted_while_taking_the_lock_of_a_crashed_holder_it_is_left_free() -> None:
     dead = abandoned("a", lease_seconds=0.3)
 
     with at_the_next_write(leave(KeyboardInterrupt())), pytest.raises(KeyboardInterrupt):
@@ -153,7 +153,7 @@ def test_a_break_that_is_interrupted_is_recognized_when_it_is_repeated() -> None
     assert taken("a").fence == lease.fence + 1
 
 
-def test_an_interrupted_acquisition_tries_to_release_once_and_still_ends(
+def test_an_interrupted_acquisition_tries_only_once_to_release(
     proxy: FaultProxy,
 ) -> None:
     def nobody_answers() -> None:

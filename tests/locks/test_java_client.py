@@ -1,26 +1,22 @@
-"""One table and one lock for us and the lock client for Java: mutual exclusion holds both ways."""
+"""Locks shared with the lock client for Java: each excludes the other."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
-from dynamo.models import Item
-from locks import records
-from locks.clock import now
+from dynamo.clock import now
 from locks.exceptions import LeaseLost, LockTaken
 from locks.lock import Lock
 from locks.registry import State, break_lock, look
-from locks.watching import Watch
 from tests.locks import java
 from tests.locks.items import abandoned, stored, taken
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-def test_it_cannot_take_what_we_hold() -> None:
+def test_the_java_client_cannot_take_a_lock_that_we_hold() -> None:
     lease = taken("a")
     lease.renew()
 
@@ -31,7 +27,7 @@ def test_it_cannot_take_what_we_hold() -> None:
     lease.renew()
 
 
-def test_we_cannot_take_what_it_holds() -> None:
+def test_we_cannot_take_a_lock_that_the_java_client_holds() -> None:
     theirs = java.acquire("a")
     assert theirs is not None
 
@@ -40,7 +36,7 @@ def test_we_cannot_take_what_it_holds() -> None:
     assert theirs.heartbeat()
 
 
-def test_it_takes_what_we_released() -> None:
+def test_the_java_client_takes_a_lock_that_we_released() -> None:
     taken("a").release()
 
     assert java.acquire_released("a") is not None
@@ -48,7 +44,7 @@ def test_it_takes_what_we_released() -> None:
 
 
 @pytest.mark.parametrize("delete", [True, False])
-def test_we_take_what_it_released_at_once(delete: bool) -> None:
+def test_we_take_a_lock_that_the_java_client_released(delete: bool) -> None:
     theirs = java.acquire("a")
     assert theirs is not None
     assert theirs.release(delete=delete)
@@ -59,7 +55,7 @@ def test_we_take_what_it_released_at_once(delete: bool) -> None:
     lease.renew()
 
 
-def test_it_reads_from_our_item_all_that_it_needs() -> None:
+def test_our_item_has_all_attributes_that_the_java_client_reads() -> None:
     lease = taken("a", lease_seconds=2.5, data=b"x")
 
     item = java.read("a")
@@ -71,7 +67,7 @@ def test_it_reads_from_our_item_all_that_it_needs() -> None:
     assert "isReleased" not in item
 
 
-def test_it_takes_our_abandoned_lock_by_its_version_and_we_notice() -> None:
+def test_the_java_client_takes_our_expired_lock_and_we_notice() -> None:
     lease = abandoned("a", lease_seconds=20)
     seen = java.read("a")["recordVersionNumber"]["S"]
 
@@ -85,7 +81,7 @@ def test_it_takes_our_abandoned_lock_by_its_version_and_we_notice() -> None:
     assert theirs.heartbeat()
 
 
-def test_a_renewal_of_ours_tells_it_that_we_live() -> None:
+def test_our_renewal_keeps_the_java_client_from_taking_the_lock() -> None:
     lease = taken("a")
     seen = java.read("a")["recordVersionNumber"]["S"]
     lease.renew()
@@ -93,7 +89,7 @@ def test_a_renewal_of_ours_tells_it_that_we_live() -> None:
     assert java.acquire_expired("a", seen) is None
 
 
-def test_its_heartbeat_tells_us_that_it_lives() -> None:
+def test_a_heartbeat_of_the_java_client_keeps_us_from_taking_the_lock() -> None:
     theirs = java.acquire("a")
     assert theirs is not None
     seen = java.read("a")
@@ -102,7 +98,7 @@ def test_its_heartbeat_tells_us_that_it_lives() -> None:
     assert Lock("a")._take(over=seen)[0] is None
 
 
-def test_we_take_its_lock_when_it_has_not_renewed_for_its_lease_and_not_sooner() -> None:
+def test_we_take_the_lock_of_a_java_client_one_lease_after_its_last_heartbeat() -> None:
     theirs = java.acquire("a", lease_milliseconds=500, data=b"left")
     assert theirs is not None
     began = now()
@@ -117,7 +113,7 @@ def test_we_take_its_lock_when_it_has_not_renewed_for_its_lease_and_not_sooner()
     lease.renew()
 
 
-def test_it_drops_the_fence_which_begins_again_from_the_clock() -> None:
+def test_after_a_java_client_the_fencing_token_starts_from_the_clock() -> None:
     first = taken("a")
     first.release()
     theirs = java.acquire("a")
@@ -131,7 +127,7 @@ def test_it_drops_the_fence_which_begins_again_from_the_clock() -> None:
     assert second.fence < (time.time_ns() // 1000) + 2
 
 
-def test_a_transaction_under_a_lease_that_it_took_is_refused() -> None:
+def test_a_transaction_under_a_lease_that_the_java_client_took_is_refused() -> None:
     from tests.locks.test_leases import is_written, write_under
 
     lease = abandoned("a")
@@ -142,7 +138,7 @@ def test_a_transaction_under_a_lease_that_it_took_is_refused() -> None:
     assert not is_written()
 
 
-def test_its_locks_are_listed_and_broken() -> None:
+def test_locks_of_the_java_client_are_listed_and_broken() -> None:
     theirs = java.acquire("a")
     assert theirs is not None
 
@@ -151,44 +147,3 @@ def test_its_locks_are_listed_and_broken() -> None:
 
     assert not theirs.heartbeat()
     assert java.acquire("a") is not None
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_of_eight_rivals_of_both_kinds_one_has_a_free_lock(at_once: Any) -> None:
-    for _round in range(10):
-        winners = [
-            winner
-            for winner in at_once(
-                lambda number: (
-                    java.acquire("a", owner=f"java{number}")
-                    if number % 2
-                    else Lock("a").try_acquire()
-                )
-            )
-            if winner is not None
-        ]
-
-        assert len(winners) == 1
-        winners[0].release()
-
-
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_of_eight_rivals_of_both_kinds_one_has_an_abandoned_lock(at_once: Any) -> None:
-    for number in range(10):
-        name = f"a{number}"
-        abandoned(name, lease_seconds=0.2)
-        seen = records.read(name)
-        assert seen is not None
-        watch = Watch()
-        watch.look_at(seen, now())
-        version, item = str(seen.version), seen.stored
-        time.sleep(max(0, watch.ends_at - now()))
-
-        def attempt(
-            number: int, name: str = name, seen: Item = item, version: str = version
-        ) -> object:
-            if number % 2:
-                return java.acquire_expired(name, version, owner=f"java{number}")
-            return Lock(name)._take(over=seen)[0]
-
-        assert sum(winner is not None for winner in at_once(attempt)) == 1

@@ -1,18 +1,17 @@
-"""A lease: what its holder knows about it, and what is written under it."""
+"""Leases: checks, renewals, releases and transactions under them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from dynamo.clock import now
 from dynamo.exceptions import Refused, Rejected
 from dynamo.transactions import Transaction
 from locks import records
-from locks.clock import now
 from locks.exceptions import LeaseLost, LockError
 from locks.models import LockItem
 from tests.faults.kinds import Answer
@@ -24,11 +23,11 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 class NotNew(Exception):
-    """The item is there already."""
+    """The item exists already."""
 
 
 def write_under(*leases: Any) -> None:
-    """A transaction that depends on leases."""
+    """Commit a transaction that depends on leases."""
     with Transaction() as write:
         for lease in leases:
             lease.hold_in(write)
@@ -57,7 +56,7 @@ def test_a_lease_lasts_from_before_its_request_and_a_little_less_than_it_says() 
     assert 0 < lease.remaining_seconds < 10 * 0.9991
 
 
-def test_a_lease_that_nobody_renews_is_lost_before_a_waiter_has_it() -> None:
+def test_a_lease_that_is_not_renewed_is_lost_before_a_waiter_gets_the_lock() -> None:
     mine = abandoned("a", lease_seconds=0.5)
 
     theirs = taken("a", poll_seconds=0.02, wait_seconds=60)
@@ -69,7 +68,7 @@ def test_a_lease_that_nobody_renews_is_lost_before_a_waiter_has_it() -> None:
     theirs.check()
 
 
-def test_a_lease_once_lost_stays_so_whatever_arrives() -> None:
+def test_a_lost_lease_stays_lost() -> None:
     lease = abandoned("a", lease_seconds=0.3)
     lease._sent_at -= 1
     with pytest.raises(LeaseLost):
@@ -82,9 +81,7 @@ def test_a_lease_once_lost_stays_so_whatever_arrives() -> None:
         lease.renew()
 
 
-def test_a_lease_is_said_to_be_lost_once_however_many_notice_it(
-    at_once: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lost_lease_is_logged_once(at_once: Any, caplog: pytest.LogCaptureFixture) -> None:
     lease = abandoned("a", lease_seconds=0.3)
     lease._sent_at -= 1
 
@@ -116,7 +113,7 @@ def test_a_lost_lease_writes_nothing(requests_sent: Requests) -> None:
     assert requests_sent.operations == []
 
 
-def test_a_renewal_begins_the_lease_anew_under_a_new_version() -> None:
+def test_a_renewal_starts_the_lease_again_under_a_new_version() -> None:
     lease = taken("a")
     before = stored("a")
     lease._sent_at -= 300
@@ -131,7 +128,7 @@ def test_a_renewal_begins_the_lease_anew_under_a_new_version() -> None:
     assert changed <= {"recordVersionNumber", "renewedAt"}
 
 
-def test_a_renewal_notes_the_time_of_day() -> None:
+def test_a_renewal_stores_the_time_of_day() -> None:
     lease = taken("a")
     put("a", **stored("a") | {"renewedAt": {"S": "2026-01-01T00:00:00.000+00:00"}})
 
@@ -155,7 +152,7 @@ def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() 
     assert stored("a")["recordVersionNumber"] == {"S": "theirs"}
 
 
-def test_a_renewal_of_a_deleted_lock_is_refused_and_brings_nothing_back() -> None:
+def test_a_renewal_of_a_deleted_lock_is_refused_and_creates_nothing() -> None:
     lease = taken("a")
     assert records.remove("a", lease._versions)
 
@@ -182,12 +179,12 @@ def test_a_released_lease_is_over() -> None:
 
     assert lease.remaining_seconds == 0
     for call in (lease.check, lease.renew, lambda: write_under(lease)):
-        with pytest.raises(LeaseLost, match="given back"):
+        with pytest.raises(LeaseLost, match="it was released"):
             call()
     assert "isReleased" in stored("a")
 
 
-def test_a_release_late_by_our_clock_frees_the_lock_and_says_so() -> None:
+def test_a_release_after_the_lease_frees_the_lock_and_raises() -> None:
     lease = taken("a")
     lease._sent_at -= lease.lease_seconds
 
@@ -205,7 +202,7 @@ def test_a_lock_can_be_removed_with_its_release() -> None:
     assert lease.released
 
 
-def test_a_lock_that_is_gone_already_is_removed() -> None:
+def test_removing_a_lock_that_does_not_exist_succeeds() -> None:
     lease = taken("a")
     records.delete("a", stored("a"))
 
@@ -253,7 +250,7 @@ def test_a_transaction_after_another_took_the_lock_is_refused() -> None:
 
 
 @pytest.mark.parametrize("end", ["released", "broken", "removed"])
-def test_a_transaction_is_refused_where_the_lock_was_given_up_before_the_commit(end: str) -> None:
+def test_a_transaction_is_refused_if_the_lock_was_released_before_the_commit(end: str) -> None:
     lease = taken("a")
     write = Transaction()
     lease.hold_in(write)
@@ -279,7 +276,7 @@ def test_a_transaction_reports_each_lease_that_is_lost() -> None:
     ]
 
 
-def test_a_renewal_by_its_thread_and_a_release_do_not_cross(at_once: Any) -> None:
+def test_renewals_and_a_release_at_the_same_time_leave_the_lock_free(at_once: Any) -> None:
     for _round in range(10):
         lease = taken("a")
 
@@ -298,7 +295,7 @@ def test_a_renewal_by_its_thread_and_a_release_do_not_cross(at_once: Any) -> Non
         assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_the_versions_that_may_be_stored_fit_a_condition(proxy: FaultProxy) -> None:
+def test_the_versions_of_many_failed_renewals_fit_into_a_condition(proxy: FaultProxy) -> None:
     lease = taken("a")
     proxy.plan("UpdateItem", Answer(400, "AccessDeniedException"), times=300)
     for _number in range(300):
@@ -308,13 +305,7 @@ def test_the_versions_that_may_be_stored_fit_a_condition(proxy: FaultProxy) -> N
     lease.renew()
     lease.release()
 
-    # Operands of IN, of which DynamoDB takes 100 and counts the left one.
+    # DynamoDB takes 100 operands of IN, including the left one.
     operands = [1 + seen.body["ConditionExpression"].count(":v") for seen in proxy.seen]
     assert max(operands) == 100
     assert stored("a")["isReleased"] == {"S": "1"}
-
-
-def test_a_claim_has_no_lease() -> None:
-    from locks.watching import lease_seconds_of
-
-    assert lease_seconds_of(LockItem("a")) == math.inf

@@ -58,7 +58,7 @@ def test_a_project_whose_times_have_no_zone_lists_locks_as_well(settings: Any) -
 
 
 @pytest.mark.parametrize("arguments", [["--json"], []])
-def test_names_cannot_give_a_terminal_orders(arguments: list[str]) -> None:
+def test_control_characters_in_names_are_escaped(arguments: list[str]) -> None:
     name = "\x1b[2J\n\x00\x9b\u202e\U000e0001\\é"
     put(name, ownerName={"S": name})
 
@@ -89,7 +89,7 @@ def test_a_damaged_lock_is_listed() -> None:
     ],
     ids=["lines", "json", "broken"],
 )
-def test_letters_that_the_output_cannot_have_are_escaped(arguments: list[str], shown: str) -> None:
+def test_letters_that_the_encoding_lacks_are_escaped(arguments: list[str], shown: str) -> None:
     taken("café 🔒")
     plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
 
@@ -101,7 +101,7 @@ def test_letters_that_the_output_cannot_have_are_escaped(arguments: list[str], s
         assert json.loads(out)["key"] == "café 🔒"
 
 
-def test_no_locks_are_no_lines() -> None:
+def test_without_locks_nothing_is_printed() -> None:
     assert run("listlocks") == ("", "", 0)
 
 
@@ -122,19 +122,19 @@ def test_a_claim_is_broken() -> None:
     assert claim_once("a")
 
 
-def test_a_free_lock_is_said_to_be_free_without_a_question() -> None:
+def test_for_a_free_lock_there_is_no_question() -> None:
     taken("a").release()
 
     assert run("breaklock", "a") == ("The lock a was free already.\n", "", 0)
 
 
-def test_an_unknown_lock_is_a_failure_of_one_line() -> None:
+def test_an_unknown_lock_is_a_one_line_error() -> None:
     out, err, code = run("breaklock", "a", "--no-input")
 
     assert (out, err, code) == ("", "CommandError: There is no lock 'a'.\n", 1)
 
 
-def test_where_nobody_can_be_asked_it_is_broken_without_a_question() -> None:
+def test_without_a_terminal_a_lock_is_broken_without_a_question() -> None:
     lease = taken("a")
 
     assert run("breaklock", "a") == ("The lock a is free now.\n", "", 0)
@@ -144,7 +144,7 @@ def test_where_nobody_can_be_asked_it_is_broken_without_a_question() -> None:
 
 
 @pytest.mark.parametrize("typed", ["y\n", "\x04"], ids=["another word", "Ctrl-D"])
-def test_another_answer_than_yes_breaks_nothing(typed: str) -> None:
+def test_any_answer_but_yes_breaks_nothing(typed: str) -> None:
     lease = taken("a")
 
     shown, code = run_on_a_terminal("breaklock", "a", typed=[("Type yes to go on: ", typed)])
@@ -154,7 +154,7 @@ def test_another_answer_than_yes_breaks_nothing(typed: str) -> None:
     lease.renew()
 
 
-def test_a_name_that_no_lock_can_have_is_wrong_usage() -> None:
+def test_an_invalid_name_is_wrong_usage() -> None:
     _out, err, code = run("breaklock", "x" * 2049, "--no-input")
 
     assert code == 2
@@ -172,11 +172,11 @@ def test_breaking_asks_on_a_terminal() -> None:
         lease.renew()
 
 
-def test_what_was_not_shown_is_not_broken() -> None:
+def test_a_lock_with_another_holder_than_the_question_showed_is_not_broken() -> None:
     lease = taken("a", owner="one")
     taken_by: list[object] = []
 
-    # Changes hands while the question stands.
+    # The lock gets another holder before the question is answered.
     import builtins
 
     def answer(_question: str) -> str:
@@ -189,5 +189,5 @@ def test_what_was_not_shown_is_not_broken() -> None:
         _out, err, code = run("breaklock", "a", terminal=True)
 
     assert code == 1
-    assert "another holder by now" in err
+    assert "has changed meanwhile" in err
     assert "isReleased" not in stored("a")

@@ -1,4 +1,4 @@
-"""`withlock`: how the command runs, how it ends, and what it is told."""
+"""`withlock`: how it runs a command, ends it, and exits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_command_runs_while_the_lock_is_held_and_is_told_its_fence(tmp_path: P
         ([*SH, "kill -KILL $$"], 137),
     ],
 )
-def test_it_ends_as_the_command_did(command: list[str], code: int) -> None:
+def test_it_exits_as_the_command_did(command: list[str], code: int) -> None:
     assert run("withlock", "a", "--", *command) == ("", "", code)
     assert stored("a")["isReleased"] == {"S": "1"}
 
@@ -62,7 +62,7 @@ def test_it_ends_as_the_command_did(command: list[str], code: int) -> None:
     ("command", "code"),
     [("/nowhere/at-all", 127), ("no-such-program", 127), ("/etc/hostname", 126)],
 )
-def test_a_command_that_cannot_run_ends_as_in_a_shell(command: str, code: int) -> None:
+def test_a_command_that_cannot_run_exits_as_in_a_shell(command: str, code: int) -> None:
     out, err, ended = run("withlock", "a", "--", command)
 
     assert (out, ended) == ("", code)
@@ -121,12 +121,12 @@ def test_a_taken_lock_is_one_line_and_its_own_exit_code(
     assert (out, ended) == ("", code)
     assert err == (
         "CommandError: The lock 'a' is held by the other host. Its lease of 20 s is longer than "
-        "the wait of 0.2 s, so a dead holder would not be outwaited.\n"
+        "the wait of 0.2 s. If the holder crashed, wait longer.\n"
     )
     assert not made.exists()
 
 
-def test_it_keeps_warnings_of_its_lease_back_for_its_own_time_only() -> None:
+def test_warnings_about_leases_are_only_off_while_it_runs() -> None:
     run("withlock", "a", "--", "true")
 
     for name in ("locks.heartbeats", "locks.leases"):
@@ -142,24 +142,24 @@ def test_a_claimed_lock_is_taken_for_good() -> None:
     assert "claimed for good" in err
 
 
-def test_a_wait_below_the_lease_is_no_matter_where_the_lock_is_free() -> None:
+def test_a_wait_shorter_than_the_lease_does_not_matter_if_the_lock_is_free() -> None:
     assert run("withlock", "a", "--wait", "5", "--", "true") == ("", "", 0)
 
 
-def test_a_wait_of_the_holders_lease_says_nothing_of_it() -> None:
+def test_after_a_long_enough_wait_the_error_has_no_hint() -> None:
     with renewed_at_each_look(abandoned("a", owner="the other host", lease_seconds=0.3)):
         _out, err, code = run("withlock", "a", "--lease", "0.3", "--", "true")
 
     assert (err, code) == ("CommandError: The lock 'a' is held by the other host.\n", 75)
 
 
-def test_by_default_it_outwaits_a_dead_holder() -> None:
+def test_by_default_it_waits_for_the_lock_of_a_crashed_holder() -> None:
     abandoned("a", lease_seconds=0.5)
 
     assert run("withlock", "a", "--", "true") == ("", "", 0)
 
 
-def test_an_engine_that_is_away_is_one_line(proxy: FaultProxy, impatient: float) -> None:
+def test_without_an_engine_there_is_a_one_line_error(proxy: FaultProxy, impatient: float) -> None:
     proxy.plan("UpdateItem", Answer(500, "InternalServerError"), times=10_000)
 
     _out, err, code = run("withlock", "a", "--", "true")
@@ -170,11 +170,11 @@ def test_an_engine_that_is_away_is_one_line(proxy: FaultProxy, impatient: float)
 
 def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
     ready, term = tmp_path / "ready", tmp_path / "term"
-    # The shell itself says that what it was running was terminated.
+    # The shell would report that the command it ran was terminated.
     script = (
         f"exec 2>&-; trap 'echo > {term}; exit' TERM; echo > {ready}; while :; do sleep 1; done"
     )
-    # Longer than a slow machine may stand still; a renewal is refused after a quarter of it.
+    # Longer than a slow machine may stall. The next renewal is refused after a quarter of it.
     command = ["withlock", "a", "--lease", "12", "--", *SH, script]
     with background(*command) as process:
         wait_until(ready.exists)
@@ -189,10 +189,10 @@ def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_command_that_ignores_its_end_is_killed_with_its_whole_group(
+def test_a_command_that_ignores_sigterm_is_killed_with_its_group(
     proxy: FaultProxy, tmp_path: Path
 ) -> None:
-    """The loss is noticed by the lease's own clock, while the engine is away."""
+    """Without an engine, the loss is noticed by the lease's own clock."""
     ready = tmp_path / "ready"
     alive = tmp_path / "alive"
     stubborn = f"trap '' TERM; while :; do date +%s%N > {alive}; sleep 0.02; done"
@@ -235,11 +235,11 @@ def test_signals_are_passed_on_and_the_lock_is_free_after_the_command_has_ended(
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_signal_while_it_waits_ends_it_and_nothing_runs(tmp_path: Path) -> None:
+def test_a_signal_while_it_waits_ends_it(tmp_path: Path) -> None:
     holder = taken("a")
     made = tmp_path / "made"
     with background("withlock", "a", "--", "touch", str(made)) as process:
-        # Python itself has none for it.
+        # Python has no handler of its own for it.
         wait_until(lambda: catches(process.pid, signal.SIGUSR2))
         time.sleep(0.2)
         process.terminate()
@@ -273,7 +273,7 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
 
     assert (err, code) == ("typed", 0)
     told = dict(each.split("=", 1) for each in out.split("\0") if each)
-    # What the shell itself adds.
+    # The shell adds these.
     for name in ("PWD", "OLDPWD", "SHLVL", "_"):
         told.pop(name, None)
         env.pop(name, None)
@@ -281,7 +281,7 @@ def test_the_command_has_our_standard_streams_and_the_environment_as_it_was_befo
     assert told == env
 
 
-def test_of_two_hosts_jobs_at_once_one_runs_after_the_other(tmp_path: Path) -> None:
+def test_two_jobs_at_the_same_time_run_one_after_the_other(tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = f"echo begin >> {log}; sleep 0.3; echo end >> {log}"
     command = ["withlock", "job", "--lease", "60", "--wait", "300", "--", *SH, script]
@@ -293,8 +293,8 @@ def test_of_two_hosts_jobs_at_once_one_runs_after_the_other(tmp_path: Path) -> N
 
 @contextmanager
 def background(*arguments: str) -> Iterator[Forked]:
-    """`manage.py` as a process of its own, without a terminal, killed with the block."""
-    # What its command may still write to, if the test failed, is not waited for.
+    """Run `manage.py` as a process without a terminal, and kill it at the end of the block."""
+    # Do not wait for output of its command if the test failed.
     with start("manage.py", *arguments) as process:
         try:
             yield process

@@ -1,4 +1,4 @@
-"""`withlock` stopped by Ctrl-Z: its command stops with it, and goes on only with the lease."""
+"""`withlock` stopped by Ctrl-Z: its command stops too, and continues only with the lease."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from tests.waiting import catches, wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-# No shell: one that is stopped amid a vfork, with its child, waits for the child in the state D,
-# and T is never shown.
+# Not a shell: if it is stopped during a vfork, it waits for its child in the state D instead of T.
 _COUNTING = """
 import os, signal, sys, time
 from pathlib import Path
@@ -41,7 +40,7 @@ sys.exit(9)
 
 @contextmanager
 def job(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`withlock` as a shell's job: a group of its own, in a session where we can continue it."""
+    """Run `withlock` as a job of a shell: in its own process group, so that it can be continued."""
     process = subprocess.Popen(
         [sys.executable, "manage.py", "withlock", *arguments],
         stdin=subprocess.DEVNULL,
@@ -54,7 +53,7 @@ def job(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        # One that is stopped is killed as well.
+        # This also kills a stopped process.
         process.kill()
         process.communicate()
 
@@ -68,13 +67,13 @@ def stop(process: subprocess.Popen[str], command: int) -> None:
     process.send_signal(signal.SIGTSTP)
     wait_until(lambda: is_stopped(process.pid) or process.poll() is not None)
     assert process.poll() is None, process.communicate()
-    # SIGSTOP was sent before, but one who gets no CPU takes it only when its turn comes.
+    # SIGSTOP was sent before, but takes effect only when the process gets CPU time.
     wait_until(lambda: is_stopped(command))
 
 
 @pytest.fixture
 def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """A command that says its pid and ends when told; the files of both."""
+    """A command that writes its process id to a file and ends when another file exists."""
     pid, end = tmp_path / "pid", tmp_path / "end"
     yield [sys.executable, "-I", "-c", _COUNTING, str(tmp_path)], pid, end
     if pid.exists():
@@ -84,7 +83,7 @@ def counting(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
             return
 
 
-def test_a_command_stops_with_it_and_goes_on_with_it_while_the_lease_is_ours(
+def test_a_command_stops_and_continues_with_it_while_the_lease_lasts(
     counting: tuple[list[str], Path, Path],
 ) -> None:
     command, pid, end = counting
@@ -100,7 +99,7 @@ def test_a_command_stops_with_it_and_goes_on_with_it_while_the_lease_is_ours(
     assert stored("a")["isReleased"] == {"S": "1"}
 
 
-def test_a_command_that_was_stopped_beyond_its_lease_is_ended(
+def test_a_command_that_was_stopped_for_longer_than_its_lease_is_ended(
     counting: tuple[list[str], Path, Path], tmp_path: Path
 ) -> None:
     command, pid, _end = counting
@@ -120,7 +119,7 @@ def test_a_command_that_was_stopped_beyond_its_lease_is_ended(
     next_holder.renew()
 
 
-def test_it_can_be_stopped_while_it_waits_and_then_stops_no_command(
+def test_it_can_be_stopped_while_it_waits(
     counting: tuple[list[str], Path, Path],
 ) -> None:
     command, pid, end = counting

@@ -25,13 +25,13 @@ def static_root(production: None, settings: Any, tmp_path: Path) -> Path:
     return tmp_path / "staticfiles"
 
 
-def test_collected_files_are_no_reason_to_stop(static_root: Path) -> None:
+def test_the_site_starts_with_collected_files(static_root: Path) -> None:
     stop_without_static_files()
 
     assert check_collected(None) == []
 
 
-def test_without_them_a_server_says_one_line(tmp_path: Path) -> None:
+def test_without_collected_files_a_server_prints_one_line(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", "import project.wsgi"],
         cwd=checkout_in(tmp_path),
@@ -48,7 +48,7 @@ def test_without_them_a_server_says_one_line(tmp_path: Path) -> None:
     assert line.endswith("Run manage.py collectstatic --no-input.")
 
 
-def test_a_check_before_they_are_collected_leaves_it_to_the_start(
+def test_a_check_before_the_collection_finds_nothing(
     static_root: Path, settings: Any, tmp_path: Path
 ) -> None:
     settings.STATIC_ROOT = tmp_path / "nothing"
@@ -56,7 +56,7 @@ def test_a_check_before_they_are_collected_leaves_it_to_the_start(
     assert check_collected(None) == []
 
 
-def test_a_file_that_came_later_stops_the_start_by_name(static_root: Path) -> None:
+def test_a_file_that_was_not_collected_stops_the_start(static_root: Path) -> None:
     del staticfiles_storage.hashed_files[STYLE]
 
     with pytest.raises(SystemExit, match=f"cannot start: {STYLE} is not among"):
@@ -76,7 +76,7 @@ def test_a_file_that_changed_later_is_a_warning(static_root: Path) -> None:
     assert STYLE in finding.msg
 
 
-def test_under_development_nothing_is_collected() -> None:
+def test_development_needs_no_collected_files() -> None:
     stop_without_static_files()
 
     assert check_collected(None) == []

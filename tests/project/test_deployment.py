@@ -51,7 +51,7 @@ BELIEVED = {
 }
 
 
-def test_the_proxy_says_in_one_place_for_all_locations_what_the_site_believes() -> None:
+def test_the_proxy_sets_the_headers_that_the_site_trusts_for_all_locations() -> None:
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
     before, *locations = re.split(r"^    location ", text, flags=re.MULTILINE)

@@ -167,3 +167,12 @@ def test_the_drawn_structure_has_every_package() -> None:
 
     helpers = ("management", "templatetags", "migrations", "formats", "static")
     assert drawn == {name for name in packages if not set(Path(name).parts) & set(helpers)}
+
+
+def test_each_rule_is_decided_in_the_files_that_are_named() -> None:
+    developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
+    rules = developers.split("\n## Where each rule is decided\n")[1].split("\n## ")[0]
+    for path, about in re.findall(r"`([\w/]+\.py)`([^;|]*)", rules):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", about):
+            assert re.search(rf"\b(def|class) {name}\b", text), (path, name)

@@ -44,13 +44,13 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of somebody who has configured nothing."""
+    """An environment without any setting."""
     ours = ("DJANGO_", "DYNAMODB_", "AWS_", "ACCOUNTS_", "COV_", "PYTEST_")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 def status_of(url: str) -> int:
-    """The status of a page, 0 while nobody listens."""
+    """The status of a page, 0 if no server listens."""
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as page:  # noqa: S310 - ours
             return int(page.status)
@@ -84,7 +84,7 @@ def test_the_first_page_is_there_within_three_seconds(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_server_and_who_watches_it(checkout: Path) -> None:
+def test_ctrl_c_ends_the_server_and_its_reloader(checkout: Path) -> None:
     port = free_port()
     subprocess.run(["make", ".env"], cwd=checkout, check=True, capture_output=True)
     server = subprocess.Popen(

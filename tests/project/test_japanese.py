@@ -68,7 +68,7 @@ def faults(response: Any) -> list[str]:
     return wrong + untranslated(page)
 
 
-def test_what_is_not_japanese_is_found() -> None:
+def test_text_that_is_not_japanese_is_found() -> None:
     page = '<p title="A">あ <b>B</b><bdi>C</bdi><i lang="en">D</i><img alt="E">PDF</p>'
     page += '<input type="submit" value="F"><option>EUR – G</option>'
 
@@ -94,7 +94,7 @@ def test_every_page_is_japanese(visitor: str) -> None:
 @VISITORS
 @pytest.mark.parametrize("typed", ["", UNACCEPTABLE], ids=["nothing", "what no field takes"])
 @pytest.mark.usefixtures("engine")
-def test_every_form_says_in_japanese_what_is_wrong(visitor: str, typed: str) -> None:
+def test_every_form_shows_its_errors_in_japanese(visitor: str, typed: str) -> None:
     client, user = speaking_japanese(visitor)
     issued(user.pk)
     found: dict[str, list[str]] = {}
@@ -110,7 +110,7 @@ def test_every_form_says_in_japanese_what_is_wrong(visitor: str, typed: str) -> 
 
 
 @pytest.mark.usefixtures("engine")
-def test_djangos_own_rules_for_passwords_speak_japanese() -> None:
+def test_djangos_password_errors_are_japanese() -> None:
     client, _user = speaking_japanese("anonymous")
     values = {"username": "12345678", "email": "ann@example.org"}
 
@@ -162,7 +162,7 @@ def test_every_text_of_a_pdf_is_japanese() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_page_shows_days_and_money_as_japanese_has_them() -> None:
+def test_days_and_amounts_have_the_japanese_format() -> None:
     client, user = speaking_japanese("staff")
     issued(user.pk, currency="JPY")
 

@@ -70,7 +70,7 @@ def test_each_locked_version_has_hashes_and_no_address(lock: Path) -> None:
     assert "://" not in text
 
 
-def test_production_installs_versions_of_development_and_no_tool_of_it() -> None:
+def test_production_installs_the_versions_of_development_without_its_tools() -> None:
     production, development = pins(LOCK), pins(DEVELOPMENT_LOCK)
 
     assert production.items() <= development.items()
@@ -167,7 +167,7 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
 
 
 @fetches_packages
-def test_what_is_installed_with_the_library_takes_less_than_100_mb(
+def test_the_library_and_its_dependencies_take_less_than_100_mb(
     environment: Environment,
 ) -> None:
     assert 0 < environment.size_bytes < MOST_BYTES
@@ -295,7 +295,7 @@ class Command(GuardsCommand):
 
 
 @fetches_packages
-def test_the_site_starts_with_what_production_installs(tmp_path: Path) -> None:
+def test_the_site_starts_with_the_packages_of_production(tmp_path: Path) -> None:
     production = new_environment(tmp_path / "venv", "--require-hashes", "--requirement", str(LOCK))
     site = tmp_path / "site"
     site.mkdir()

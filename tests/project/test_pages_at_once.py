@@ -19,7 +19,7 @@ REQUEST = RequestFactory().get("/")
 
 
 class Site:
-    """Answers through the middleware when it is told to."""
+    """A view behind the middleware that answers when it may."""
 
     def __init__(self) -> None:
         self.reached = threading.Semaphore(0)
@@ -54,7 +54,7 @@ def test_a_page_waits_for_its_turn(site: Site) -> None:
         assert [visit.result().status_code for visit in visits] == [200] * 5
 
 
-def test_a_page_whose_turn_does_not_come_in_time_asks_to_try_again(site: Site) -> None:
+def test_a_page_that_waits_too_long_is_a_503(site: Site) -> None:
     with ThreadPoolExecutor(2) as pool:
         for _number in range(2):
             pool.submit(site.visit)
@@ -68,7 +68,7 @@ def test_a_page_whose_turn_does_not_come_in_time_asks_to_try_again(site: Site) -
     assert site.visit().status_code == 200
 
 
-def test_a_form_whose_turn_does_not_come_in_time_is_kept(site: Site) -> None:
+def test_a_form_that_waits_too_long_is_shown_again(site: Site) -> None:
     form = {"csrfmiddlewaretoken": "sent", "full_name": "Ann & Co", "password": "secret"}
     with ThreadPoolExecutor(2) as pool:
         for _number in range(2):
@@ -84,7 +84,7 @@ def test_a_form_whose_turn_does_not_come_in_time_is_kept(site: Site) -> None:
     assert "Nothing was stored or sent." in shown.text
 
 
-def test_a_page_for_which_there_is_no_place_asks_to_try_again_at_once(
+def test_a_page_beyond_the_queue_is_a_503_at_once(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.PAGES_AT_ONCE = 1

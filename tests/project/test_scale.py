@@ -1,4 +1,4 @@
-"""The page about scale says what its program finds; and the model behind it does what it says."""
+"""docs/scale.md has the results of its program, and the model behind it is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
 @pytest.mark.fault_of("ministack", "counts one unit for a query of whatever size")
 @pytest.mark.usefixtures("engine")
-def test_the_page_says_what_operations_and_loads_cost() -> None:
+def test_the_page_has_the_measured_costs() -> None:
     measured = operations.measured()
 
     assert page.costs(measured) in PAGE
@@ -28,11 +28,11 @@ def test_the_page_says_what_operations_and_loads_cost() -> None:
 
 
 @pytest.mark.slow
-def test_the_page_says_what_the_simulation_finds() -> None:
+def test_the_page_has_the_simulated_results() -> None:
     assert page.simulated(scenarios.all_rows()) in PAGE
 
 
-def test_the_same_scenario_ends_the_same_each_time() -> None:
+def test_a_scenario_is_deterministic() -> None:
     first, second = scenarios.series(200, 4), scenarios.series(200, 4)
 
     assert first.outcomes.served == second.outcomes.served
@@ -54,7 +54,7 @@ def admitted(table: Table, keys: list[float], seconds: float, a_second: int) -> 
     return answers
 
 
-def test_a_partition_takes_its_rate_and_what_it_had_saved() -> None:
+def test_a_partition_takes_its_rate_and_a_saved_burst() -> None:
     table = Table(Clock(), 1)
 
     answers = admitted(table, [0.3], HEAT_SECONDS, 2000)
@@ -73,7 +73,7 @@ def test_a_split_helps_many_hot_keys_and_never_a_single_one() -> None:
     assert sum(alone[last_second]) == pytest.approx(1000, abs=2)
 
 
-def test_combined_callers_of_a_counter_wait_less_than_those_who_send_for_themselves() -> None:
+def test_combined_callers_of_a_counter_wait_less_than_separate_ones() -> None:
     combined = scenarios.counter(1200, 4, combined=True).outcomes
     apart = scenarios.counter(1200, 4, combined=False).outcomes
 

@@ -194,7 +194,7 @@ def test_the_whole_story_of_an_account_leaves_no_secret_in_the_log(
         assert line in log
 
 
-def test_every_handler_hides() -> None:
+def test_every_handler_hides_secrets() -> None:
     handlers = {handler for logger in loggers() for handler in logger.handlers}
     ours = [
         handler
@@ -246,7 +246,7 @@ def test_every_url_with_a_token_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", ["botocore.endpoint", "urllib3", "pynamodb.connection.base"])
-def test_of_talkative_libraries_only_warnings_are_written(written: io.StringIO, name: str) -> None:
+def test_only_warnings_of_talkative_libraries_are_written(written: io.StringIO, name: str) -> None:
     logging.getLogger(name).info("whole request")
     logging.getLogger(name).warning("pool is full")
 

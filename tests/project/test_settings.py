@@ -20,14 +20,14 @@ from tests.production import PRODUCTION, checkout_in, collect_into, settings_of
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The site's code without the `.env` that may lie beside ours."""
+    """The site's code without a `.env` file."""
     return checkout_in(tmp_path)
 
 
 def start(
     checkout: Path, *arguments: str, **changes: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Start `manage.py` in production with some variables changed; None leaves one out."""
+    """Start `manage.py` in production with some variables changed; None removes one."""
     env = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
     return subprocess.run(
         [sys.executable, *(arguments or ("manage.py", "check"))],
@@ -41,7 +41,7 @@ def start(
 
 
 def settings_under(checkout: Path, **changes: str | None) -> dict[str, Any]:
-    """The settings that `start` would run under, read in this process, which is a second faster."""
+    """The settings under which `start` would run, read in this process: a second faster."""
     given = {name: value for name, value in (PRODUCTION | changes).items() if value is not None}
     return settings_of(given, checkout)
 

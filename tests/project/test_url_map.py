@@ -1,7 +1,7 @@
 """Every URL, for every visitor: what comes back to a GET, and to a POST from a form of the site.
 
-A URL without a row here fails. A new one takes one line: what it answers, or where it leads (by
-the name of a URL), to who is signed in and to who is not, and to those for whom that differs.
+A URL without a row fails. A new one takes one line: its status, or the name of the URL that it
+redirects to, for visitors who are signed in and who are not, and for those with another answer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LABEL = f"{DAY.year}-000001"
 class Row:
     """What a URL answers to GET and POST: a status, or the name of the URL that it leads to.
 
-    Each is of those who are not signed in, and of those who are; `but` names exceptions, as in
+    Each for visitors who are not signed in, and for those who are; `but` names exceptions, as in
     `"POST locked"`. `sent` makes the form's values for an account.
     """
 
@@ -62,7 +62,7 @@ def page(get: tuple[Answer, Answer] = (200, 200), *arguments: str | int, **more:
 
 
 def own(post: Answer = 405, *arguments: str | int, get: Answer = 200, **more: Any) -> Row:
-    """A page for who is signed in; the others are asked to sign in."""
+    """A page for signed-in visitors; others are asked to sign in."""
     return Row((LOGIN, get), (LOGIN, post), arguments=arguments, **more)
 
 
@@ -117,7 +117,7 @@ def mail_values(user: User) -> dict[str, Any]:
 
 
 def staff(get: Answer, post: Answer = 405, *arguments: str | int, **more: Any) -> Row:
-    """A page of staff, which is not there for anybody else who is signed in."""
+    """A staff page, a 404 for all other signed-in visitors."""
     but: dict[str, Answer] = {"GET staff": get, "POST staff": post}
     return Row((LOGIN, 404), (LOGIN, 404), but, arguments=arguments, **more)
 
@@ -302,7 +302,7 @@ def test_every_form_answers_each_visitor_as_its_row_says(
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("visitor", ["anonymous", "signed in"])
-def test_no_form_is_taken_without_the_token_of_the_site(visitor: str) -> None:
+def test_no_form_is_accepted_without_a_csrf_token(visitor: str) -> None:
     client, user = arrive(visitor)
     expected: dict[str, Answer] = dict.fromkeys(ROWS, 403) | {"healthz": 200, "livez": 200}
     if visitor == "signed in":
@@ -315,7 +315,7 @@ def test_no_form_is_taken_without_the_token_of_the_site(visitor: str) -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_who_is_asked_to_sign_in_comes_back_afterwards() -> None:
+def test_signing_in_leads_back_to_the_page_that_required_it() -> None:
     asking = [name for name, row in ROWS.items() if row.get[0] == LOGIN]
 
     for name in asking:

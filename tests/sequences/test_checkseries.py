@@ -1,4 +1,4 @@
-"""The check of series: each damage is found, and nothing sound, whatever goes on meanwhile."""
+"""The check of series finds each kind of damage, and reports nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -40,7 +41,7 @@ SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
 
 @pytest.fixture
 def series() -> str:
-    """A series of three tickets, of the requests a, b and c."""
+    """A series of three tickets with the request ids a, b and c."""
     made = new_series()
     for request_id in "abc":
         ticket(made, request_id=request_id)
@@ -51,13 +52,13 @@ def check(*series: str) -> list[SeriesReport]:
     return list(check_series(Ticket, series=series or None, sizes=SMALL))
 
 
-def judged(series: str, *entries: list[str]) -> SeriesReport | None:
-    """The report of a series of which a scan saw this."""
+def report_on(series: str, *entries: list[str]) -> SeriesReport | None:
+    """The report of a series for which a scan returned these entries."""
     return SeriesCheck(Ticket, series, "").run([[series, *each] for each in entries])
 
 
 def found(report: SeriesReport) -> dict[str, list[Any]]:
-    """What is wrong with a series, by kind."""
+    """The damage of a series, by kind."""
     kinds = {
         "gaps": report.gaps,
         "duplicates": report.duplicates,
@@ -68,14 +69,14 @@ def found(report: SeriesReport) -> dict[str, list[Any]]:
 
 
 def only(series: str) -> SeriesReport:
-    """The report of the series, the same from both ways to read it."""
+    """The report of the series, which must be the same from a scan and from queries."""
     [report] = [each for each in check() if each.series == series]
     assert check(series) == [report]
     return report
 
 
 def run(*arguments: str) -> tuple[str, str]:
-    """What the command prints, and the line with which it exits 1; empty where it succeeds."""
+    """Run the command; return its output and its error, which is empty if it succeeds."""
     out = StringIO()
     failures: list[CommandError] = []
     try:
@@ -87,7 +88,7 @@ def run(*arguments: str) -> tuple[str, str]:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Call `act` once, when counters and items were read and nothing was judged."""
+    """Call `act` once, after counters and items were read and before they are checked."""
     run_check = SeriesCheck.run
     acts = iter([act])
 
@@ -99,15 +100,15 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     monkeypatch.setattr(SeriesCheck, "run", run)
 
 
-# Sound series ------------------------------------------------------------------------------------
+# Series without damage ---------------------------------------------------------------------------
 
 
-def test_no_series_at_all_are_sound() -> None:
+def test_without_series_the_check_prints_nothing() -> None:
     assert run(LABEL, "--json") == ("", "")
 
 
-def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(series: str) -> None:
-    # As the site stored items without a guard in an earlier version.
+def test_each_undamaged_series_is_one_json_line_with_the_documented_keys(series: str) -> None:
+    # Earlier versions stored items without guard items.
     remove_item(Ticket, Ticket.guard_key(series, "c"), 0)
 
     out, error = run(LABEL, "--json")
@@ -118,7 +119,9 @@ def test_sound_series_are_one_line_each_with_the_keys_of_the_contract(series: st
     ]
 
 
-def test_sound_series_cost_two_scans_and_no_look_up(series: str, requests_sent: Requests) -> None:
+def test_a_check_without_damage_costs_two_scans_and_no_other_read(
+    series: str, requests_sent: Requests
+) -> None:
     requests_sent.clear()
 
     list(check_series(Ticket, sizes=Sizes(segments=2)))
@@ -162,7 +165,7 @@ def test_many_series_over_many_pages_are_reported_in_the_order_of_their_names() 
     assert all(report.is_sound for report in reports)
 
 
-# One thing wrong at a time -----------------------------------------------------------------------
+# Damage ------------------------------------------------------------------------------------------
 
 
 def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: str) -> None:
@@ -172,61 +175,74 @@ def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: st
 
     assert found(report) == {"gaps": [2], "guards": [Ticket.guard_key(series, "b")]}
     assert (report.last, report.items) == (3, 2)
-    # A series that is read by its items does not show the guard item of one that is gone.
+    # Queries do not find the guard item of a missing item.
     assert [found(each) for each in check(series)] == [{"gaps": [2]}]
 
 
-@pytest.mark.parametrize(("gone", "gaps"), [("1", [1]), ("3", [3]), ("123", [1, 2, 3])])
-def test_gaps_at_the_beginning_and_the_end_are_found(
-    series: str, gone: str, gaps: list[int]
+def lose(*numbers: int) -> Callable[[str], None]:
+    """Delete items together with their guard items."""
+
+    def delete(series: str) -> None:
+        for number in numbers:
+            remove_item(Ticket, series, number)
+            remove_item(Ticket, Ticket.guard_key(series, "abc"[number - 1]), 0)
+
+    return delete
+
+
+def copy(original: int, number: str, **changes: Any) -> Callable[[str], None]:
+    """Store an item again under another number."""
+
+    def put(series: str) -> None:
+        item = stored_items(Ticket, series)[original - 1]
+        put_item(Ticket, item, number={"N": number}, **changes)
+
+    return put
+
+
+def count_to(value: Any) -> Callable[[str], None]:
+    return lambda series: put_counter(Ticket, series, value)
+
+
+def copy_twice(series: str) -> None:
+    copy(2, "4")(series)
+    count_to(4)(series)
+
+
+BY_HAND = {"requestId": {"S": "by hand"}}
+
+#: What is done to a series of three items; then the last number, how many items, and the damage.
+DAMAGE: dict[str, tuple[Callable[[str], Any], int, int, dict[str, list[Any]]]] = {
+    "first item lost": (lose(1), 3, 2, {"gaps": [1]}),
+    "last item lost": (lose(3), 3, 2, {"gaps": [3]}),
+    "all items lost": (lose(1, 2, 3), 3, 0, {"gaps": [1, 2, 3]}),
+    "counter ahead": (count_to(5), 5, 3, {"gaps": [4, 5]}),
+    "counter lost": (partial(remove_counter, Ticket), 0, 3, {"beyond": [1, 2, 3]}),
+    "item beyond": (copy(1, "5", **BY_HAND), 3, 4, {"beyond": [5]}),
+    "number 0": (copy(1, "0", **BY_HAND), 3, 4, {"beyond": [0]}),
+    "number below 0": (copy(1, "-1", **BY_HAND), 3, 4, {"beyond": ["-1"]}),
+    "fraction": (copy(1, "1.5", **BY_HAND), 3, 4, {"beyond": ["1.5"]}),
+    "huge number": (copy(1, str(10**30), **BY_HAND), 3, 4, {"beyond": [10**30]}),
+    "two items of one request": (copy_twice, 4, 4, {"duplicates": [2, 4]}),
+}
+
+
+@pytest.mark.parametrize(("act", "last", "items", "damage"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_is_found(
+    series: str, act: Callable[[str], Any], last: int, items: int, damage: dict[str, list[Any]]
 ) -> None:
-    for number in gone:
-        remove_item(Ticket, series, number)
-    for request_id in "abc":
-        remove_item(Ticket, Ticket.guard_key(series, request_id), 0)
-
-    assert found(only(series)) == {"gaps": gaps}
-
-
-def test_a_counter_put_ahead_by_hand_leaves_gaps(series: str) -> None:
-    put_counter(Ticket, series, 5)
+    act(series)
 
     report = only(series)
 
-    assert (report.last, found(report)) == (5, {"gaps": [4, 5]})
-
-
-def test_an_item_put_by_hand_is_beyond_the_counter(series: str) -> None:
-    put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "5"}, requestId={"S": "by hand"})
-
-    report = only(series)
-
-    assert (report.last, report.items, found(report)) == (3, 4, {"beyond": [5]})
-
-
-def test_a_lost_counter_leaves_its_items_beyond(series: str) -> None:
-    remove_counter(Ticket, series)
-
-    report = only(series)
-
-    assert (report.last, report.items, found(report)) == (0, 3, {"beyond": [1, 2, 3]})
-
-
-def test_two_items_of_one_request_are_duplicates(series: str) -> None:
-    put_item(Ticket, stored_items(Ticket, series)[1], number={"N": "4"})
-    put_counter(Ticket, series, 4)
-
-    report = only(series)
-
-    assert (report.items, found(report)) == (4, {"duplicates": [2, 4]})
+    assert (report.last, report.items, found(report)) == (last, items, damage)
 
 
 def test_more_items_of_one_request_than_one_reading_takes_are_all_duplicates() -> None:
     series = new_series()
     ticket(series, request_id="a")
-    [first] = stored_items(Ticket, series)
     for number in range(2, 21):
-        put_item(Ticket, first, number={"N": str(number)})
+        copy(1, str(number))(series)
     put_counter(Ticket, series, 20)
 
     assert found(only(series)) == {"duplicates": list(range(1, 21))}
@@ -261,7 +277,7 @@ def test_a_guard_that_names_another_series_item_is_wrong(series: str) -> None:
 @pytest.mark.parametrize(
     "guard", [{}, {"owner": {"S": "nothing"}}, {"owner": {"S": "#1"}}, {"owner": {"N": "1"}}]
 )
-def test_a_guard_that_names_nothing_stands_under_its_scope(guard: dict[str, Any]) -> None:
+def test_a_guard_that_names_nothing_is_reported_under_its_scope(guard: dict[str, Any]) -> None:
     series = new_series()
     key = Ticket.guard_key(series, "a")
     put_item(Ticket, {"series": {"S": key}, "number": {"N": "0"}} | guard)
@@ -271,21 +287,8 @@ def test_a_guard_that_names_nothing_stands_under_its_scope(guard: dict[str, Any]
     assert (report.series, found(report)) == (series, {"guards": [key]})
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "1.5", str(10**30)])
-def test_a_number_that_no_series_has_is_beyond(series: str, number: str) -> None:
-    put_item(
-        Ticket, stored_items(Ticket, series)[0], number={"N": number}, requestId={"S": "by hand"}
-    )
-
-    report = only(series)
-
-    [beyond] = found(report)["beyond"]
-    assert str(beyond) == number
-    assert report.items == 4
-
-
 @pytest.mark.parametrize("value", [{"S": "three"}, {"N": "3.5"}, {"N": "-3"}])
-def test_a_counter_that_holds_no_number_is_told(series: str, value: dict[str, str]) -> None:
+def test_a_counter_without_a_number_is_reported(series: str, value: dict[str, str]) -> None:
     put_counter(Ticket, series, value)
 
     report = only(series)
@@ -295,10 +298,10 @@ def test_a_counter_that_holds_no_number_is_told(series: str, value: dict[str, st
     assert run(LABEL, "--json")[1] == "1 series is damaged."
 
 
-# Issuing goes on ---------------------------------------------------------------------------------
+# Items issued meanwhile --------------------------------------------------------------------------
 
 
-def test_what_is_issued_meanwhile_is_neither_counted_nor_missed(
+def test_items_issued_meanwhile_are_neither_counted_nor_missed(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     meanwhile(monkeypatch, lambda: [ticket(series) for _ in range(3)])
@@ -308,8 +311,8 @@ def test_what_is_issued_meanwhile_is_neither_counted_nor_missed(
     assert (report.last, report.items, report.is_sound) == (3, 3, True)
 
 
-def test_a_gap_in_what_was_seen_is_none_if_the_item_is_there(series: str) -> None:
-    report = judged(series, ["", "counter", "3", ""])
+def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
+    report = report_on(series, ["", "counter", "3", ""])
 
     assert report is not None
     assert (report.items, report.is_sound) == (3, True)
@@ -321,8 +324,8 @@ def test_a_series_that_began_meanwhile_is_not_reported() -> None:
     at = seriesreport.position("1")
     guard = [at, "request", Ticket.guard_key(series, "a")]
 
-    assert judged(series, [at, "item", "", "a"], guard) is None
-    assert judged(series, guard) is None
+    assert report_on(series, [at, "item", "", "a"], guard) is None
+    assert report_on(series, guard) is None
 
 
 @pytest.mark.parametrize(
@@ -331,7 +334,7 @@ def test_a_series_that_began_meanwhile_is_not_reported() -> None:
 def test_a_guard_that_looks_wrong_is_confirmed_first(
     series: str, counted: str, position: str
 ) -> None:
-    report = judged(
+    report = report_on(
         series,
         ["", "counter", counted, ""],
         [seriesreport.position(position), "request", Ticket.guard_key(series, "c")],
@@ -344,10 +347,10 @@ def test_a_guard_that_looks_wrong_is_confirmed_first(
 def test_a_guard_seen_without_a_name_is_confirmed_first(series: str) -> None:
     guard = [seriesreport.position("none"), "request", Ticket.guard_key(series, "c")]
 
-    assert judged(series, guard) is None
+    assert report_on(series, guard) is None
 
 
-def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
+def test_items_issued_during_many_checks_cause_no_false_report() -> None:
     names = [new_series() for _ in range(2)]
 
     def go_on(number: int) -> None:
@@ -375,7 +378,7 @@ def test_issuing_during_many_checks_is_never_a_false_alarm() -> None:
 # Bounds ------------------------------------------------------------------------------------------
 
 
-def test_a_lost_million_is_told_without_being_listed(
+def test_a_huge_gap_is_reported_as_a_count(
     series: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
     monkeypatch.setattr(findings, "LISTED", 150)
@@ -402,11 +405,11 @@ def test_no_transaction_reads_more_items_than_every_engine_takes(
     assert report.gaps.listed == list(range(31, 101))
     sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
     sizes = [len(request["TransactItems"]) for name, request in sent if name == "TransactGetItems"]
-    # The counter; the guard items; the missing numbers, each time with the counter.
+    # The counter, the guard items, and the missing numbers, each time with the counter.
     assert sizes == [1, 25, 5, 25, 25, 23]
 
 
-def test_the_others_of_a_long_list_are_a_number_in_the_answer(
+def test_findings_beyond_the_listed_ones_are_counted(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(findings, "LISTED", 2)
@@ -419,7 +422,9 @@ def test_the_others_of_a_long_list_are_a_number_in_the_answer(
     assert error == "1 series is damaged."
 
 
-def test_many_items_beyond_are_bounded_too(series: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_of_items_beyond_the_counter_is_limited(
+    series: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(findings, "LISTED", 4)
     first = stored_items(Ticket, series)[0]
     for number in range(10, 35):
@@ -431,7 +436,7 @@ def test_many_items_beyond_are_bounded_too(series: str, monkeypatch: pytest.Monk
     assert report.beyond.more == 21
 
 
-def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch) -> None:
     series = new_series()
     put_counter(Ticket, series, 12_000)
 
@@ -465,7 +470,7 @@ def test_memory_stays_bounded_however_long_a_series_is(monkeypatch: pytest.Monke
         tracemalloc.stop()
 
     assert (report.items, report.is_sound) == (12_000, True)
-    # All claims at once would take some 10 MB.
+    # All claims together would take about 10 MB.
     assert peak < 4_000_000
 
 
@@ -488,7 +493,7 @@ def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:
     assert error == "1 series is damaged."
 
 
-def test_the_model_of_an_app_is_found_whatever_its_case() -> None:
+def test_the_case_of_a_model_name_does_not_matter() -> None:
     assert run("invoices.invoiceitem", "--json") == ("", "")
 
 

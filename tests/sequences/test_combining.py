@@ -1,4 +1,4 @@
-"""Callers that wait together are served together; an error of one of them is its own."""
+"""Callers that wait share a request, and each gets its own answer or error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def here(callers: Callers) -> Callers:
 
 
 def serving(answer: Callable[[Any], Any]) -> Callable[[Any, Callers], None]:
-    """A `serve` that gives each caller the answer to its ask, or the error."""
+    """A `serve` that gives each caller what `answer` returns for its ask."""
 
     def serve(_key: Any, callers: Callers) -> None:
         for caller in here(callers):
@@ -43,7 +43,7 @@ def serving(answer: Callable[[Any], Any]) -> Callable[[Any, Callers], None]:
 
 
 class Served:
-    """A `serve` that answers with what was asked, and stops where it is told to."""
+    """A `serve` that returns what was asked, and waits or fails as a test needs."""
 
     def __init__(self) -> None:
         self.groups: list[list[Any]] = []
@@ -52,7 +52,7 @@ class Served:
         self._open = threading.Semaphore(0)
         self.holds = 1
         self.errors: dict[Any, BaseException] = {}
-        #: Asks that are left unserved once.
+        #: Asks to leave unserved once.
         self.again: set[Any] = set()
         #: How many share a request.
         self.size = 100
@@ -107,7 +107,7 @@ def until(condition: Callable[[], bool]) -> None:
 def crowd(
     pool: ThreadPoolExecutor, combiner: Combiner[Any, Any, Any], served: Served, *asks: Any
 ) -> list[Future[Any]]:
-    """The first of `asks` is being served; the others wait, in their order."""
+    """Start callers: the first of `asks` is being served, the others wait in this order."""
     futures = [pool.submit(combiner, "key", asks[0])]
     served.wait_for_leader()
     for count, ask in enumerate(asks[1:], 1):
@@ -116,7 +116,7 @@ def crowd(
     return futures
 
 
-def test_one_who_comes_alone_is_served_at_once(served: Served) -> None:
+def test_a_caller_alone_is_served_at_once(served: Served) -> None:
     served.holds = 0
     combiner = Combiner(served)
 
@@ -125,7 +125,7 @@ def test_one_who_comes_alone_is_served_at_once(served: Served) -> None:
     assert set(served.threads) == {threading.get_ident()}
 
 
-def test_all_who_wait_are_served_together_by_the_first_of_them(
+def test_callers_that_wait_are_served_together_by_the_first_of_them(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     combiner = Combiner(served)
@@ -161,27 +161,7 @@ def test_a_group_is_as_large_as_fits_and_keeps_the_order(
     assert served.groups == [["a"], ["b", "c"], ["d", "e"], ["f"]]
 
 
-def test_each_gets_its_own_answer_or_its_own_error(pool: ThreadPoolExecutor) -> None:
-    held = threading.Event()
-
-    def answer(ask: int) -> int | Exception:
-        assert held.wait(SECONDS)
-        return ValueError(ask) if ask % 2 else ask
-
-    combiner = Combiner(serving(answer))
-    futures = [pool.submit(combiner, "key", ask) for ask in range(8)]
-    until(lambda: waiting(combiner) == 7)
-    held.set()
-
-    for ask, future in enumerate(futures):
-        if ask % 2:
-            with pytest.raises(ValueError, match=str(ask)):
-                future.result(SECONDS)
-        else:
-            assert future.result(SECONDS) == ask
-
-
-def test_no_answer_is_an_answer(pool: ThreadPoolExecutor) -> None:
+def test_none_is_an_answer(pool: ThreadPoolExecutor) -> None:
     combiner: Combiner[str, int, None] = Combiner(serving(lambda _ask: None))
 
     futures = [pool.submit(combiner, "key", ask) for ask in range(20)]
@@ -189,7 +169,7 @@ def test_no_answer_is_an_answer(pool: ThreadPoolExecutor) -> None:
     assert [future.result(SECONDS) for future in futures] == [None] * 20
 
 
-def test_what_a_leader_meets_is_its_own_and_its_followers_are_served_again_in_order(
+def test_an_error_of_a_leader_is_its_own_and_its_followers_are_served_again_in_order(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.errors = {"b": ConnectionError("of b")}
@@ -204,7 +184,7 @@ def test_what_a_leader_meets_is_its_own_and_its_followers_are_served_again_in_or
     assert served.groups == [["a"], ["b", "c", "d"], ["c", "d"]]
 
 
-def test_followers_of_a_failed_leader_go_before_those_who_came_later(
+def test_followers_of_a_failed_leader_go_before_later_callers(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.holds = 2
@@ -221,19 +201,6 @@ def test_followers_of_a_failed_leader_go_before_those_who_came_later(
 
     assert futures[3].result(SECONDS) == "key:d"
     assert served.groups == [["a"], ["b", "c"], ["c", "d"]]
-
-
-def test_where_each_leader_fails_each_gets_its_own_failure(
-    served: Served, pool: ThreadPoolExecutor
-) -> None:
-    served.errors = {ask: ConnectionError(ask) for ask in "abcd"}
-    combiner = Combiner(served)
-    futures = crowd(pool, combiner, served, *"abcd")
-
-    served.go_on()
-
-    assert [str(future.exception(SECONDS)) for future in futures] == list("abcd")
-    assert combiner._queues == {}
 
 
 def test_an_error_while_a_request_is_prepared_is_the_leaders_alone(
@@ -267,7 +234,7 @@ def test_an_error_after_the_leader_was_served_is_not_its_own(pool: ThreadPoolExe
     assert combiner._queues == {}
 
 
-def test_an_unserved_caller_shares_the_next_request_with_those_that_came_meanwhile(
+def test_an_unserved_caller_shares_the_next_request_with_callers_that_arrived_meanwhile(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.again = {"a", "c"}
@@ -277,13 +244,13 @@ def test_an_unserved_caller_shares_the_next_request_with_those_that_came_meanwhi
     served.go_on()
 
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
-    # Each of the two was left unserved once; a leader sends until it is served itself.
+    # Both were left unserved once. A leader sends until it is served itself.
     assert served.groups == [["a"], ["a", "b", "c"], ["c"]]
     assert served.threads[0] == served.threads[1]
     assert combiner._queues == {}
 
 
-def test_who_is_served_need_not_wait_until_its_leader_is(
+def test_a_served_caller_returns_before_its_leader_is_served(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.holds = 3
@@ -301,7 +268,7 @@ def test_who_is_served_need_not_wait_until_its_leader_is(
     assert served.groups == [["a"], ["b", "c"], ["b"]]
 
 
-def test_who_waited_in_vain_leaves_and_the_others_are_served(
+def test_a_caller_past_its_deadline_leaves_and_the_others_are_served(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     combiner = Combiner(served)
@@ -321,7 +288,7 @@ def impatient(combiner: Combiner[Any, Any, Any], ask: str, seconds: float) -> An
         return combiner("key", ask)
 
 
-def test_who_leaves_while_its_request_is_under_way_is_told_that_it_may_be_written(
+def test_a_caller_that_leaves_while_its_request_is_under_way_is_told_that_it_may_be_written(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     served.holds = 2
@@ -339,31 +306,6 @@ def test_who_leaves_while_its_request_is_under_way_is_told_that_it_may_be_writte
     served.go_on()
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b"]
     assert combiner._queues == {}
-
-
-def test_who_was_tried_once_and_then_waits_in_vain_is_told_so_too(
-    served: Served, pool: ThreadPoolExecutor
-) -> None:
-    served.holds = 3
-    served.errors = {"b": ConnectionError()}
-    combiner = Combiner(served)
-    futures = crowd(pool, combiner, served, *"abc")
-    leaving = pool.submit(impatient, combiner, "d", 0.5)
-    until(lambda: waiting(combiner) == 3)
-    served.go_on()
-    served.wait_for_leader()
-    # b sent for c and d as well, and fails; c then sends for itself, and d waits on.
-    served.size = 1
-    served.go_on()
-    served.wait_for_leader()
-
-    error = leaving.exception(SECONDS)
-
-    assert isinstance(error, Unavailable)
-    assert error.maybe_written
-    served.go_on()
-    assert futures[2].result(SECONDS) == "key:c"
-    assert served.groups == [["a"], ["b", "c", "d"], ["c"]]
 
 
 def test_one_that_left_is_not_served_again(served: Served, pool: ThreadPoolExecutor) -> None:
@@ -422,27 +364,14 @@ def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
-    """The clock of deadlines, which are so far away that a stall does not use them up."""
+    """The clock of deadlines, which are so long that a stall does not use them up."""
     leaping = LeapingClock()
     use_clock(leaping, monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 1000.0)
     return leaping
 
 
-def test_who_sends_keeps_to_its_own_deadline(clock: LeapingClock) -> None:
-    left: list[float] = []
-
-    def answer(_ask: str) -> None:
-        left.append(operation_ends_at() - clock.monotonic())
-
-    combiner: Combiner[str, str, None] = Combiner(serving(answer))
-    with within(500):
-        combiner("key", "a")
-
-    assert 0 < left[0] <= 500
-
-
-def test_who_waited_has_only_the_rest_of_its_time_to_send(
+def test_a_leader_that_waited_before_has_only_the_rest_of_its_time(
     pool: ThreadPoolExecutor, clock: LeapingClock
 ) -> None:
     left: dict[str, float] = {}
@@ -466,17 +395,8 @@ def test_who_waited_has_only_the_rest_of_its_time_to_send(
     assert 0 < left["b"] <= 500 < left["a"]
 
 
-def test_memory_is_given_back(served: Served, pool: ThreadPoolExecutor) -> None:
-    served.holds = 0
-    combiner = Combiner(served)
-
-    list(pool.map(lambda n: combiner(f"key{n % 50}", n), range(1_000)))
-
-    assert combiner._queues == {}
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-def test_a_leader_that_is_ended_takes_nobody_along(
+def test_an_interrupted_leader_does_not_affect_the_others(
     served: Served, pool: ThreadPoolExecutor, error: BaseException
 ) -> None:
     served.errors = {"b": error}
@@ -490,7 +410,7 @@ def test_a_leader_that_is_ended_takes_nobody_along(
 
 
 @pytest.mark.usefixtures("_ctrl_c_raises")
-def test_ctrl_c_ends_a_wait_and_takes_nobody_along(
+def test_ctrl_c_ends_a_wait_and_does_not_affect_the_others(
     served: Served, pool: ThreadPoolExecutor
 ) -> None:
     combiner = Combiner(served)
@@ -517,10 +437,10 @@ def _ctrl_c_raises() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_followers_that_a_dead_leader_gathered_wait_until_their_deadline_at_most(
+def test_followers_of_a_leader_that_vanished_wait_until_their_deadline_at_most(
     served: Served, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if it was interrupted between gathering them and sending."""
+    """As if the leader was interrupted between gathering them and sending."""
     combiner = Combiner(served)
     (first,) = crowd(pool, combiner, served, "a")
     lost = pool.submit(impatient, combiner, "b", 0.3)
@@ -549,12 +469,14 @@ def test_a_leader_that_was_killed_is_replaced_once_it_is_overdue(
     assert combiner._queues == {}
 
 
-def test_a_forked_child_begins_anew(served: Served, pool: ThreadPoolExecutor) -> None:
+def test_a_forked_child_starts_with_an_empty_queue(
+    served: Served, pool: ThreadPoolExecutor
+) -> None:
     combiner = Combiner(served)
     futures = crowd(pool, combiner, served, *"abc")
 
     with warnings.catch_warnings():
-        # Python warns of forks in processes with threads, which is what is tested.
+        # Python warns of forks in processes with threads.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -566,7 +488,7 @@ def test_a_forked_child_begins_anew(served: Served, pool: ThreadPoolExecutor) ->
     assert [future.result(SECONDS) for future in futures] == ["key:a", "key:b", "key:c"]
 
 
-def test_a_child_forked_by_who_sends_ends_in_peace() -> None:
+def test_a_child_forked_by_a_leader_ends_normally() -> None:
     combiner: Combiner[str, str, int] = Combiner(serving(lambda _ask: os.fork()))
     child = combiner("key", "a")
     if not child:
@@ -583,7 +505,7 @@ def test_a_child_forked_by_who_sends_ends_in_peace() -> None:
     threads=st.integers(2, 12),
 )
 @settings(max_examples=25)
-def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
+def test_every_caller_gets_its_own_outcome_and_each_ask_is_answered_once(
     plan: list[str], size: int, threads: int
 ) -> None:
     sending = threading.Lock()
@@ -629,7 +551,7 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
             "serve": {("answer", ask)},
             "again": {("answer", ask)},
             "error": {("ValueError", ask)},
-            # Served by another, it does not come to fail.
+            # If another leader serves it, it does not fail.
             "fail": {("ConnectionError", ask), ("answer", ask)},
             "late": {("answer", ask), ("late", True), ("late", False)},
         }[plan[ask]]
@@ -639,21 +561,3 @@ def test_every_caller_gets_what_is_its_own_and_each_ask_is_answered_once(
         elif content is False:
             assert answered[ask] == 0
     assert combiner._queues == {}
-
-
-def test_sixteen_threads_share_their_requests() -> None:
-    groups: list[int] = []
-
-    def serve(_key: str, callers: list[Caller[int, int]]) -> None:
-        groups.append(len(callers))
-        # Longer than a busy machine takes to wake those that were answered.
-        time.sleep(0.01)
-        for caller in here(callers):
-            caller.serve(caller.ask)
-
-    combiner = Combiner(serve)
-    with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda n: combiner("key", n), range(800)))
-
-    assert answers == list(range(800))
-    assert len(groups) < 200

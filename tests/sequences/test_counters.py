@@ -1,4 +1,4 @@
-"""Counters: every number once, whoever asks, in whatever steps, however large."""
+"""Counters: values, names, arguments, costs, and many callers at the same time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from dynamo.exceptions import Rejected, TableMissing
 from sequences import counters
 from sequences.counters import Sequence, Strategy, delete, last_value, next_value, next_values
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
-from sequences.management.tasks import Task, draws
 from sequences.models import Counter as CounterItem
 from tests.requests import Requests
 
@@ -63,7 +62,7 @@ def test_counters_do_not_interact(strategy: Strategy) -> None:
         (10**30, -(10**29), [10**30, 9 * 10**29, 8 * 10**29]),
     ],
 )
-def test_it_begins_and_steps_as_it_is_told(
+def test_a_counter_uses_its_initial_value_and_increment(
     strategy: Strategy, initial: int, increment: int, expected: list[int]
 ) -> None:
     drawn = [next_value("a", initial, increment=increment, strategy=strategy) for _ in range(3)]
@@ -96,20 +95,20 @@ def test_both_strategies_count_one_counter() -> None:
     assert [next_value("a", strategy=strategy) for strategy in BOTH * 3] == [1, 2, 3, 4, 5, 6]
 
 
-def test_an_initial_value_means_nothing_once_there_is_one() -> None:
+def test_the_initial_value_of_an_existing_counter_is_ignored() -> None:
     next_value("a")
 
     assert next_value("a", 1000) == 2
 
 
-def test_what_a_counter_counted_last_is_known_and_drawing_nothing_changes_nothing() -> None:
+def test_the_last_value_is_known_and_reading_it_changes_nothing() -> None:
     assert last_value("a") is None
     next_values(5, "a")
 
     assert last_value("a") == last_value("a") == 5
 
 
-def test_a_deleted_counter_begins_anew() -> None:
+def test_a_deleted_counter_starts_again() -> None:
     next_values(5, "a")
 
     assert delete("a") is True
@@ -147,7 +146,7 @@ def test_a_counter_beyond_its_limit_starts_over(strategy: Strategy) -> None:
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
 @both
-def test_starting_over_is_right_among_rivals(
+def test_a_counter_starts_over_correctly_under_contention(
     at_once: Callable[..., list[Any]], strategy: Strategy
 ) -> None:
     rounds = [
@@ -158,7 +157,7 @@ def test_starting_over_is_right_among_rivals(
     assert Counter(itertools.chain(*rounds)) == dict.fromkeys(range(5), 8)
 
 
-def test_a_sequence_is_an_iterator_without_end() -> None:
+def test_a_sequence_is_an_endless_iterator() -> None:
     tickets = Sequence("a", increment=10)
 
     assert list(itertools.islice(tickets, 3)) == [1, 11, 21]
@@ -224,7 +223,9 @@ def test_an_order_that_passes_38_digits_is_refused(strategy: Strategy) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_whole_number_is_no_counter(strategy: Strategy, value: dict[str, Any]) -> None:
+def test_a_value_that_is_not_a_whole_number_is_not_a_counter(
+    strategy: Strategy, value: dict[str, Any]
+) -> None:
     store("a", value)
 
     with pytest.raises(NotACounter, match="'a' does not hold a whole number"):
@@ -239,7 +240,7 @@ def test_what_is_no_whole_number_is_no_counter(strategy: Strategy, value: dict[s
 
 @pytest.mark.fault_of("moto", "answers 500 to comparing a string with a number")
 @both
-def test_what_is_no_number_does_not_start_over(strategy: Strategy) -> None:
+def test_a_value_that_is_not_a_number_does_not_start_over(strategy: Strategy) -> None:
     store("a", {"S": "x"})
 
     with pytest.raises(NotACounter):
@@ -249,7 +250,7 @@ def test_what_is_no_number_does_not_start_over(strategy: Strategy) -> None:
 
 
 @both
-def test_an_item_without_a_number_is_a_counter_that_begins(strategy: Strategy) -> None:
+def test_an_item_without_a_number_counts_from_the_initial_value(strategy: Strategy) -> None:
     item = {"counterName": {"S": "a"}, "note": {"S": "mine"}}
     send("PutItem", {"TableName": CounterItem.table(), "Item": item})
 
@@ -302,7 +303,7 @@ CALLS: list[Callable[[str], object]] = [
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1024 + "e", "a\ud800b"])
-def test_a_name_that_is_no_key_is_refused_without_a_request(
+def test_a_name_that_cannot_be_a_key_is_refused_without_a_request(
     requests_sent: Requests, call: Callable[[str], object], name: str
 ) -> None:
     with pytest.raises(ValueError, match="A counter's name"):
@@ -313,7 +314,7 @@ def test_a_name_that_is_no_key_is_refused_without_a_request(
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", [1, None, b"tickets"])
-def test_a_name_that_is_no_text_is_refused_without_a_request(
+def test_a_name_that_is_not_text_is_refused_without_a_request(
     requests_sent: Requests, call: Callable[[Any], object], name: Any
 ) -> None:
     with pytest.raises(TypeError, match="A counter's name must be text"):
@@ -324,7 +325,7 @@ def test_a_name_that_is_no_text_is_refused_without_a_request(
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["invoices#", "invoices#a#2026"])
-def test_a_series_is_no_counter(
+def test_the_counter_of_a_series_cannot_be_used_directly(
     requests_sent: Requests, call: Callable[[str], object], name: str
 ) -> None:
     with pytest.raises(ReservedName):
@@ -352,7 +353,7 @@ def test_a_series_is_no_counter(
         lambda strategy: next_value("a", strategy=strategy[:3]),
     ],
 )
-def test_what_contradicts_itself_is_refused_and_writes_nothing(
+def test_contradictory_arguments_are_refused_and_nothing_is_written(
     call: Callable[..., object], strategy: Strategy
 ) -> None:
     with pytest.raises(ValueError, match=r"\w"):
@@ -370,7 +371,7 @@ def test_what_contradicts_itself_is_refused_and_writes_nothing(
         lambda half: next_values(half, "a"),
     ],
 )
-def test_a_counter_counts_in_whole_numbers(call: Callable[[float], object]) -> None:
+def test_arguments_that_are_not_whole_numbers_are_refused(call: Callable[[float], object]) -> None:
     with pytest.raises(TypeError):
         call(2.5)
 
@@ -415,18 +416,8 @@ def test_reading_and_deleting_cost_one_request(requests_sent: Requests) -> None:
     assert requests_sent.requests[0]["ConsistentRead"] is True
 
 
-@pytest.mark.fault_of("moto", "loses updates that meet")
-def test_sixteen_threads_in_each_of_two_processes_draw_each_number_once() -> None:
-    tasks = [Task(f"task {number}", "a", "a") for number in range(32)]
-
-    values = [draw.value for draw in draws(tasks, 125, "atomic", 2)]
-
-    assert sorted(values) == list(range(1, 4_001))
-    assert last_value("a") == 4_000
-
-
 @both
-def test_ranges_of_rivals_do_not_overlap(
+def test_ranges_drawn_at_the_same_time_do_not_overlap(
     at_once: Callable[..., list[Any]], strategy: Strategy
 ) -> None:
     def draw(number: int) -> list[range]:
@@ -437,13 +428,6 @@ def test_ranges_of_rivals_do_not_overlap(
     numbers = sorted(itertools.chain(*ranges))
     assert numbers == list(range(1, 5 * 136 + 1))
     assert Counter(map(len, ranges)) == dict.fromkeys(range(1, 17), 5)
-
-
-def test_one_thread_sees_its_numbers_rise(at_once: Callable[..., list[Any]]) -> None:
-    drawn = at_once(lambda _number: [next_value("a") for _round in range(50)], 16)
-
-    assert all(numbers == sorted(numbers) for numbers in drawn)
-    assert sorted(itertools.chain(*drawn)) == list(range(1, 801))
 
 
 @both
@@ -457,7 +441,7 @@ def test_many_threads_cost_few_requests(
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
-def test_who_counts_differently_counts_the_same_counter(
+def test_callers_with_other_settings_use_the_same_counter(
     at_once: Callable[..., list[Any]],
 ) -> None:
     next_value("a", 0)
@@ -469,10 +453,12 @@ def test_who_counts_differently_counts_the_same_counter(
 
 
 @pytest.mark.fault_of("moto", "loses updates that meet")
-def test_sixteen_contenders_all_get_their_numbers(at_once: Callable[..., list[Any]]) -> None:
+def test_sixteen_optimistic_callers_all_get_their_numbers(
+    at_once: Callable[..., list[Any]],
+) -> None:
     next_value("a", 0)
 
-    # Each counts in a way of its own (which means nothing any more), so that none share a request.
+    # Each has another initial value, which no longer matters, so that they do not share a request.
     def draw(number: int) -> list[int]:
         return [next_value("a", number, strategy="optimistic") for _round in range(2)]
 
@@ -481,7 +467,7 @@ def test_sixteen_contenders_all_get_their_numbers(at_once: Callable[..., list[An
     assert sorted(itertools.chain(*drawn)) == list(range(1, 33))
 
 
-def test_contended_until_the_deadline_is_said_and_nothing_is_drawn(
+def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     next_value("a")
@@ -500,7 +486,7 @@ def test_contended_until_the_deadline_is_said_and_nothing_is_drawn(
     assert counters._combiner._queues == {}
 
 
-def test_a_missing_table_is_said(settings: Any) -> None:
+def test_a_missing_table_is_reported(settings: Any) -> None:
     settings.DYNAMODB_TABLE_PREFIX = "nowhere-"
 
     for strategy in BOTH:
@@ -508,10 +494,10 @@ def test_a_missing_table_is_said(settings: Any) -> None:
             next_value("a", strategy=strategy)
 
 
-def test_what_dynamodb_refuses_for_another_reason_is_said(
+def test_another_rejection_of_dynamodb_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Longer than a key may be, as if our own limit were wrong.
+    # As if our own limit was wrong.
     monkeypatch.setattr("sequences.counters.PARTITION_KEY_MAX_BYTES", 5_000)
 
     with pytest.raises(Rejected):

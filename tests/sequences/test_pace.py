@@ -1,4 +1,4 @@
-"""Who issues beside others spreads its groups, and finds out by itself how widely."""
+"""Processes that issue on the same series adapt how widely they spread their groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOOK = 0.01
 
 
 def lost_often(times: int, now: float = 100.0) -> Pace:
-    """After so many losses at one moment."""
+    """A pace after so many losses at one moment."""
     each = Pace()
     for _ in range(times):
         each = each.lost(now, TOOK, told=True)
@@ -20,25 +20,25 @@ def lost_often(times: int, now: float = 100.0) -> Pace:
 
 
 def pauses(each: Pace, now: float) -> list[float]:
-    """What many who lose now would pause."""
+    """The pauses after a loss, many times."""
     return [each.lost(now, TOOK, told=False).begins_at - now for _ in range(200)]
 
 
-def test_who_has_no_rivals_waits_for_nobody() -> None:
+def test_a_process_without_rivals_does_not_wait() -> None:
     each = Pace().won(100.0, TOOK)
 
     assert each.begins_at <= 100
     assert not each.must_look(100.0)
 
 
-def test_a_first_loss_that_tells_how_far_the_series_is_costs_no_pause_and_no_look() -> None:
+def test_a_first_loss_that_shows_the_counter_costs_no_pause_and_no_read() -> None:
     each = Pace().lost(100.0, TOOK, told=True)
 
     assert each.begins_at == 100
     assert not each.must_look(100.0)
 
 
-def test_who_met_another_pauses_and_looks() -> None:
+def test_a_process_that_met_another_one_pauses_and_reads() -> None:
     waits = pauses(Pace(), 100.0)
 
     assert 0 <= min(waits) < max(waits) <= pace.WIDER * TOOK
@@ -57,7 +57,7 @@ def test_each_loss_spreads_the_groups_more_widely_and_each_success_less() -> Non
     assert each.width == NARROWEST
 
 
-def test_who_has_lost_for_long_hardly_pauses_any_more() -> None:
+def test_a_process_that_has_lost_for_long_hardly_pauses() -> None:
     each = lost_often(10)
 
     assert max(pauses(each, 100.3)) < 0.2 * max(pauses(each, 100.0))
@@ -69,7 +69,7 @@ def test_a_success_ends_the_hurry() -> None:
     assert each.lost_since is None
 
 
-def test_a_winner_that_has_rivals_rests_and_looks() -> None:
+def test_a_winner_with_rivals_rests_and_reads() -> None:
     each = lost_often(2).won(100.0, TOOK)
 
     assert 0 < each.begins_at - 100 <= each.width * TOOK
@@ -84,7 +84,7 @@ def test_rivals_are_forgotten() -> None:
     assert each.won(after, TOOK).begins_at <= after
 
 
-def test_no_pause_is_long_however_slow_dynamodb_is() -> None:
+def test_pauses_are_limited_even_if_dynamodb_is_slow() -> None:
     each = Pace()
     for _ in range(10):
         each = each.lost(100.0, 3.0, told=False)
@@ -94,7 +94,7 @@ def test_no_pause_is_long_however_slow_dynamodb_is() -> None:
 
 
 @pytest.mark.parametrize("has_rivals", [True, False])
-def test_who_is_throttled_pauses_longer_each_time_and_looks_only_for_rivals(
+def test_throttling_pauses_longer_each_time_and_reads_only_with_rivals(
     has_rivals: bool,
 ) -> None:
     each = lost_often(2) if has_rivals else Pace()

@@ -106,8 +106,8 @@ def test_a_counter_put_at_zero_counts_from_one(series: str) -> None:
     assert_whole(Ticket, series, 1)
 
 
-def test_an_item_that_a_reader_changed_is_not_what_a_model_numbers(series: str) -> None:
-    """A model may have its own number in what it stores; `issue` sets series and number."""
+def test_the_series_and_number_of_a_new_item_are_ignored(series: str) -> None:
+    """`issue` sets both."""
     item = Ticket(subject="Broken door", series="another", number=77)
 
     assert (issue(item, series=series).number, item.series) == (1, series)
@@ -158,7 +158,7 @@ def test_a_repeated_request_gets_the_stored_item(series: str, knows: bool) -> No
     assert_whole(Ticket, series, 2)
 
 
-def test_a_repeated_request_gets_the_item_as_it_is_by_now(series: str) -> None:
+def test_a_repeated_request_gets_the_item_as_it_is_stored_now(series: str) -> None:
     first = ticket(series, request_id="a")
     put_item(Ticket, first.stored, subject={"S": "Repaired"})
 
@@ -174,7 +174,7 @@ def test_a_repeated_request_gets_its_item_after_later_ones(series: str) -> None:
 
 
 @pytest.mark.parametrize("other", [{"subject": "Other"}, {"tags": {"door"}}, {"photo": b"1"}])
-def test_a_request_id_with_other_contents_is_refused_and_burns_no_number(
+def test_a_request_id_with_other_contents_is_refused_and_skips_no_number(
     series: str, other: dict[str, Any]
 ) -> None:
     ticket(series, request_id="a", photo=b"0")
@@ -193,7 +193,7 @@ def test_the_order_of_a_set_is_not_part_of_the_contents() -> None:
 
     one, other = (Ticket("a", 0, subject="a", tags=set(tags)) for _ in "ab")
     one_wire, other_wire = (each.to_wire() for each in (one, other))
-    # In another process a set has another order.
+    # In another process, a set may have another order.
     other_wire["tags"]["SS"].reverse()
     other.to_wire = lambda: other_wire  # type: ignore[method-assign]
 
@@ -207,7 +207,7 @@ def test_the_order_of_a_map_is_not_part_of_the_contents(series: str) -> None:
     assert ticket(series, request_id="a", details={"floor": 2, "door": "front"}).number == 1
 
 
-def test_a_request_id_of_another_series_means_nothing(series: str) -> None:
+def test_a_request_id_belongs_to_its_series(series: str) -> None:
     ticket(series, request_id="a")
 
     assert ticket(new_series(), request_id="a", subject="Other").number == 1
@@ -252,7 +252,7 @@ def test_of_a_group_only_the_item_with_the_reused_id_is_refused(series: str) -> 
 
 def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> None:
     item = Ticket(series, 0, subject="x", request_id="a")
-    # Past the checks of `issue`.
+    # Without the checks of `issue`.
     ask = Ask(item, item.to_wire(), "x" * 3_000, item.digest(), 1_000)
 
     with behind(Ticket, series, lambda: ticket(series)) as then:
@@ -273,7 +273,7 @@ class Full(Exception):
 
 
 def note(name: str, error: Exception | None = None) -> Write:
-    """A further write: an item of this name, if there is none."""
+    """A further write: an item with this name, if there is none."""
     item = Entry(f"notes#{name}", 1)
     return Write.put(item, Entry.series.does_not_exist(), otherwise=error or Full(name))
 
@@ -292,7 +292,7 @@ def test_further_writes_are_committed_with_their_item(series: str, requests_sent
     assert all(map(noted, names))
 
 
-def test_a_refused_further_write_rejects_its_item_and_burns_no_number(series: str) -> None:
+def test_a_refused_further_write_rejects_its_item_and_skips_no_number(series: str) -> None:
     taken, free = new_series(), new_series()
     ticket(series, also=[note(taken)])
 
@@ -328,7 +328,7 @@ def test_of_a_group_only_the_item_whose_further_write_is_refused_fails(
     assert_whole(Ticket, series, 5)
 
 
-def test_two_further_writes_of_one_item_go_one_after_the_other(
+def test_two_further_writes_of_the_same_item_use_two_transactions(
     series: str, requests_sent: Requests
 ) -> None:
     name = new_series()
@@ -342,13 +342,13 @@ def test_two_further_writes_of_one_item_go_one_after_the_other(
     with pytest.raises(Full):
         other.result()
     assert_whole(Ticket, series, 3)
-    # Sharing a transaction, they would be rejected for writing one item twice.
+    # One transaction with both would be rejected, because it writes an item twice.
     sent = zip(requests_sent.operations, requests_sent.requests, strict=True)
     sizes = [len(each["TransactItems"]) for name, each in sent if name == "TransactWriteItems"]
     assert sizes == [1 + 3 + 2, 1 + 3]
 
 
-def test_an_item_that_waits_for_anothers_further_write_is_not_overtaken_by_a_later_one(
+def test_no_later_item_goes_before_one_that_waits_for_a_further_write(
     series: str,
 ) -> None:
     name = new_series()
@@ -370,7 +370,7 @@ def test_an_item_that_waits_for_anothers_further_write_is_not_overtaken_by_a_lat
     assert [each.result().number for each in (one, other, later)] == [2, 3, 4]
 
 
-def test_more_further_writes_than_fit_are_rejected_without_harm_to_others(series: str) -> None:
+def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None:
     with behind(Ticket, series, lambda: ticket(series)) as then:
         too_many = then(lambda: ticket(series, also=[note(f"{series} {n}") for n in range(100)]))
         other = then(lambda: ticket(series))
@@ -393,7 +393,7 @@ def test_more_further_writes_than_fit_are_rejected_without_harm_to_others(series
     ],
     ids=["text", "number", "negative number"],
 )
-def test_an_item_before_the_last_one_is_refused_and_burns_no_number(
+def test_an_item_out_of_order_is_refused_and_skips_no_number(
     series: str, make: Callable[[Any], Any], last: Any, early: Any, stored: Any
 ) -> None:
     first = issue(make(last), series=series)
@@ -432,11 +432,11 @@ def test_the_counter_is_read_again_only_before_an_item_is_refused(
 
     with pytest.raises(OutOfOrder):
         entry(series, "2026-03-13")
-    # The counter, then the guard item: it may be a request that issued an item before.
+    # The counter, then the guard item: the request may have issued an item before.
     assert requests_sent.operations == ["TransactWriteItems", "GetItem", "TransactGetItems"]
 
 
-def test_an_item_is_not_refused_for_one_that_is_only_remembered(
+def test_an_item_is_not_refused_because_of_a_remembered_value(
     series: str, requests_sent: Requests
 ) -> None:
     entry(series, "2026-12-24")
@@ -449,7 +449,7 @@ def test_an_item_is_not_refused_for_one_that_is_only_remembered(
     assert_whole(Entry, series, 1)
 
 
-def test_an_item_that_another_process_passed_is_refused(series: str) -> None:
+def test_an_item_before_the_last_one_of_another_process_is_refused(series: str) -> None:
     first = entry(series, "2026-03-14")
     put_item(Entry, first.stored, number={"N": "2"})
     put_counter(Entry, series, 2, "2026-03-15")
@@ -460,10 +460,10 @@ def test_an_item_that_another_process_passed_is_refused(series: str) -> None:
     assert_whole(Entry, series, 2)
 
 
-def test_an_item_before_the_last_one_of_a_series_that_was_made_again_is_refused(
+def test_an_item_out_of_order_in_a_restored_series_is_refused(
     series: str,
 ) -> None:
-    # As long as before, so the number that the process remembers is right and the order is not.
+    # The remembered number is right, and the remembered order is not.
     first = entry(series, "2026-03-10")
     put_item(Entry, first.stored, day={"S": "2026-03-15"})
     put_counter(Entry, series, 1, "2026-03-15")
@@ -492,7 +492,7 @@ def test_a_group_is_numbered_in_order(series: str) -> None:
 
 
 def overtaken(series: str) -> None:
-    """Issue two, the second of them after another process did."""
+    """Let this process be overtaken by another one."""
     ticket(series)
     ticket(series)
     remember(Ticket, series, 1)
@@ -511,7 +511,7 @@ def test_a_process_that_was_overtaken_reads_the_counter_before_its_next_group(
     assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
 
 
-def test_when_the_rivalry_is_over_issuing_costs_one_request_again(
+def test_some_seconds_after_a_collision_issuing_costs_one_request_again(
     series: str, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pace, "RIVALRY_SECONDS", 0.0)
@@ -618,7 +618,7 @@ def test_a_repeated_request_in_a_new_process_reads_the_counter_once(
     ]
 
 
-def test_series_that_were_not_used_for_longest_are_forgotten(
+def test_the_series_unused_for_longest_are_forgotten(
     series: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issuing, "REMEMBERED_SERIES", 2)
@@ -632,7 +632,7 @@ def test_series_that_were_not_used_for_longest_are_forgotten(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_while_a_thread_looks_at_what_is_remembered_does_not_block_the_child() -> None:
+def test_a_fork_while_the_memory_is_locked_does_not_block_the_child() -> None:
     remembered = issuing._Memory()
 
     with remembered._lock:
@@ -676,7 +676,7 @@ def test_forty_nine_waiting_items_are_split_if_they_or_their_further_writes_are_
     others: int,
     each: int,
 ) -> None:
-    # As long as a slow engine may take for 25 of them.
+    # A slow engine may take so long for 25 transactions.
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 60.0)
 
     def large() -> Ticket:
@@ -713,9 +713,7 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
 # Damaged series ----------------------------------------------------------------------------------
 
 
-def test_an_item_beyond_the_counter_stops_the_series_with_its_name(
-    series: str, requests_sent: Requests
-) -> None:
+def test_an_item_beyond_the_counter_is_damage(series: str, requests_sent: Requests) -> None:
     first = ticket(series, request_id="a")
     put_item(Ticket, first.stored, number={"N": "2"}, requestId={"S": "by hand"})
     requests_sent.clear()
@@ -728,11 +726,11 @@ def test_an_item_beyond_the_counter_stops_the_series_with_its_name(
     counter = stored_counter(Ticket, series)
     assert counter is not None
     assert counter["currentValue"] == {"N": "1"}
-    # Its stored items are still answered.
+    # Repeated requests still get their items.
     assert ticket(series, request_id="a").stored == first.stored
 
 
-def test_all_that_wait_for_a_damaged_series_are_told(series: str) -> None:
+def test_all_callers_that_wait_for_a_damaged_series_get_the_error(series: str) -> None:
     with behind(Ticket, series, lambda: ticket(series)) as then:
         put_item(Ticket, {"series": {"S": series}, "number": {"N": "2"}})
         waiting = [then(lambda: ticket(series)) for _ in range(3)]
@@ -742,7 +740,7 @@ def test_all_that_wait_for_a_damaged_series_are_told(series: str) -> None:
             each.result()
 
 
-def test_a_lost_counter_stops_the_series(series: str) -> None:
+def test_a_lost_counter_is_damage(series: str) -> None:
     ticket(series)
     remove_counter(Ticket, series)
 
@@ -763,7 +761,7 @@ def test_a_lost_counter_stops_the_series(series: str) -> None:
         (1, {"BOOL": True}),
     ],
 )
-def test_a_counter_without_a_number_or_with_another_order_stops_the_series(
+def test_a_counter_without_a_number_or_with_another_order_is_damage(
     series: str, value: Any, last: Any, knows: bool
 ) -> None:
     entry(series, "2026-03-14")
@@ -772,7 +770,7 @@ def test_a_counter_without_a_number_or_with_another_order_stops_the_series(
     if not knows:
         forget_all()
     elif isinstance(value, int):
-        # The number is right, so that only who reads the order sees the damage.
+        # The number is right, so that only the order shows the damage.
         put_counter(Entry, series, 2, last)
         before = stored_counter(Entry, series)
 
@@ -830,5 +828,5 @@ def test_a_plain_counter_cannot_have_the_name_of_a_series_counter(
 
 
 @pytest.mark.parametrize("name", ["testTickets", "testTicket#2026", "other#testTickets#1"])
-def test_names_that_only_look_like_those_of_series_are_free(name: str) -> None:
+def test_names_that_resemble_those_of_series_can_be_used(name: str) -> None:
     assert next_value(name) == 1

@@ -1,8 +1,7 @@
-"""Issuing while the network and DynamoDB fail: one item in the end, or one clear error."""
+"""Issuing while requests fail: in the end there is one item, or one clear error."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from dynamo import tables
-from dynamo.exceptions import Rejected, Unavailable
+from dynamo.exceptions import Unavailable
 from dynamo.signals import request_sent
 from dynamo.transactions import Write
 from sequences.exceptions import RequestIdReused
@@ -72,7 +71,6 @@ FAULTS: dict[str, Fault] = {
 
 @pytest.fixture(params=FAULTS)
 def fault(request: pytest.FixtureRequest) -> Fault:
-    """Each of them."""
     return FAULTS[request.param]
 
 
@@ -125,7 +123,7 @@ def test_a_counter_that_cannot_be_read_is_one_error(series: str, proxy: FaultPro
 
 
 def note(name: str) -> Write:
-    """A further write, whose condition is false once it is written."""
+    """A further write whose condition is false once it is written."""
     return Write.put(Entry(name, 1), Entry.series.does_not_exist(), otherwise=KeyError(name))
 
 
@@ -190,7 +188,7 @@ def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
     running = [engines.start("dynoxide", port, tmp_path)]
 
     def restart() -> None:
-        # With -9 after the commit: it forgets every request token.
+        # Killed after the commit, it forgets all request tokens.
         running[-1].kill()
         running[-1].wait()
         running.append(engines.start("dynoxide", port, tmp_path))
@@ -203,7 +201,7 @@ def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
                 proxy.plan("TransactWriteItems", DropReply())
                 proxy.plan("TransactWriteItems", Meanwhile(restart))
 
-                # Its own condition is false once it is written.
+                # Its condition is false once it is written.
                 also = [note(new_series())]
                 item = ticket(series, request_id=request_id, also=also)
 
@@ -220,12 +218,12 @@ def test_the_engine_is_restarted_between_the_commit_and_its_repetition(
 
 
 def issue_elsewhere(series: str) -> None:
-    """The second item of a series, from a process that this one knows nothing of."""
+    """Store the second item of a series, as another process."""
     put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "2"})
     put_counter(Ticket, series, 2)
 
 
-def test_a_group_that_met_another_is_not_sent_again_but_made_anew(
+def test_a_group_that_met_another_transaction_is_built_again(
     series: str, proxy: FaultProxy
 ) -> None:
     ticket(series)
@@ -236,14 +234,12 @@ def test_a_group_that_met_another_is_not_sent_again_but_made_anew(
     item = ticket(series)
 
     assert item.number == 3
-    # What the rival did meanwhile costs a look, and no second refusal.
+    # The change of the other process costs one read, and not a second refusal.
     assert (proxy.count("TransactWriteItems"), proxy.count("GetItem")) == (2, 1)
     assert_whole(Ticket, series, 3)
 
 
-def test_who_comes_while_a_group_waits_for_its_turn_goes_with_it(
-    series: str, proxy: FaultProxy
-) -> None:
+def test_items_that_arrive_while_a_group_waits_join_it(series: str, proxy: FaultProxy) -> None:
     ticket(series)
     proxy.seen.clear()
     proxy.plan("TransactWriteItems", FAULTS["conflict"])
@@ -266,7 +262,7 @@ def test_who_comes_while_a_group_waits_for_its_turn_goes_with_it(
 
 @pytest.mark.fault_of("moto", "ignores request tokens")
 @pytest.mark.parametrize("first", [DropReply(), CloseBefore()])
-def test_once_a_reply_was_lost_a_conflict_is_no_reason_for_another_request(
+def test_after_a_lost_reply_a_conflict_repeats_the_same_request(
     series: str, proxy: FaultProxy, first: Fault
 ) -> None:
     ticket(series)
@@ -276,16 +272,14 @@ def test_once_a_reply_was_lost_a_conflict_is_no_reason_for_another_request(
 
     item = ticket(series)
 
-    # The first attempt may have been carried out: the same bytes under the same token.
+    # The first attempt may have been carried out, so the same bytes are sent with the same token.
     one, again, last = (seen.body for seen in proxy.seen)
     assert one == again == last
     assert item.number == 2
     assert stored_numbers(Ticket, series) == [1, 2]
 
 
-def test_a_group_that_is_throttled_takes_in_who_comes_and_looks_at_nothing(
-    series: str, proxy: FaultProxy
-) -> None:
+def test_a_throttled_group_is_built_again_without_a_read(series: str, proxy: FaultProxy) -> None:
     ticket(series)
     proxy.seen.clear()
     proxy.plan("TransactWriteItems", FAULTS["throttled in a transaction"], 2)
@@ -313,49 +307,8 @@ def test_a_group_whose_reply_is_lost_is_issued_once(series: str, proxy: FaultPro
     assert_whole(Ticket, series, 16)
 
 
-def test_a_leader_that_fails_does_not_fail_those_who_follow(series: str, proxy: FaultProxy) -> None:
-    ticket(series)
-    proxy.plan("TransactWriteItems", Answer(400, "AccessDeniedException"))
-
-    def attempt(number: int) -> int | str:
-        try:
-            return ticket(series, request_id=str(number)).number
-        except Rejected:
-            return "rejected"
-
-    with ThreadPoolExecutor(16) as pool:
-        outcomes = list(pool.map(attempt, range(16)))
-
-    assert outcomes.count("rejected") == 1
-    assert sorted(each for each in outcomes if isinstance(each, int)) == list(range(2, 17))
-    assert_whole(Ticket, series, 16)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_leader_out_of_time_leaves_its_followers_to_the_next(
-    series: str, proxy: FaultProxy
-) -> None:
-    ticket(series)
-    proxy.plan("TransactWriteItems", CloseBefore(), 1)
-    proxy.plan("TransactWriteItems", Delay(0.45))
-
-    def attempt(number: int) -> int:
-        time.sleep(number / 100)
-        while True:
-            try:
-                return ticket(series, request_id=str(number)).number
-            except Unavailable:
-                continue  # as a client would
-
-    with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(attempt, range(8)))
-
-    assert sorted(numbers) == list(range(2, 10))
-    assert_whole(Ticket, series, 9)
-
-
 def behind_a_first(series: str, attempt: Callable[[int], Any], count: int) -> list[Any]:
-    """What so many attempts come to, all but the first of which wait in their order behind it."""
+    """The outcomes of `count` attempts, of which all but the first wait behind it, in order."""
 
     def at(number: int) -> Callable[[], Any]:
         return lambda: attempt(number)
@@ -366,32 +319,11 @@ def behind_a_first(series: str, attempt: Callable[[int], Any], count: int) -> li
     return [*outcomes, *(each.result() for each in others)]
 
 
-def test_followers_are_served_again_after_a_retry_of_their_group_was_rejected(
-    series: str, proxy: FaultProxy
-) -> None:
-    ticket(series)
-    proxy.plan("TransactWriteItems", Meanwhile(lambda: None))
-    proxy.plan("TransactWriteItems", DropReply())
-    proxy.plan("TransactWriteItems", Answer(400, "ExpiredTokenException"))
-
-    def attempt(_number: int) -> bool:
-        try:
-            return bool(ticket(series))
-        except Unavailable:
-            return False
-
-    outcomes = behind_a_first(series, attempt, 4)
-
-    # Only who sent the group is not answered: the others know their items by their guards.
-    assert sorted(outcomes) == [False, True, True, True]
-    assert_whole(Ticket, series, 5)
-
-
 def test_followers_whose_leader_is_interrupted_after_its_commit_get_the_stored_items(
     series: str,
 ) -> None:
     def interrupt(**signal: Any) -> None:
-        # The group of three: a counter, three items, three guards.
+        # The group of three: a counter, three items, three guard items.
         if len(signal["request"].get("TransactItems", ())) == 7:
             request_sent.disconnect(interrupt)
             raise KeyboardInterrupt
@@ -413,13 +345,13 @@ def test_a_repeated_request_reads_guard_and_item_at_one_instant(
 ) -> None:
     item = ticket(series, request_id="a")
     key = {"series": {"S": series}, "number": {"N": "1"}}
-    # As DynamoDB may answer while the transaction of another process is being carried out.
+    # DynamoDB may answer so while the transaction of another process is being carried out.
     proxy.plan("GetItem", Reply(lambda _body: {}), when=lambda body: body["Key"] == key)
 
     assert ticket(series, request_id="a").stored == item.stored
 
 
-def test_a_rejected_repetition_after_a_lost_reply_is_no_refusal(
+def test_a_rejected_repetition_after_a_lost_reply_may_have_been_written(
     series: str, proxy: FaultProxy
 ) -> None:
     proxy.plan("TransactWriteItems", DropReply())

@@ -13,6 +13,7 @@ import pytest
 
 from tests import engines
 from tests.uploads.s3_proxy import S3Proxy, through
+from tests.uploads.samples import Storage
 from uploads import claims
 from uploads import s3 as uploads_s3
 
@@ -63,6 +64,11 @@ def s3_proxy(_modules_s3_proxy: S3Proxy) -> Iterator[S3Proxy]:
     _modules_s3_proxy.forget()
     yield _modules_s3_proxy
     _modules_s3_proxy.forget()
+
+
+@pytest.fixture
+def storage(engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path) -> Storage:
+    return Storage(bucket, s3, s3_proxy, tmp_path)
 
 
 @pytest.fixture(autouse=True)

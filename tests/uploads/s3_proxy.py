@@ -1,4 +1,4 @@
-"""A proxy before S3 that fails as it is told to, and keeps a log of what S3 did.
+"""A proxy before S3 that fails as planned, and counts what S3 stored.
 
 s3_proxy.plan("PutObject", DropReply())
 s3_proxy.plan("UploadPart", Meanwhile(…), when=lambda request: request["partNumber"] == "2")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dynamo.client.sending import send
 from locks.models import LockItem
+from tests.uploads.s3_proxy import S3Proxy
 from uploads.contents import MIB
 from uploads.models import DONE, UploadItem
 from uploads.run import upload_files
@@ -136,6 +138,43 @@ def locks() -> list[str]:
     return [item["key"]["S"] for item in items]
 
 
+@dataclass(frozen=True)
+class Storage:
+    """An empty bucket behind a proxy, and a folder for files to upload."""
+
+    bucket: str
+    s3: Any
+    proxy: S3Proxy
+    folder: Path
+
+    def file(self, name: str, data: bytes) -> Source:
+        return file_of(self.folder, name, data)
+
+    def upload(self, *sources: Source | Unusable, **options: Any) -> Uploaded:
+        return Uploaded(sources, self.bucket, **options)
+
+    def row(self, source: Source) -> dict[str, Any] | None:
+        return row_of(self.bucket, source)
+
+    def objects(self) -> dict[str, bytes]:
+        return objects_in(self.s3, self.bucket)
+
+    def open_uploads(self) -> list[str]:
+        """The keys of the multipart uploads that are neither completed nor aborted."""
+        return open_uploads(self.s3, self.bucket)
+
+    def assert_stored(self, sources: Sequence[Source]) -> None:
+        """Check that exactly these files are stored, once and whole, and nothing else is left."""
+        assert_stored(self.s3, self.bucket, sources)
+
+    def assert_untouched(self, source: Source) -> None:
+        """Check that there is no object, row, part or lock."""
+        assert source.key not in self.objects()
+        assert self.row(source) is None
+        assert self.open_uploads() == []
+        assert locks() == []
+
+
 def remove_locks() -> None:
     for name in locks():
         send("DeleteItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
@@ -158,11 +197,3 @@ def assert_stored(
     assert [row for row in rows if row.keys() & {"lease", "fence", "uploadId"}] == []
     assert open_uploads(s3, bucket) == []
     assert dead_locks or locks() == []
-
-
-def assert_untouched(s3: Any, bucket: str, source: Source) -> None:
-    """Nothing tells of the file: no object, no row, no part, no lock."""
-    assert source.key not in objects_in(s3, bucket)
-    assert row_of(bucket, source) is None
-    assert open_uploads(s3, bucket) == []
-    assert locks() == []

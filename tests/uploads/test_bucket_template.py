@@ -16,7 +16,7 @@ def printed() -> dict[str, Any]:
     return document
 
 
-def test_the_template_makes_no_bucket_unless_it_is_given_a_name() -> None:
+def test_the_template_creates_a_bucket_only_if_it_has_a_name() -> None:
     document = printed()
 
     condition = document["Resources"]["UploadsBucket"]["Condition"]

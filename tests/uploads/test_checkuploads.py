@@ -133,7 +133,7 @@ def test_a_large_file_is_sound_in_its_parts_and_copied_over_as_a_whole(
     assert report(bucket) == ({"rows": 3, "objects": 3, **found}, 1)
 
 
-def test_a_prefix_is_whole_parts_of_a_path(bucket: str, stored: Any, s3: Any) -> None:
+def test_a_prefix_ends_at_a_slash(bucket: str, stored: Any, s3: Any) -> None:
     stored("logs/a")
     add_row(bucket, "logs2/missing", size=1, etag="x", sha256="x")
     add_row(bucket, "logs", size=1, etag="x", sha256="x")

@@ -11,18 +11,12 @@ import pytest
 
 from tests.faults.kinds import CloseBefore, DropReply, Duplicate, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.uploads.s3_proxy import S3Answer, S3Proxy
+from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
     LARGE_BYTES,
-    assert_stored,
-    assert_untouched,
+    Storage,
     content,
-    file_of,
     locks,
-    objects_in,
-    open_uploads,
-    row_of,
-    upload,
 )
 from uploads import s3 as uploads_s3
 
@@ -43,124 +37,105 @@ PASSING: dict[str, Fault] = {
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("operation", ["PutObject", "CompleteMultipartUpload"])
 def test_a_temporary_failure_of_the_storing_request_ends_in_one_object(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    operation: str,
-    fault: Fault,
+    storage: Storage, operation: str, fault: Fault
 ) -> None:
-    file = file_of(tmp_path, "a", content(SMALL_BYTES if operation == "PutObject" else LARGE_BYTES))
-    s3_proxy.plan(operation, fault)
+    file = storage.file("a", content(SMALL_BYTES if operation == "PutObject" else LARGE_BYTES))
+    storage.proxy.plan(operation, fault)
 
-    uploaded = upload(bucket, file)
+    uploaded = storage.upload(file)
 
     assert uploaded.outcomes == ["uploaded"]
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
-def test_an_object_that_is_put_twice_is_stored_once(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    files = [file_of(tmp_path, name, content(SMALL_BYTES, name)) for name in "abcd"]
-    s3_proxy.plan("PutObject", Duplicate(0.02), times=4)
+def test_an_object_that_is_put_twice_is_stored_once(storage: Storage) -> None:
+    files = [storage.file(name, content(SMALL_BYTES, name)) for name in "abcd"]
+    storage.proxy.plan("PutObject", Duplicate(0.02), times=4)
 
-    uploaded = upload(bucket, *files, workers=1)
+    uploaded = storage.upload(*files, workers=1)
 
     assert uploaded.outcomes == ["uploaded"] * 4
-    assert_stored(s3, bucket, files)
-    assert s3_proxy.stored == {file.key: 1 for file in files}
+    storage.assert_stored(files)
+    assert storage.proxy.stored == {file.key: 1 for file in files}
 
 
 def test_an_upload_that_is_gone_after_a_lost_reply_to_complete_counts_as_uploaded(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan(
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan(
         "CompleteMultipartUpload", S3Answer(404, "NoSuchUpload", carried_out=True), times=9
     )
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.count("UploadPart") == 3
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.count("UploadPart") == 3
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
 def test_a_failed_precondition_after_a_lost_reply_to_complete_counts_as_uploaded(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan("CompleteMultipartUpload", S3Answer(412, "PreconditionFailed", carried_out=True))
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan(
+        "CompleteMultipartUpload", S3Answer(412, "PreconditionFailed", carried_out=True)
+    )
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("operation", ["CreateMultipartUpload", "UploadPart", "HeadObject"])
 @pytest.mark.parametrize("fault", [SLOW_DOWN, DropReply()], ids=["SlowDown", "reply lost"])
 def test_a_temporary_failure_of_any_other_request_has_no_effect(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    operation: str,
-    fault: Fault,
+    storage: Storage, operation: str, fault: Fault
 ) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan(operation, fault)
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan(operation, fault)
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
-def test_uploads_whose_replies_were_all_lost_are_aborted_by_the_next_run(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=99)
+def test_uploads_whose_replies_were_all_lost_are_aborted_by_the_next_run(storage: Storage) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=99)
 
-    assert upload(bucket, file).outcomes == ["failed"]
+    assert storage.upload(file).outcomes == ["failed"]
 
-    assert open_uploads(s3, bucket) == ["in/a"] * 3
-    row = row_of(bucket, file)
+    assert storage.open_uploads() == ["in/a"] * 3
+    row = storage.row(file)
     assert row is not None
     assert not row.keys() & {"lease", "fence", "uploadId"}
-    s3_proxy.forget()
+    storage.proxy.forget()
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
 def test_an_upload_that_was_neither_recorded_nor_aborted_is_aborted_by_the_next_run(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    impatient: float,
+    storage: Storage, proxy: FaultProxy, impatient: float
 ) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan("AbortMultipartUpload", S3Answer(403, "AccessDenied"))
     proxy.plan("UpdateItem", CloseBefore(), times=10**6, when=_is_note)
 
-    assert upload(bucket, file).outcomes == ["failed"]
+    assert storage.upload(file).outcomes == ["failed"]
 
-    assert open_uploads(s3, bucket) == ["in/a"]
-    assert row_of(bucket, file) is not None
+    assert storage.open_uploads() == ["in/a"]
+    assert storage.row(file) is not None
     proxy.forget()
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
 def _is_note(body: dict[str, Any]) -> bool:
@@ -180,43 +155,39 @@ class _Encoded(S3Answer):
         )
 
 
-def test_keys_with_characters_that_xml_cannot_contain_are_listed_encoded(
-    bucket: str, s3: Any, s3_proxy: S3Proxy
-) -> None:
-    s3_proxy.plan("ListMultipartUploads", _Encoded(200, ""))
+def test_keys_with_characters_that_xml_cannot_contain_are_listed_encoded(storage: Storage) -> None:
+    storage.proxy.plan("ListMultipartUploads", _Encoded(200, ""))
 
-    assert uploads_s3.list_uploads(bucket, "in/a\r+ b") == ["1"]
+    assert uploads_s3.list_uploads(storage.bucket, "in/a\r+ b") == ["1"]
 
-    assert s3_proxy.seen[0].body["encoding-type"] == "url"
+    assert storage.proxy.seen[0].body["encoding-type"] == "url"
 
 
-def test_a_file_that_changed_leaves_no_multipart_upload(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=2)
-    s3_proxy.plan("CreateMultipartUpload", Meanwhile(Path(file.path).touch))
-    s3_proxy.plan("CreateMultipartUpload", DropReply(), times=99)
+def test_a_file_that_changed_leaves_no_multipart_upload(storage: Storage) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=2)
+    storage.proxy.plan("CreateMultipartUpload", Meanwhile(Path(file.path).touch))
+    storage.proxy.plan("CreateMultipartUpload", DropReply(), times=99)
 
-    assert upload(bucket, file).result.reason == "The file changed while it was read"
+    assert storage.upload(file).result.reason == "The file changed while it was read"
 
-    assert_untouched(s3, bucket, file)
+    storage.assert_untouched(file)
 
 
 def test_a_part_that_s3_refuses_as_the_file_changed_is_reported_as_the_change(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+    file = storage.file("a", content(LARGE_BYTES))
 
     def changed(_request: dict[str, Any]) -> bool:
         Path(file.path).touch()
         return True
 
-    s3_proxy.plan("UploadPart", S3Answer(400, "BadDigest"), times=99, when=changed)
+    storage.proxy.plan("UploadPart", S3Answer(400, "BadDigest"), times=99, when=changed)
 
-    assert upload(bucket, file).result.reason == "The file changed while it was read"
+    assert storage.upload(file).result.reason == "The file changed while it was read"
 
-    assert_untouched(s3, bucket, file)
+    storage.assert_untouched(file)
 
 
 @pytest.mark.parametrize(
@@ -230,61 +201,52 @@ def test_a_part_that_s3_refuses_as_the_file_changed_is_reported_as_the_change(
     ids=["SlowDown", "busy", "AccessDenied", "reset"],
 )
 def test_a_lasting_failure_has_a_reason_and_leaves_no_claim_and_the_rest_is_stored(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    fault: Fault,
-    reason: str,
+    storage: Storage, fault: Fault, reason: str
 ) -> None:
-    bad, fine = (file_of(tmp_path, name, name.encode()) for name in ("bad", "fine"))
-    s3_proxy.plan("PutObject", fault, times=99, when=lambda seen: seen["key"] == "in/bad")
+    bad, fine = (storage.file(name, name.encode()) for name in ("bad", "fine"))
+    storage.proxy.plan("PutObject", fault, times=99, when=lambda seen: seen["key"] == "in/bad")
 
-    uploaded = upload(bucket, bad, fine)
+    uploaded = storage.upload(bad, fine)
 
     by_name = {Path(each.name).name: each for each in uploaded.results}
     assert by_name["bad"].outcome == "failed"
     assert by_name["bad"].reason.startswith(reason)
     assert by_name["fine"].outcome == "uploaded"
-    assert row_of(bucket, bad) is None
-    assert_stored(s3, bucket, [fine])
+    assert storage.row(bad) is None
+    storage.assert_stored([fine])
 
 
-def test_a_failure_between_parts_keeps_them_for_the_next_run(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
-    s3_proxy.plan(
+def test_a_failure_between_parts_keeps_them_for_the_next_run(storage: Storage) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
+    storage.proxy.plan(
         "UploadPart", S3Answer(403, "AccessDenied"), when=lambda seen: seen["partNumber"] == "3"
     )
 
-    failed = upload(bucket, file, workers=1)
+    failed = storage.upload(file, workers=1)
 
     assert failed.result.reason == "S3 UploadPart failed: AccessDenied: planned by a test"
-    row = row_of(bucket, file)
+    row = storage.row(file)
     assert row is not None
     assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
     assert locks() == []
-    s3_proxy.forget()
+    storage.proxy.forget()
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.count("UploadPart") == 1
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.count("UploadPart") == 1
+    storage.assert_stored([file])
 
 
-def test_a_part_overwritten_before_complete_is_sent_again(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+def test_a_part_overwritten_before_complete_is_sent_again(storage: Storage) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
 
     def overwrite() -> None:
         (upload_id,) = [
-            each["UploadId"] for each in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
+            each["UploadId"]
+            for each in storage.s3.list_multipart_uploads(Bucket=storage.bucket)["Uploads"]
         ]
-        s3.upload_part(
-            Bucket=bucket,
+        storage.s3.upload_part(
+            Bucket=storage.bucket,
             Key="in/a",
             UploadId=upload_id,
             PartNumber=1,
@@ -292,62 +254,59 @@ def test_a_part_overwritten_before_complete_is_sent_again(
             ChecksumAlgorithm="SHA256",
         )
 
-    s3_proxy.plan("CompleteMultipartUpload", Meanwhile(overwrite))
+    storage.proxy.plan("CompleteMultipartUpload", Meanwhile(overwrite))
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.count("UploadPart") == 4
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.count("UploadPart") == 4
+    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same", "another"])
 @pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
 def test_an_object_that_appears_meanwhile_is_adopted_or_a_conflict(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    same: bool,
-    size: int,
+    storage: Storage, same: bool, size: int
 ) -> None:
-    file = file_of(tmp_path, "a", content(size))
+    file = storage.file("a", content(size))
     theirs = content(size, 0 if same else "theirs")
     last = "PutObject" if size == SMALL_BYTES else "CompleteMultipartUpload"
-    s3_proxy.plan(last, Meanwhile(lambda: s3.put_object(Bucket=bucket, Key="in/a", Body=theirs)))
+    storage.proxy.plan(
+        last,
+        Meanwhile(lambda: storage.s3.put_object(Bucket=storage.bucket, Key="in/a", Body=theirs)),
+    )
 
-    uploaded = upload(bucket, file)
+    uploaded = storage.upload(file)
 
     assert uploaded.summary.conflicts == int(not same)
-    assert s3_proxy.stored == {}
-    assert objects_in(s3, bucket) == {"in/a": theirs}
-    assert (row_of(bucket, file) is not None) == same
-    assert open_uploads(s3, bucket) == []
+    assert storage.proxy.stored == {}
+    assert storage.objects() == {"in/a": theirs}
+    assert (storage.row(file) is not None) == same
+    assert storage.open_uploads() == []
     assert locks() == []
 
 
-def test_an_upload_that_another_client_aborted_is_started_again(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(LARGE_BYTES))
+def test_an_upload_that_another_client_aborted_is_started_again(storage: Storage) -> None:
+    file = storage.file("a", content(LARGE_BYTES))
 
     def abort() -> None:
-        (found,) = s3.list_multipart_uploads(Bucket=bucket)["Uploads"]
-        s3.abort_multipart_upload(Bucket=bucket, Key="in/a", UploadId=found["UploadId"])
+        (found,) = storage.s3.list_multipart_uploads(Bucket=storage.bucket)["Uploads"]
+        storage.s3.abort_multipart_upload(
+            Bucket=storage.bucket, Key="in/a", UploadId=found["UploadId"]
+        )
 
-    s3_proxy.plan("UploadPart", Meanwhile(abort), when=lambda seen: seen["partNumber"] == "2")
+    storage.proxy.plan("UploadPart", Meanwhile(abort), when=lambda seen: seen["partNumber"] == "2")
 
-    assert upload(bucket, file, workers=1).outcomes == ["uploaded"]
+    assert storage.upload(file, workers=1).outcomes == ["uploaded"]
 
-    assert s3_proxy.count("CreateMultipartUpload") == 2
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.count("CreateMultipartUpload") == 2
+    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("size", [SMALL_BYTES, LARGE_BYTES])
 def test_lost_replies_of_the_table_are_recognized(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path, size: int
+    storage: Storage, proxy: FaultProxy, size: int
 ) -> None:
-    file = file_of(tmp_path, "a", content(size))
+    file = storage.file("a", content(size))
     proxy.plan("*", DropReply(), times=2, when=lambda body: body["TableName"] == "uploads")
     every_second = iter([False, True] * 50)
     proxy.plan(
@@ -357,23 +316,18 @@ def test_lost_replies_of_the_table_are_recognized(
         when=lambda body: body["TableName"] == "uploads" and next(every_second),
     )
 
-    assert upload(bucket, file).outcomes == ["uploaded"]
+    assert storage.upload(file).outcomes == ["uploaded"]
 
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
 def test_an_unreachable_table_is_a_failure_with_a_reason_and_the_object_is_adopted_later(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    proxy: FaultProxy,
-    tmp_path: Path,
-    impatient: float,
+    storage: Storage, proxy: FaultProxy, impatient: float
 ) -> None:
-    file = file_of(tmp_path, "a", content(SMALL_BYTES))
+    file = storage.file("a", content(SMALL_BYTES))
     away = threading.Event()
-    s3_proxy.plan("PutObject", Meanwhile(away.set))
+    storage.proxy.plan("PutObject", Meanwhile(away.set))
     proxy.plan(
         "*",
         CloseBefore(),
@@ -381,26 +335,24 @@ def test_an_unreachable_table_is_a_failure_with_a_reason_and_the_object_is_adopt
         when=lambda body: body["TableName"] == "uploads" and away.is_set(),
     )
 
-    failed = upload(bucket, file)
+    failed = storage.upload(file)
 
     assert failed.outcomes == ["failed"]
     assert failed.result.reason.startswith("DynamoDB gave no answer to UpdateItem in time")
     assert locks() == []
     away.clear()
 
-    assert upload(bucket, file).outcomes == ["skipped"]
+    assert storage.upload(file).outcomes == ["skipped"]
 
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
-def test_a_wrong_checksum_is_refused_by_s3(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, proxy: FaultProxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", content(SMALL_BYTES))
-    s3_proxy.plan("PutObject", S3Answer(400, "BadDigest"), times=9)
+def test_a_wrong_checksum_is_refused_by_s3(storage: Storage) -> None:
+    file = storage.file("a", content(SMALL_BYTES))
+    storage.proxy.plan("PutObject", S3Answer(400, "BadDigest"), times=9)
 
-    failed = upload(bucket, file)
+    failed = storage.upload(file)
 
     assert failed.result.reason == "S3 PutObject failed: BadDigest: planned by a test"
-    assert_untouched(s3, bucket, file)
+    storage.assert_untouched(file)

@@ -18,16 +18,14 @@ from locks.leases import Lease
 from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
 from tests.requests import Requests
-from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
+    Storage,
     Uploaded,
     all_rows,
-    assert_stored,
     content,
     file_of,
     locks,
-    open_uploads,
     remove_locks,
     row_of,
     upload,
@@ -81,13 +79,16 @@ def in_background(bucket: str, *files: Source) -> Iterator[list[Uploaded]]:
 
 
 def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhile(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    theirs, ours = (file_of(tmp_path, name, name.encode()) for name in ("theirs", "ours"))
-    with other_process(bucket, theirs) as (claim,), in_background(bucket, theirs, ours) as ended:
-        wait_until(lambda: (row_of(bucket, ours) or {}).get("state") == "done")
+    theirs, ours = (storage.file(name, name.encode()) for name in ("theirs", "ours"))
+    with (
+        other_process(storage.bucket, theirs) as (claim,),
+        in_background(storage.bucket, theirs, ours) as ended,
+    ):
+        wait_until(lambda: (storage.row(ours) or {}).get("state") == "done")
         assert not ended
-        etag = s3.put_object(Bucket=bucket, Key="in/theirs", Body=b"theirs")["ETag"]
+        etag = storage.s3.put_object(Bucket=storage.bucket, Key="in/theirs", Body=b"theirs")["ETag"]
         claims.finish(claim, 6, contents.sha256_of([b"theirs"]), etag)
 
     by_name = {Path(each.name).name: each for each in ended[0].results}
@@ -96,21 +97,19 @@ def test_a_run_waits_for_a_file_of_another_process_and_uploads_the_rest_meanwhil
         "skipped",
         "it was stored before",
     )
-    assert s3_proxy.stored == {"in/ours": 1}
-    assert_stored(s3, bucket, [theirs, ours])
+    assert storage.proxy.stored == {"in/ours": 1}
+    storage.assert_stored([theirs, ours])
 
 
 def test_waiting_costs_two_requests_a_look_however_many_files_wait(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    tmp_path: Path,
-    requests_sent: Requests,
-    monkeypatch: pytest.MonkeyPatch,
+    storage: Storage, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = [file_of(tmp_path, str(number), b"x") for number in range(40)]
+    files = [storage.file(str(number), b"x") for number in range(40)]
     monkeypatch.setattr(claims, "POLL_SECONDS", 0.05)
-    with other_process(bucket, *files) as held, in_background(bucket, *files) as ended:
+    with (
+        other_process(storage.bucket, *files) as held,
+        in_background(storage.bucket, *files) as ended,
+    ):
         wait_until(lambda: requests_sent.operations.count("GetItem") >= 10)
         # One claim of each row was refused; since then, one of them at each look.
         sent = Counter(requests_sent.operations)
@@ -120,7 +119,7 @@ def test_waiting_costs_two_requests_a_look_however_many_files_wait(
             claims.delete(claim)
 
     assert ended[0].summary.uploaded == len(files)
-    assert_stored(s3, bucket, files)
+    storage.assert_stored(files)
 
 
 def _absent() -> None:
@@ -148,26 +147,26 @@ GONE = {
 
 @pytest.mark.parametrize("gone", GONE.values(), ids=GONE)
 def test_files_of_a_process_that_is_gone_are_taken_over_at_once(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, gone: Any
+    storage: Storage, gone: Any
 ) -> None:
-    files = [file_of(tmp_path, name, name.encode()) for name in "abc"]
-    _dead(bucket, *files, lease_seconds=3600)
+    files = [storage.file(name, name.encode()) for name in "abc"]
+    _dead(storage.bucket, *files, lease_seconds=3600)
     gone()
 
-    assert upload(bucket, *files).outcomes == ["uploaded"] * 3
+    assert storage.upload(*files).outcomes == ["uploaded"] * 3
 
     _absent()
-    assert_stored(s3, bucket, files)
+    storage.assert_stored(files)
 
 
 def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    theirs, ours = ([file_of(tmp_path, name, b"x") for name in names] for names in ("ab", "cd"))
-    _dead(bucket, *theirs, lease_seconds=3600)
+    theirs, ours = ([storage.file(name, b"x") for name in names] for names in ("ab", "cd"))
+    _dead(storage.bucket, *theirs, lease_seconds=3600)
     _set("leaseDuration", {"S": "oops"})
 
-    uploaded = upload(bucket, *theirs, *ours)
+    uploaded = storage.upload(*theirs, *ours)
 
     failed = [each for each in uploaded.results if each.outcome == "failed"]
     assert {each.key for each in failed} == {file.key for file in theirs}
@@ -179,13 +178,13 @@ def test_a_damaged_lock_fails_the_files_of_its_process_and_the_rest_is_uploaded(
 
 
 def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, requests_sent: Requests
+    storage: Storage, requests_sent: Requests
 ) -> None:
-    files = [file_of(tmp_path, str(number), b"x") for number in range(12)]
+    files = [storage.file(str(number), b"x") for number in range(12)]
     began = time.monotonic()
-    _dead(bucket, *files, lease_seconds=0.6)
+    _dead(storage.bucket, *files, lease_seconds=0.6)
 
-    uploaded = upload(bucket, *files)
+    uploaded = storage.upload(*files)
 
     assert uploaded.outcomes == ["uploaded"] * 12
     assert time.monotonic() - began >= 0.6
@@ -198,53 +197,50 @@ def test_a_dead_process_is_watched_for_its_lease_once_for_all_its_files(
     assert of_its_lock.count("DeleteItem") == 1
     assert of_its_lock[-1] == "DeleteItem"
     # Its lock is removed, so that the next process need not watch.
-    assert_stored(s3, bucket, files)
+    storage.assert_stored(files)
 
 
-def test_a_living_process_keeps_its_files_for_longer_than_its_lease(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", b"x")
-    lease = _dead(bucket, file, lease_seconds=0.5)
-    with renewed_at_each_look(lease), in_background(bucket, file) as ended:
+def test_a_living_process_keeps_its_files_for_longer_than_its_lease(storage: Storage) -> None:
+    file = storage.file("a", b"x")
+    lease = _dead(storage.bucket, file, lease_seconds=0.5)
+    with renewed_at_each_look(lease), in_background(storage.bucket, file) as ended:
         began = time.monotonic()
         while time.monotonic() - began < 2:
-            assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
+            assert (storage.row(file) or {}).get("lease") == OTHERS_LOCK
             time.sleep(0.05)
         assert not ended
         lease.release(remove=True)
 
     assert ended[0].outcomes == ["uploaded"]
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
-def test_an_upload_that_a_dead_process_did_not_record_is_aborted(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", b"small")
-    _dead(bucket, file)
-    s3.create_multipart_upload(Bucket=bucket, Key="in/a")
-    assert open_uploads(s3, bucket) == ["in/a"]
+def test_an_upload_that_a_dead_process_did_not_record_is_aborted(storage: Storage) -> None:
+    file = storage.file("a", b"small")
+    _dead(storage.bucket, file)
+    storage.s3.create_multipart_upload(Bucket=storage.bucket, Key="in/a")
+    assert storage.open_uploads() == ["in/a"]
 
-    upload(bucket, file)
+    storage.upload(file)
 
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
-def test_two_runs_on_one_folder_share_the_work(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    files = [file_of(tmp_path, f"{number:02}", content(100, number)) for number in range(30)]
-    files.append(file_of(tmp_path, "big", content(LARGE_BYTES)))
+def test_two_runs_on_one_folder_share_the_work(storage: Storage) -> None:
+    files = [storage.file(f"{number:02}", content(100, number)) for number in range(30)]
+    files.append(storage.file("big", content(LARGE_BYTES)))
 
-    with in_background(bucket, *files) as first, in_background(bucket, *files) as second:
+    with (
+        in_background(storage.bucket, *files) as first,
+        in_background(storage.bucket, *files) as second,
+    ):
         pass
 
     summaries = [first[0].summary, second[0].summary]
     assert sum(summary.uploaded for summary in summaries) == len(files)
     assert sum(summary.skipped for summary in summaries) == len(files)
-    assert all(count == 1 for count in s3_proxy.stored.values())
-    assert_stored(s3, bucket, files)
+    assert all(count == 1 for count in storage.proxy.stored.values())
+    storage.assert_stored(files)
 
 
 @pytest.fixture
@@ -263,37 +259,31 @@ def break_its_lock(
 
 
 def test_a_run_that_lost_its_lease_takes_another_and_continues(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, break_its_lock: Callable[[], None]
+    storage: Storage, break_its_lock: Callable[[], None]
 ) -> None:
-    files = [file_of(tmp_path, name, content(LARGE_BYTES, name)) for name in "ab"]
-    s3_proxy.plan("UploadPart", Meanwhile(break_its_lock))
+    files = [storage.file(name, content(LARGE_BYTES, name)) for name in "ab"]
+    storage.proxy.plan("UploadPart", Meanwhile(break_its_lock))
 
-    uploaded = upload(bucket, *files, workers=2, lease_seconds=LEASE_SECONDS)
+    uploaded = storage.upload(*files, workers=2, lease_seconds=LEASE_SECONDS)
 
     assert uploaded.outcomes == ["uploaded"] * 2
-    assert_stored(s3, bucket, files)
+    storage.assert_stored(files)
 
 
 @pytest.mark.parametrize(
     ("operation", "size"), [("PutObject", 100), ("CompleteMultipartUpload", LARGE_BYTES)]
 )
 def test_a_file_stored_before_the_lease_was_lost_counts_as_uploaded(
-    operation: str,
-    size: int,
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    tmp_path: Path,
-    break_its_lock: Callable[[], None],
+    storage: Storage, operation: str, size: int, break_its_lock: Callable[[], None]
 ) -> None:
-    file = file_of(tmp_path, "a", content(size))
-    s3_proxy.plan(operation, Meanwhile(break_its_lock))
+    file = storage.file("a", content(size))
+    storage.proxy.plan(operation, Meanwhile(break_its_lock))
 
-    uploaded = upload(bucket, file, lease_seconds=LEASE_SECONDS)
+    uploaded = storage.upload(file, lease_seconds=LEASE_SECONDS)
 
     assert uploaded.outcomes == ["uploaded"]
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([file])
 
 
 class _Stop(threading.Event):
@@ -307,10 +297,10 @@ class _Stop(threading.Event):
         return is_set
 
 
-def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+def test_stopping_finishes_small_files_and_leaves_large_ones_to_the_next_run(
+    storage: Storage,
 ) -> None:
-    large = file_of(tmp_path, "large", content(2 * LARGE_BYTES))
+    large = storage.file("large", content(2 * LARGE_BYTES))
     stop = _Stop()
 
     def stop_now() -> None:
@@ -318,8 +308,10 @@ def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
         # When it is checked again, the first check has taken effect.
         wait_until(lambda: stop.times_noticed >= 2)
 
-    s3_proxy.plan("UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2")
-    stopped = upload(bucket, large, stop=stop, workers=1)
+    storage.proxy.plan(
+        "UploadPart", Meanwhile(stop_now), when=lambda seen: seen["partNumber"] == "2"
+    )
+    stopped = storage.upload(large, stop=stop, workers=1)
 
     assert stopped.results == []
     assert stopped.summary.uploaded == stopped.summary.failed == 0
@@ -327,28 +319,26 @@ def test_stopping_finishes_what_is_small_and_leaves_the_rest_to_the_next_run(
     assert row["state"] == "uploading"
     assert row.keys() & {"lease", "fence", "uploadId"} == {"uploadId"}
     assert locks() == []
-    sent = s3_proxy.count("UploadPart")
+    sent = storage.proxy.count("UploadPart")
     assert 2 <= sent < 5
 
-    assert upload(bucket, large).outcomes == ["uploaded"]
+    assert storage.upload(large).outcomes == ["uploaded"]
 
-    assert s3_proxy.count("UploadPart") == 5
-    assert_stored(s3, bucket, [large])
+    assert storage.proxy.count("UploadPart") == 5
+    storage.assert_stored([large])
 
 
-def test_a_file_that_waits_for_a_thread_is_not_started_after_a_stop(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    files = [file_of(tmp_path, name, b"x") for name in "ab"]
+def test_a_file_that_waits_for_a_thread_is_not_started_after_a_stop(storage: Storage) -> None:
+    files = [storage.file(name, b"x") for name in "ab"]
     stop = _Stop()
 
     def stop_now() -> None:
         stop.set()
         wait_until(lambda: stop.times_noticed >= 2)
 
-    s3_proxy.plan("PutObject", Meanwhile(stop_now))
+    storage.proxy.plan("PutObject", Meanwhile(stop_now))
 
-    stopped = upload(bucket, *files, stop=stop, workers=1)
+    stopped = storage.upload(*files, stop=stop, workers=1)
 
     assert stopped.outcomes == ["uploaded"]
     assert len(all_rows()) == 1
@@ -377,16 +367,14 @@ def test_a_holder_whose_row_was_taken_over_cannot_write_it(engine: str, tmp_path
         after.release(remove=True)
 
 
-def test_a_run_that_waits_for_another_can_be_stopped(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a", b"x")
+def test_a_run_that_waits_for_another_can_be_stopped(storage: Storage) -> None:
+    file = storage.file("a", b"x")
     stop = threading.Event()
-    with other_process(bucket, file):
+    with other_process(storage.bucket, file):
         threading.Timer(0.3, stop.set).start()
 
-        stopped = upload(bucket, file, stop=stop)
+        stopped = storage.upload(file, stop=stop)
 
         assert stopped.results == []
-        assert (row_of(bucket, file) or {}).get("lease") == OTHERS_LOCK
+        assert (storage.row(file) or {}).get("lease") == OTHERS_LOCK
         assert locks() == [OTHERS_LOCK]

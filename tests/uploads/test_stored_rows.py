@@ -47,7 +47,7 @@ def stored(engine: str, release: Path, s3: Any) -> Stored:
     return stored
 
 
-def test_what_is_done_is_skipped_and_what_was_begun_is_completed(
+def test_done_files_are_skipped_and_unfinished_ones_completed(
     stored: Stored, s3: Any, tmp_path: Path
 ) -> None:
     bucket = stored.about["bucket"]
@@ -66,7 +66,7 @@ def test_what_is_done_is_skipped_and_what_was_begun_is_completed(
     assert run("checkuploads", f"s3://{bucket}/in")[2] == 0
 
 
-def test_what_is_done_is_found_sound_and_what_was_begun_can_be_forgotten(
+def test_done_rows_are_sound_and_unfinished_ones_can_be_forgotten(
     stored: Stored,
 ) -> None:
     where = f"s3://{stored.about['bucket']}/in"

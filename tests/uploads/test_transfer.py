@@ -16,16 +16,13 @@ from tests.requests import Requests
 from tests.uploads.s3_proxy import S3Proxy
 from tests.uploads.samples import (
     LARGE_BYTES,
+    Storage,
     Uploaded,
     all_rows,
-    assert_stored,
-    assert_untouched,
     content,
     file_of,
     locks,
-    objects_in,
     put_in_parts,
-    row_of,
     upload,
 )
 from uploads import contents
@@ -39,35 +36,33 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
 def test_a_new_small_file_costs_two_requests_two_units_and_one_put(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, requests_sent: Requests
+    storage: Storage, requests_sent: Requests
 ) -> None:
-    file = file_of(tmp_path, "a.log", content(10_000))
+    file = storage.file("a.log", content(10_000))
 
     # Of a shorter lease a slow machine might see a renewal.
-    uploaded = upload(bucket, file, lease_seconds=600)
+    uploaded = storage.upload(file, lease_seconds=600)
 
     of_the_run = ["UpdateItem", "DeleteItem"]  # its lock is taken and removed
     assert sorted(requests_sent.operations) == sorted([*of_the_run, "UpdateItem", "UpdateItem"])
     assert requests_sent.units == 2 + 2
-    assert [seen.operation for seen in s3_proxy.seen] == ["PutObject"]
+    assert [seen.operation for seen in storage.proxy.seen] == ["PutObject"]
     assert uploaded.outcomes == ["uploaded"]
     assert uploaded.bytes == uploaded.summary.bytes == 10_000
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
-def test_the_row_says_what_was_read_and_what_s3_answered(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "a.log", b"hello")
+def test_the_row_has_the_checksum_of_the_file_and_the_etag(storage: Storage) -> None:
+    file = storage.file("a.log", b"hello")
 
-    upload(bucket, file)
+    storage.upload(file)
 
-    head = s3.head_object(Bucket=bucket, Key="in/a.log", ChecksumMode="ENABLED")
-    row = row_of(bucket, file)
+    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/a.log", ChecksumMode="ENABLED")
+    row = storage.row(file)
     assert row is not None
     assert row.pop("updatedAt").endswith("+00:00")
     assert row == {
-        "key": f"s3://{bucket}/in/a.log",
+        "key": f"s3://{storage.bucket}/in/a.log",
         "state": "done",
         "size": "5",
         "sha256": contents.sha256_of([b"hello"]),
@@ -76,70 +71,64 @@ def test_the_row_says_what_was_read_and_what_s3_answered(
     assert head["ChecksumSHA256"] == row["sha256"]
 
 
-def test_s3_is_asked_first_only_for_a_body_that_is_not_small(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
+def test_s3_is_asked_first_only_for_a_body_that_is_not_small(storage: Storage) -> None:
     sizes = {"empty": 0, "small": AT_ONCE_BYTES, "more": AT_ONCE_BYTES + 1}
-    files = [file_of(tmp_path, name, content(size)) for name, size in sizes.items()]
+    files = [storage.file(name, content(size)) for name, size in sizes.items()]
 
-    upload(bucket, *files)
+    storage.upload(*files)
 
-    assert s3_proxy.asked == ["in/more"]
-    assert_stored(s3, bucket, files)
+    assert storage.proxy.asked == ["in/more"]
+    storage.assert_stored(files)
 
 
-def test_a_large_file_goes_up_in_parts_and_its_row_has_their_checksum(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    file = file_of(tmp_path, "big", content(LARGE_BYTES))
+def test_a_large_file_goes_up_in_parts_and_its_row_has_their_checksum(storage: Storage) -> None:
+    file = storage.file("big", content(LARGE_BYTES))
 
-    uploaded = upload(bucket, file)
+    uploaded = storage.upload(file)
 
-    assert s3_proxy.count("UploadPart") == 3
-    assert s3_proxy.stored == {"in/big": 1}
+    assert storage.proxy.count("UploadPart") == 3
+    assert storage.proxy.stored == {"in/big": 1}
     assert uploaded.outcomes == ["uploaded"]
     assert uploaded.bytes == uploaded.summary.bytes == LARGE_BYTES
-    row = row_of(bucket, file)
-    head = s3.head_object(Bucket=bucket, Key="in/big", ChecksumMode="ENABLED")
+    row = storage.row(file)
+    head = storage.s3.head_object(Bucket=storage.bucket, Key="in/big", ChecksumMode="ENABLED")
     assert row is not None
     assert row["sha256"] == head["ChecksumSHA256"]
     assert row["sha256"].endswith("-3")
-    assert_stored(s3, bucket, [file])
+    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("size", [0, 1, PART_BYTES, PART_BYTES + 1])
 def test_a_file_of_any_size_arrives_whole_and_a_second_run_leaves_s3_alone(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, size: int
+    storage: Storage, size: int
 ) -> None:
-    file = file_of(tmp_path, "a", content(size))
-    upload(bucket, file)
-    s3_proxy.forget()
+    file = storage.file("a", content(size))
+    storage.upload(file)
+    storage.proxy.forget()
 
-    again = upload(bucket, file)
+    again = storage.upload(file)
 
     assert again.outcomes == ["skipped"]
     assert again.result.reason == "it was stored before"
-    assert s3_proxy.count() == 0
-    assert_stored(s3, bucket, [file])
+    assert storage.proxy.count() == 0
+    storage.assert_stored([file])
 
 
 @pytest.mark.parametrize("size", [100, PART_BYTES + 1])
-def test_another_file_under_a_key_that_is_done_is_a_conflict_and_changes_nothing(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, size: int
-) -> None:
-    first = file_of(tmp_path / "one", "a", content(size, "first"))
-    other = file_of(tmp_path / "two", "a", content(size, "other"))
-    upload(bucket, first)
-    row = row_of(bucket, first)
-    s3_proxy.forget()
+def test_another_file_with_a_key_that_is_done_is_a_conflict(storage: Storage, size: int) -> None:
+    first = file_of(storage.folder / "one", "a", content(size, "first"))
+    other = file_of(storage.folder / "two", "a", content(size, "other"))
+    storage.upload(first)
+    row = storage.row(first)
+    storage.proxy.forget()
 
-    uploaded = upload(bucket, other)
+    uploaded = storage.upload(other)
 
     assert uploaded.outcomes == ["conflict"]
     assert uploaded.result.reason == "another file was stored under this key"
-    assert s3_proxy.count() == 0
-    assert row_of(bucket, first) == row
-    assert_stored(s3, bucket, [first])
+    assert storage.proxy.count() == 0
+    assert storage.row(first) == row
+    storage.assert_stored([first])
 
 
 def _put(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
@@ -164,62 +153,54 @@ def _put_in_parts(s3: Any, bucket: str, data: bytes, **options: Any) -> None:
     ],
     ids=["SHA-256", "SHA-1", "CRC-32", "SHA-256 over parts", "none"],
 )
-def test_an_equal_object_that_the_table_does_not_know_is_adopted_a_different_one_left_alone(
-    bucket: str,
-    s3: Any,
-    s3_proxy: S3Proxy,
-    tmp_path: Path,
-    size: int,
-    by: Any,
-    options: dict[str, str],
+def test_an_equal_object_without_a_row_is_adopted_and_a_different_one_is_a_conflict(
+    storage: Storage, size: int, by: Any, options: dict[str, str]
 ) -> None:
-    equal = file_of(tmp_path / "equal", "a", content(size))
-    other = file_of(tmp_path / "other", "a", content(size, "other"))
-    by(s3, bucket, content(size), **options)
+    equal = file_of(storage.folder / "equal", "a", content(size))
+    other = file_of(storage.folder / "other", "a", content(size, "other"))
+    by(storage.s3, storage.bucket, content(size), **options)
 
-    refused = upload(bucket, other)
+    refused = storage.upload(other)
 
     assert refused.outcomes == ["conflict"]
     assert refused.result.reason == "another object has this key"
-    assert row_of(bucket, other) is None
+    assert storage.row(other) is None
 
-    adopted = upload(bucket, equal)
+    adopted = storage.upload(equal)
 
     assert adopted.outcomes == ["skipped"]
     assert adopted.result.reason == "the bucket had it already"
-    assert s3_proxy.count("UploadPart") == 0
-    downloads = s3_proxy.count("GetObject")
+    assert storage.proxy.count("UploadPart") == 0
+    downloads = storage.proxy.count("GetObject")
     assert downloads == (0 if options else 2)
-    assert s3_proxy.stored == {}
-    assert_stored(s3, bucket, [equal])
+    assert storage.proxy.stored == {}
+    storage.assert_stored([equal])
 
 
 def test_an_object_of_another_size_is_a_conflict_without_a_look_at_its_bytes(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    file = file_of(tmp_path, "a", b"longer")
-    _put(s3, bucket, b"short")
+    file = storage.file("a", b"longer")
+    _put(storage.s3, storage.bucket, b"short")
 
-    assert upload(bucket, file).outcomes == ["conflict"]
+    assert storage.upload(file).outcomes == ["conflict"]
 
-    assert s3_proxy.count("GetObject") == 0
-    assert objects_in(s3, bucket) == {"in/a": b"short"}
+    assert storage.proxy.count("GetObject") == 0
+    assert storage.objects() == {"in/a": b"short"}
     assert all_rows() == []
 
 
-def test_what_cannot_be_stored_is_a_named_failure_and_the_rest_is_stored(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
-    fine = [file_of(tmp_path, name, b"fine") for name in ("first", "last")]
-    os.mkfifo(tmp_path / "pipe")
+def test_a_file_that_cannot_be_stored_is_reported_and_the_rest_is_stored(storage: Storage) -> None:
+    fine = [storage.file(name, b"fine") for name in ("first", "last")]
+    os.mkfifo(storage.folder / "pipe")
     bad = [
-        Source(str(tmp_path / "gone"), "in/gone", 5),
-        Source(str(tmp_path / "pipe"), "in/pipe", 0),
-        Source(str(tmp_path), "in/folder", 0),
+        Source(str(storage.folder / "gone"), "in/gone", 5),
+        Source(str(storage.folder / "pipe"), "in/pipe", 0),
+        Source(str(storage.folder), "in/folder", 0),
         Unusable("loop", "Too many levels of symbolic links"),
     ]
 
-    uploaded = upload(bucket, fine[0], *bad, fine[1])
+    uploaded = storage.upload(fine[0], *bad, fine[1])
 
     reasons = {Path(each.name).name: each.reason for each in uploaded.results}
     assert reasons == {
@@ -227,12 +208,12 @@ def test_what_cannot_be_stored_is_a_named_failure_and_the_rest_is_stored(
         "last": "",
         "gone": "The file cannot be read: No such file or directory",
         "pipe": "The file cannot be read: it is not a regular file",
-        tmp_path.name: "The file cannot be read: it is not a regular file",
+        storage.folder.name: "The file cannot be read: it is not a regular file",
         "loop": "Too many levels of symbolic links",
     }
     assert uploaded.summary.failed == 4
     assert uploaded.summary.uploaded == 2
-    assert_stored(s3, bucket, fine)
+    storage.assert_stored(fine)
 
 
 def _append(path: str) -> None:
@@ -246,32 +227,32 @@ def _append(path: str) -> None:
     ids=["grows", "shrinks", "is written anew"],
 )
 def test_a_large_file_that_changes_while_it_is_read_is_reported_and_its_parts_are_aborted(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path, change: Any
+    storage: Storage, change: Any
 ) -> None:
-    file = file_of(tmp_path, "big", content(LARGE_BYTES))
-    s3_proxy.plan("UploadPart", Meanwhile(lambda: change(file.path)))
+    file = storage.file("big", content(LARGE_BYTES))
+    storage.proxy.plan("UploadPart", Meanwhile(lambda: change(file.path)))
 
-    uploaded = upload(bucket, file, workers=1)
+    uploaded = storage.upload(file, workers=1)
 
     assert uploaded.outcomes == ["failed"]
     assert uploaded.result.reason == "The file changed while it was read"
-    assert s3_proxy.stored == {}
-    assert_untouched(s3, bucket, file)
+    assert storage.proxy.stored == {}
+    storage.assert_untouched(file)
 
 
 def test_of_two_sources_with_one_key_one_is_stored_and_the_other_compared_with_it(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
+    storage: Storage,
 ) -> None:
-    one = file_of(tmp_path / "one", "a", content(LARGE_BYTES))
-    same = file_of(tmp_path / "same", "a", content(LARGE_BYTES))
-    other = file_of(tmp_path / "other", "a", content(LARGE_BYTES, "other"))
+    one = file_of(storage.folder / "one", "a", content(LARGE_BYTES))
+    same = file_of(storage.folder / "same", "a", content(LARGE_BYTES))
+    other = file_of(storage.folder / "other", "a", content(LARGE_BYTES, "other"))
 
-    uploaded = upload(bucket, one, same, other)
+    uploaded = storage.upload(one, same, other)
 
     outcomes = {Path(each.name).parent.name: each.outcome for each in uploaded.results}
     assert outcomes == {"one": "uploaded", "same": "skipped", "other": "conflict"}
-    assert s3_proxy.stored == {"in/a": 1}
-    assert_stored(s3, bucket, [one])
+    assert storage.proxy.stored == {"in/a": 1}
+    storage.assert_stored([one])
 
 
 def test_a_bucket_that_is_missing_ends_the_run(s3: Any, s3_proxy: S3Proxy, tmp_path: Path) -> None:
@@ -285,21 +266,19 @@ def test_a_bucket_that_is_missing_ends_the_run(s3: Any, s3_proxy: S3Proxy, tmp_p
     assert locks() == []
 
 
-def test_sources_are_drawn_as_workers_get_free(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
+def test_sources_are_drawn_as_workers_get_free(storage: Storage) -> None:
     drawn = 0
 
     def endless() -> Iterator[Source]:
         nonlocal drawn
         while True:
             drawn += 1
-            yield file_of(tmp_path, str(drawn), b"x")
+            yield storage.file(str(drawn), b"x")
 
     stop = threading.Event()
-    s3_proxy.plan("PutObject", Meanwhile(stop.set), when=lambda seen: seen["key"] == "in/20")
+    storage.proxy.plan("PutObject", Meanwhile(stop.set), when=lambda seen: seen["key"] == "in/20")
 
-    uploaded = Uploaded(endless(), bucket, workers=4, stop=stop)
+    uploaded = Uploaded(endless(), storage.bucket, workers=4, stop=stop)
 
     assert drawn < 60
     assert 15 < uploaded.summary.uploaded <= drawn
@@ -307,16 +286,14 @@ def test_sources_are_drawn_as_workers_get_free(
     assert locks() == []
 
 
-def test_an_error_of_the_caller_ends_the_threads_and_leaves_no_claim(
-    bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
-) -> None:
+def test_an_error_of_the_caller_ends_the_threads_and_frees_the_claims(storage: Storage) -> None:
     def failing() -> Iterator[Source]:
-        yield file_of(tmp_path, "a", b"x")
-        yield file_of(tmp_path, "b", content(LARGE_BYTES))
+        yield storage.file("a", b"x")
+        yield storage.file("b", content(LARGE_BYTES))
         raise LeaseLost("of", 1, "a test")
 
     with pytest.raises(LeaseLost):
-        Uploaded(failing(), bucket)
+        Uploaded(failing(), storage.bucket)
 
     assert [thread.name for thread in threading.enumerate() if "uploads" in thread.name] == []
     assert {row.get("lease") for row in all_rows()} <= {None}

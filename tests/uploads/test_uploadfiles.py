@@ -76,7 +76,7 @@ def test_files_of_every_name_arrive_with_their_bytes(
     assert run("checkuploads", f"s3://{bucket}/日本 語%")[2] == 0
 
 
-def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
+def test_every_failure_is_one_line_and_the_rest_is_uploaded(
     engine: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     write(tmp_path / "dir" / "fine")
@@ -98,7 +98,7 @@ def test_every_failure_is_one_line_with_a_reason_and_the_rest_is_done(
     assert objects_in(s3, bucket) == {"logs/fine": b"x"}
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_done(
+def test_unreadable_files_are_reported_and_the_rest_is_uploaded(
     engine: str, bucket: str, s3: Any, open_folder: Path
 ) -> None:
     write(open_folder / "fine")
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_done(
     assert rows() == {"logs/fine": DONE}
 
 
-def test_another_object_under_the_name_is_a_conflict_and_left_alone(
+def test_another_object_with_the_key_is_a_conflict(
     engine: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     write(tmp_path / "a", "ours")
@@ -144,7 +144,7 @@ def test_the_summary_for_people_is_one_line(engine: str, bucket: str, tmp_path: 
 
 
 @pytest.mark.parametrize("flags", [["--verbose"], ["-v", "2"], ["--verbosity=3"]])
-def test_verbose_is_one_line_a_file(
+def test_verbose_prints_one_line_per_file(
     engine: str, bucket: str, tmp_path: Path, flags: list[str]
 ) -> None:
     write(tmp_path / "done")
@@ -154,7 +154,7 @@ def test_verbose_is_one_line_a_file(
     out, err, code = run("uploadfiles", *flags, str(tmp_path), f"s3://{bucket}/logs")
 
     *lines, _summary = out.splitlines()
-    # Where it is Django's own option, a line says what it cost.
+    # With Django's own option, a line also has the cost.
     assert re.fullmatch(r"uploadfiles: .*\n" if flags != ["--verbose"] else "", err)
     assert code == 0
     assert sorted(lines) == [
@@ -266,7 +266,7 @@ def test_a_dry_run_predicts_the_outcome_of_two_files_for_one_key(
     assert dry_code == code == 1
 
 
-def test_a_dry_run_names_a_damaged_row_and_goes_on(
+def test_a_dry_run_reports_a_damaged_row_and_continues(
     engine: str, bucket: str, tmp_path: Path
 ) -> None:
     for name in ("bad", "fine"):
@@ -322,7 +322,7 @@ def assert_one_line(answer: tuple[str, str, int], *, about: str) -> None:
 
 
 @pytest.mark.parametrize("flags", [[], ["--dry-run"], ["--json"]])
-def test_a_bucket_that_is_not_there_is_one_line_and_exit_code_1(
+def test_a_missing_bucket_is_one_line_and_exit_code_1(
     engine: str, s3_url: str, tmp_path: Path, flags: list[str]
 ) -> None:
     for number in range(3):

@@ -136,9 +136,7 @@ def test_a_terminal_shows_a_bar_of_files_and_bytes(
     assert "Uploaded 300, skipped 0, conflicts 0, failed 0; 300.0 KB in " in shown
 
 
-def test_a_failure_is_a_line_of_its_own_above_the_bar(
-    engine: str, bucket: str, tmp_path: Path
-) -> None:
+def test_a_failure_is_a_line_above_the_bar(engine: str, bucket: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
 
     shown, code = run_on_a_terminal("uploadfiles", str(tmp_path), f"s3://{bucket}/a", typed=[])
@@ -147,7 +145,7 @@ def test_a_failure_is_a_line_of_its_own_above_the_bar(
     assert f"failed: {tmp_path}/fifo: It is a FIFO.\r\n" in shown
 
 
-def test_a_reader_that_leaves_ends_it_and_no_claim_is_left(
+def test_a_closed_pipe_ends_the_run_without_open_claims(
     engine: str, bucket: str, many_files: Path
 ) -> None:
     process = started("--verbose", many_files, f"s3://{bucket}/logs")
@@ -183,7 +181,7 @@ def test_names_are_bytes_whatever_the_locale(
     assert s3.get_object(Bucket=bucket, Key="logs/日本 🎌")["Body"].read() == b"contents"
 
 
-def test_a_path_that_is_not_utf_8_is_taken_as_the_shell_gives_it(
+def test_a_path_that_is_not_utf_8_is_used_as_given(
     engine: str, bucket: str, s3: Any, tmp_path: Path
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/caf\xe9"

@@ -1,5 +1,3 @@
-"""`createsuperuser`: Django's own, which makes an account with its guards."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -7,18 +5,16 @@ from typing import Any
 from django.contrib.auth.management.commands import createsuperuser
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.core.validators import MaxLengthValidator
 
 from accounts import usernames
-from accounts.management.base import said_plainly
+from accounts.management.base import check_typed_password, explained_errors
 from accounts.models import User
 from accounts.services import cleaned, register
-from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
 
 class _Users:
-    """The user class as Django's command uses it; its manager creates accounts by `register`."""
+    """The user class as Django's command uses it. Its manager creates accounts by `register`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(User, name)
@@ -37,32 +33,30 @@ class _Users:
         return User.find(username)
 
     def create_superuser(self, username: str, email: str, password: str | None = None) -> None:
-        # No form takes a longer one, so nobody could sign in with it.
-        MaxLengthValidator(PASSWORD_MAX_LENGTH)(password or "")
+        check_typed_password(password or "")
         register(
             username=username, email=email, password=password, is_staff=True, is_superuser=True
         )
 
 
 class Command(DynamoCommand, createsuperuser.Command):
-    """Creates a superuser: asks on a terminal, or takes options and DJANGO_SUPERUSER_…."""
+    """Asks on a terminal, or takes options and the variables DJANGO_SUPERUSER_…."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.UserModel: Any = _Users()
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        """Create it."""
-        with said_plainly():
+        with explained_errors():
             try:
                 return super().handle(*args, **options)
             except UnicodeEncodeError as error:
                 raise CommandError(
-                    "The username, email address or password is not text."
+                    "The username, email address or password is not valid text."
                 ) from error
 
     def get_input_data(self, field: Any, message: str, default: Any = None) -> Any:
-        """Ask for a value. None if it breaks a rule: then it is asked for again."""
+        """Ask for a value. None if it breaks a rule: then Django's command asks again."""
         value = super().get_input_data(field, message, default)
         if value is not None:
             try:

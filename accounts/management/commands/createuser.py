@@ -1,40 +1,41 @@
-"""`createuser`: an account from the command line."""
-
 from __future__ import annotations
 
 import getpass
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from accounts.forms import OperatorsAccountForm
-from accounts.management.base import as_json, is_text, said_plainly
+from accounts.forms import AccountForm, OperatorsAccountForm
+from accounts.management.base import (
+    as_json,
+    check_typed_password,
+    explained_errors,
+    is_text,
+    read_line,
+)
 from accounts.models import User
 from accounts.services import register
-from accounts.values import PASSWORD_MAX_LENGTH
 from dynamo.management.base import DynamoCommand
 
 
 class Command(DynamoCommand):
-    """Makes an account with its guards, under the rules of the sign-up page.
-
-    Only the reserved usernames are allowed here.
-    """
+    """Follows the rules of the sign-up page, but also allows the reserved usernames."""
 
     help = "Create an account."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the account's values and where its password comes from."""
         parser.add_argument("--username", required=True)
         parser.add_argument("--email", required=True)
         parser.add_argument("--full-name", default="")
         parser.add_argument("--phone-number", default="")
         source = parser.add_mutually_exclusive_group()
         source.add_argument(
-            "--password-stdin", action="store_true", help="read the password's line from stdin"
+            "--password-stdin", action="store_true", help="read the password from a line of stdin"
         )
         source.add_argument(
             "--unusable-password", action="store_true", help="let no password sign in"
@@ -44,17 +45,18 @@ class Command(DynamoCommand):
             "--superuser", action="store_true", help="also allow actions on other staff"
         )
         parser.add_argument(
-            "--request-id", help="names this registration: repeated with it, it happens once"
+            "--request-id", help="names this registration, so that a repetition creates nothing"
         )
         parser.add_argument("--json", action="store_true")
         self.parser = parser
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, register, print."""
         if not (options["password_stdin"] or options["unusable_password"] or sys.stdin.isatty()):
             self.parser.error("give --password-stdin or --unusable-password: no terminal to ask on")
-        values = self._checked(options)
-        with said_plainly():
+        if not is_text(options["request_id"] or ""):
+            raise CommandError("The request id is not valid text.")
+        values = _checked({name: options[name] for name in AccountForm.base_fields})
+        with explained_errors():
             password = None if options["unusable_password"] else self._password(options, values)
             user = register(
                 **values,
@@ -68,28 +70,11 @@ class Command(DynamoCommand):
         else:
             self.stdout.write(f"{user.username} has the account {user.pk}.")
 
-    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
-        if not is_text(options["request_id"] or ""):
-            raise CommandError("The request id is no text.")
-        form = OperatorsAccountForm(
-            {name: options[name] for name in OperatorsAccountForm.base_fields}
-        )
-        if not form.is_valid():
-            raise CommandError(
-                " ".join(
-                    f"{form.fields[name].label}: {' '.join(map(str, errors))}"
-                    for name, errors in form.errors.items()
-                )
-            )
-        return form.account_values()
-
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         if options["password_stdin"]:
-            try:
-                password = sys.stdin.readline().rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise CommandError("Password: This is no text.") from error
-            self._validate(password, values)
+            with _password_errors():
+                password = read_line(sys.stdin, default="")
+                _check_new_password(password, values)
             return password
         while True:
             password = getpass.getpass("Password: ")
@@ -97,20 +82,34 @@ class Command(DynamoCommand):
                 self.stderr.write("The passwords differ. Please try again.")
                 continue
             try:
-                self._validate(password, values)
+                with _password_errors():
+                    _check_new_password(password, values)
             except CommandError as error:
                 self.stderr.write(str(error))
                 continue
             return password
 
-    def _validate(self, password: str, values: dict[str, Any]) -> None:
-        if not is_text(password):
-            raise CommandError("Password: This is no text.")
-        if len(password) > PASSWORD_MAX_LENGTH:
-            # No form takes it, so nobody could ever sign in with it.
-            raise CommandError(f"Password: Use at most {PASSWORD_MAX_LENGTH} characters.")
-        user: Any = User(**{name: value for name, value in values.items() if value})
-        try:
-            validate_password(password, user)
-        except ValidationError as error:
-            raise CommandError(f"Password: {' '.join(error.messages)}") from error
+
+def _checked(typed: dict[str, str]) -> dict[str, Any]:
+    form = OperatorsAccountForm(typed)
+    if not form.is_valid():
+        errors = (
+            f"{form.fields[name].label}: {' '.join(map(str, errors))}"
+            for name, errors in form.errors.items()
+        )
+        raise CommandError(" ".join(errors))
+    return form.account_values()
+
+
+@contextmanager
+def _password_errors() -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise CommandError(f"Password: {' '.join(error.messages)}") from error
+
+
+def _check_new_password(password: str, values: dict[str, Any]) -> None:
+    check_typed_password(password)
+    user: Any = User(**{name: value for name, value in values.items() if value})
+    validate_password(password, user)

@@ -1,5 +1,3 @@
-"""`deactivateuser`: nobody signs in to the account any more."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,11 +8,8 @@ from accounts.services import deactivate
 
 
 class Command(UserCommand):
-    """Ends an account's sessions and lets nobody sign in; its name and address stay taken."""
-
-    help = "Let nobody sign in to an account."
+    help = "End an account's sessions and prevent sign-ins. Its username and email stay taken."
 
     def act(self, user: User, **options: Any) -> None:
-        """Deactivate it."""
         deactivate(user)
-        self.stdout.write(f"{user.username} may not sign in any more.")
+        self.stdout.write(f"{user.username} cannot sign in any more.")

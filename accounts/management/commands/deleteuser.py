@@ -1,5 +1,3 @@
-"""`deleteuser`: the end of an account."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,26 +10,22 @@ from accounts.services import delete
 
 
 class Command(UserCommand):
-    """Deletes an account with its guards in one transaction; asks first."""
-
-    help = "Delete an account; its username and email address become free."
+    help = "Delete an account. Its username and email address become free."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take WHO, and whether to ask."""
         super().add_arguments(parser)
         parser.add_argument(
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
     def act(self, user: User, **options: Any) -> None:
-        """Ask, then delete."""
         if options["interactive"] and not self._confirmed(user):
             raise CommandError("Nothing was deleted.")
         delete(user)
-        self.stdout.write(f"The account of {user.username} is deleted.")
+        self.stdout.write(f"The account of {user.username} was deleted.")
 
     def _confirmed(self, user: User) -> bool:
-        question = f"Delete the account of {user.username} ({user.email})? Type yes to go on: "
+        question = f"Delete the account of {user.username} ({user.email})? Type yes to continue: "
         try:
             return input(question).strip().lower() == "yes"
         except EOFError:

@@ -1,5 +1,3 @@
-"""`grantstaff`: lets an account use the staff pages."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,18 +10,14 @@ from accounts.services import grant_staff
 
 
 class Command(UserCommand):
-    """Gives an account the rights of staff, or of a superuser; harmless to repeat."""
-
-    help = "Let an account use the staff pages."
+    help = "Let an account use the staff pages. Harmless to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take WHO, and which rights."""
         super().add_arguments(parser)
         parser.add_argument(
             "--superuser", action="store_true", help="also allow actions on other staff"
         )
 
     def act(self, user: User, **options: Any) -> None:
-        """Grant them."""
         grant_staff(user, superuser=options["superuser"])
         self.stdout.write(f"{user.username} is {'a superuser' if user.is_superuser else 'staff'}.")

@@ -1,5 +1,3 @@
-"""`importusers`: accounts from a file, each once, however often the file is imported."""
-
 from __future__ import annotations
 
 import argparse
@@ -18,24 +16,24 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, UnreadableFile, open_rows
-from accounts.imports.services import ImportStopped, Outcome, Result, import_users, preview_users
+from accounts.exceptions import ImportStopped
+from accounts.imports.files import COLUMNS, RejectedRows, Row, RowFile, open_rows
+from accounts.imports.services import Outcome, Result, import_users, preview_users
+from accounts.management.base import explained_errors
 from dynamo.management.base import DynamoCommand
 
 MAX_WORKERS = 64
 
 
 class Command(DynamoCommand):
-    """Imports a file, and says what became of its rows.
+    """Ctrl-C lets the rows under way finish, prints the counts and exits with 130.
 
-    Ctrl-C waits for the rows under way, says what was done and ends with 130. Whatever ended an
-    import, running it again goes on.
+    Whatever ended an import, running it again continues it.
     """
 
     help = "Create accounts from a CSV or JSON Lines file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the file, and how to import it."""
         parser.add_argument(
             "file",
             metavar="FILE.csv|FILE.jsonl",
@@ -45,7 +43,7 @@ class Command(DynamoCommand):
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="write nothing, print what would be rejected; 3 read units a row",
+            help="write nothing, print what would be rejected; 3 read units per row",
         )
         parser.add_argument(
             "--workers", type=_workers, default=8, help=f"1 to {MAX_WORKERS} threads, default 8"
@@ -53,12 +51,12 @@ class Command(DynamoCommand):
         parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import or preview, print the counts, and complain of what was not done."""
         self.counts: Counter[Outcome] = Counter()
         with (
-            _said_plainly(),
+            explained_errors(),
+            _explained_os_errors(),
             open_rows(options["file"]) as source,
-            _ctrl_c_noted() as interrupted,
+            _noted_ctrl_c() as interrupted,
         ):
             rows = takewhile(lambda _row: not interrupted.is_set(), source)
             if options["dry_run"]:
@@ -75,7 +73,7 @@ class Command(DynamoCommand):
             raise CommandError(" ".join(complaints))
 
     def _import(self, source: RowFile, rows: Iterable[Row], *, workers: int) -> list[str]:
-        """Count what became of the rows, and write down those rejected; the complaints."""
+        """Import and count the rows, and write the rejected ones to their file."""
         complaints = []
         with RejectedRows(source) as rejected:
             try:
@@ -84,13 +82,12 @@ class Command(DynamoCommand):
                     if result.outcome is Outcome.REJECTED:
                         rejected.add(result.row, result.reason)
             except ImportStopped as stopped:
-                complaints.append(f"{stopped} Run it again to go on.")
+                complaints.append(f"{stopped} Run it again to continue.")
         if count := self.counts[Outcome.REJECTED]:
             complaints.append(f"Rejected rows: {count:,}, see {rejected.path}.")
         return complaints
 
     def _preview(self, source: RowFile, rows: Iterable[Row], *, silent: bool) -> list[str]:
-        """Count what would become of the rows, and print those to be rejected; the complaints."""
         for result in _with_progress(source, preview_users(rows)):
             self.counts[result.outcome] += 1
             if result.outcome is Outcome.REJECTED and not silent:
@@ -108,7 +105,7 @@ class Command(DynamoCommand):
 
 
 def _with_progress(source: RowFile, results: Iterable[Result]) -> Iterator[Result]:
-    """`results`, and meanwhile, on a terminal, how much of the file is read."""
+    """`results`; on a terminal also a bar of how much of the file was read."""
     with tqdm(
         total=source.size_bytes, unit="B", unit_scale=True, disable=not sys.stderr.isatty()
     ) as bar:
@@ -124,24 +121,21 @@ def _workers(text: str) -> int:
 
 
 @contextmanager
-def _said_plainly() -> Iterator[None]:
-    """Turn what is wrong with a file into one line on stderr and exit code 1."""
+def _explained_os_errors() -> Iterator[None]:
     try:
         yield
-    except UnreadableFile as error:
-        raise CommandError(str(error)) from error
     except BrokenPipeError:
-        raise  # whoever read our output left; no file is wrong
+        raise  # the reader of our output left; the files are fine
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}.") from error
 
 
 @contextmanager
-def _ctrl_c_noted() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C set the event instead of breaking off in the middle of a row."""
+def _noted_ctrl_c() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C set the event, so that it interrupts no row."""
     interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield interrupted  # only the main thread is told of signals
+        yield interrupted  # only the main thread gets signals
         return
 
     def note(_number: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,3 @@
-"""`listusers`: all accounts, in no order, as they are read."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,17 +14,13 @@ from dynamo.terminal import positive, unreadable
 
 
 class Command(DynamoCommand):
-    """Streams the accounts. It scans the table: 1 read unit per 4 KB of all that is in it."""
-
-    help = "List accounts. Reads the whole table: 1 read unit per 4 KB of all that is in it."
+    help = "List accounts. Reads the whole table: 1 read unit per 4 KB of all items in it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take how many, and the form of the answer."""
-        parser.add_argument("--limit", type=positive, help="stop after so many")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+        parser.add_argument("--limit", type=positive, help="stop after this many accounts")
+        parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each as it comes; at the end, complain of those that cannot be read."""
         shape = as_json if options["json"] else as_row
         damaged: list[str] = []
         for user in islice(_readable(damaged, page_size=options["limit"]), options["limit"]):
@@ -36,7 +30,7 @@ class Command(DynamoCommand):
 
 
 def _readable(damaged: list[str], *, page_size: int | None) -> Iterator[User]:
-    """Every account that can be read; the keys of the others go into `damaged`."""
+    """Every account that can be read. The keys of the others are added to `damaged`."""
     users = iter(User.scan(User.username.exists(), page_size=page_size))
     while True:
         try:

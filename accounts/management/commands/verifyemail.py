@@ -1,5 +1,3 @@
-"""`verifyemail`: what a link in a mail does, by an operator's word."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,12 +8,9 @@ from accounts.models import User
 
 
 class Command(UserCommand):
-    """Notes that an account's address is its owner's."""
-
     help = "Confirm an account's email address without a link."
 
     def act(self, user: User, **options: Any) -> None:
-        """Confirm it, unless it is."""
         if not user.is_confirmed:
             mark_confirmed(user)
         self.stdout.write(f"{user.email} is confirmed.")

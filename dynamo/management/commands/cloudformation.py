@@ -1,3 +1,11 @@
+"""`cloudformation`: the tables as a CloudFormation template.
+
+An app that needs more than tables sets the attribute `cloudformation` of its AppConfig to a `Part`:
+sections of the template with the entries that it adds.
+
+Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
+"""
+
 from __future__ import annotations
 
 import json
@@ -10,29 +18,24 @@ from django.apps import apps
 from dynamo.management.base import DynamoCommand
 from dynamo.tables import Table, all_tables
 
+Part = Mapping[str, Mapping[str, Any]]
+"""Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids."""
+
 
 class Command(DynamoCommand):
     help = "Prints a CloudFormation template of all tables, and of what apps need besides, in JSON."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(json.dumps(template(all_tables(), parts_of_apps()), indent=2))
-
-
-Part = Mapping[str, Mapping[str, Any]]
-"""Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids."""
-
-
-def parts_of_apps() -> list[Part]:
-    """What the installed apps add to the template."""
-    parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
-    return [part for part in parts if part]
+        parts = (getattr(config, "cloudformation", None) for config in apps.get_app_configs())
+        made = template(all_tables(), (part for part in parts if part))
+        self.stdout.write(json.dumps(made, indent=2))
 
 
 def template(tables: Iterable[Table], parts: Iterable[Part] = ()) -> dict[str, Any]:
-    """The template of `tables` and `parts`, ready for `json.dumps`; costs no request.
+    """The template of `tables` and `parts`.
 
-    A table outlives its stack, and its removal from the template: accounts are in there.
+    A table is kept when its stack is deleted, or when it is removed from the template.
     """
     sections: dict[str, dict[str, Any]] = {"Parameters": {}, "Conditions": {}}
     resources: dict[str, Any] = {}
@@ -76,6 +79,6 @@ def _properties(table: Table) -> dict[str, Any]:
 
 
 def _logical_id(table: Table) -> str:
-    # Letters and digits only; without the prefix, so that it is the same in every environment.
+    # Only letters and digits, and without the prefix: the same in every environment.
     words = re.split(r"[^a-zA-Z0-9]+", table.base_name)
     return "".join(word[:1].upper() + word[1:] for word in words) + "Table"

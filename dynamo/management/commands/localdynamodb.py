@@ -10,7 +10,7 @@ from dynamo.exceptions import LocalEngineFailed
 
 
 class Command(BaseCommand):
-    help = "The local engine, which all processes of this checkout share: start, stop or status."
+    help = "Starts or stops the local engine, which all processes of a checkout share."
     requires_system_checks = ()  # a check of the tables would start the engine
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,8 +19,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         if not settings.DYNAMODB_LOCAL:
             raise CommandError(
-                "This site talks to AWS or to the endpoint it was given; "
-                "the local engine is for DJANGO_DEBUG without an endpoint."
+                "This site uses AWS or a configured endpoint. "
+                "The local engine needs DJANGO_DEBUG and no endpoint."
             )
         try:
             self.stdout.write({"start": start, "stop": stop, "status": status}[action]())
@@ -31,19 +31,19 @@ class Command(BaseCommand):
 def start() -> str:
     running = engine.status()
     if running is not None:
-        return f"Runs already: {describe(running)}"
+        return f"Already running: {describe(running)}"
     return f"Started {describe(engine.start())}"
 
 
 def stop() -> str:
-    return "Stopped." if engine.stop() else "It does not run."
+    return "Stopped." if engine.stop() else "Not running."
 
 
 def status() -> str:
     running = engine.status()
     if running is None:
-        raise CommandError("The local engine does not run.")
-    return f"Runs: {describe(running)}"
+        raise CommandError("The local engine is not running.")
+    return f"Running: {describe(running)}"
 
 
 def describe(running: engine.Running) -> str:

@@ -1,4 +1,4 @@
-"""`breaklock`: the end of a lease, or of a claim, that its holder does not give back."""
+"""`breaklock`: release a lock for its holder, or delete a claim."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.terminal import printable
-from locks.management.base import LockCommand, lock_name
-from locks.management.output import as_row
+from locks.management.base import LockCommand, as_row, lock_name
 from locks.registry import Broken, LockView, State, break_lock, look
 
 _SAID = {
@@ -21,19 +20,19 @@ _SAID = {
 
 
 class Command(LockCommand):
-    """Breaks a lease. On a terminal it asks first, and breaks what it showed, no later one."""
+    """Breaks a lock. On a terminal it asks first, and breaks only the lease that it showed."""
 
-    help = "Give a lock free, or delete a claim. A holder that lives learns it at its next renewal."
+    help = "Release a lock, or delete a claim. A running holder learns it at its next renewal."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take NAME, and whether to ask where there is a terminal."""
+        """Add the lock and `--no-input`."""
         parser.add_argument("name", metavar="NAME", type=lock_name, help="the lock")
         parser.add_argument(
             "--no-input", "--noinput", action="store_false", dest="interactive", help="do not ask"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Ask where there is somebody to ask, then break it."""
+        """Ask on a terminal, then break the lock."""
         lock = look(options["name"])
         is_held = lock.state is not State.RELEASED
         asked = options["interactive"] and is_held and sys.stdin.isatty()
@@ -47,6 +46,6 @@ class Command(LockCommand):
         try:
             return input(question).strip().lower() == "yes"
         except EOFError:
-            # Ctrl-D, and the question's line is not ended yet.
+            # Ctrl-D leaves the line of the question open.
             self.stdout.write("")
             return False

@@ -1,28 +1,43 @@
-"""`listlocks`: who holds what."""
+"""`listlocks`: list all locks and their holders."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from locks.management.base import LockCommand
-from locks.management.output import as_json, as_row
-from locks.registry import all_locks
+from locks.management.base import LockCommand, as_row, rounded_age
+from locks.registry import LockView, all_locks
 
 
 class Command(LockCommand):
-    """Streams the table, in no order. The age of a renewal is by the holder's time of day."""
+    """Prints the table as it is read, in no order. Ages are by the clocks of the holders."""
 
     help = "List all locks: holder, state, age of the last renewal, lease, fencing token."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the form of the answer."""
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+        """Add `--json`."""
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print each as it comes."""
-        shape = as_json if options["json"] else as_row
+        """Print each lock as soon as it is read."""
+        shape = _as_json if options["json"] else as_row
         for lock in all_locks():
             self.stdout.write(shape(lock, datetime.now(UTC)))
+
+
+def _as_json(lock: LockView, at: datetime) -> str:
+    shown = {
+        "key": lock.name,
+        "ownerName": lock.owner,
+        "state": lock.state.value,
+        "ageSeconds": rounded_age(lock, at),
+        "leaseSeconds": lock.lease_seconds,
+        "fencingToken": lock.fence,
+        "renewedAt": lock.renewed_at and lock.renewed_at.isoformat(timespec="milliseconds"),
+    }
+    text = json.dumps(shown, ensure_ascii=False)
+    # The line may be printed to a terminal, which control characters could change.
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
