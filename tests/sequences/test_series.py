@@ -701,6 +701,15 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
     assert requests_sent.operations == []
 
 
+def test_the_sizes_of_sets_count(series: str, requests_sent: Requests) -> None:
+    tags = {f"{number} {'x' * 100_000}" for number in range(5)}
+
+    with pytest.raises(ItemTooLarge):
+        ticket(series, tags=tags)
+
+    assert requests_sent.operations == []
+
+
 # Damaged series ----------------------------------------------------------------------------------
 
 
