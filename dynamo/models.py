@@ -224,4 +224,6 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return 3 + sum(1 + _value_bytes(each) for each in content)
     if kind == "M":
         return 3 + len(content) + item_bytes(content)
+    if kind in {"SS", "NS", "BS"}:
+        return sum(_value_bytes({kind[0]: each}) for each in content)
     return 1
