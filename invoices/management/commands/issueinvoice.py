@@ -40,6 +40,7 @@ _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     for name in TYPED_FIELDS
     if name not in {"customer_name", "customer_address"}
 }
+# `--line` has these. Other fields of a line keep their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
 
 
