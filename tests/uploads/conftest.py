@@ -28,7 +28,7 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def s3(s3_url: str) -> Any:
-    """A plain client, to look at what is stored."""
+    """A plain client to read what is stored."""
     return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
 
 
@@ -42,7 +42,7 @@ def bucket(s3: Any) -> str:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter, which pytest's own is not."""
+    """A folder that other users may enter, unlike `tmp_path`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -73,5 +73,5 @@ def storage(engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 
 @pytest.fixture(autouse=True)
 def _often_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits a second to see what another process does."""
+    """Look at other processes ten times as often, so that tests wait less."""
     monkeypatch.setattr(claims, "POLL_SECONDS", 0.1)
