@@ -10,6 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.retries.standard import ExponentialBackoff
 
 from tests import engines
 from tests.uploads.s3_proxy import S3Proxy, through
@@ -54,6 +55,8 @@ def _modules_s3_proxy(s3_url: str) -> Iterator[S3Proxy]:
     # One for a module, as each takes a client of its own, which is slow to make.
     with pytest.MonkeyPatch.context() as patch, S3Proxy(s3_url) as proxy:
         patch.setattr(uploads_s3, "ATTEMPTS", 3)
+        # Otherwise up to three seconds in all.
+        patch.setattr(ExponentialBackoff, "delay_amount", lambda _self, _context: 0.01)
         with through(proxy.url):
             yield proxy
 
