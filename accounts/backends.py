@@ -1,4 +1,7 @@
-"""Who may sign in: Django's authentication backend, over the guards."""
+"""Django's authentication backend: signing in by username or email address, and password.
+
+The module's name is stored in the sessions of visitors who are signed in.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,7 @@ from dynamo.exceptions import Busy
 
 
 class AccountBackend(BaseBackend):
-    """Signs in by username or email address, and a password.
-
-    As Django's ModelBackend, without its permissions, which are rows of a relational database.
-    """
+    """Django's ModelBackend without permissions, which are rows of a relational database."""
 
     @sensitive_variables()
     def authenticate(  # type: ignore[override]  # the stubs know users of the ORM only
@@ -29,18 +29,17 @@ class AccountBackend(BaseBackend):
         password: str | None = None,
         **_credentials: Any,
     ) -> User | None:
-        """The account, if the password is right and it is active.
+        """The account, if the password is correct and the account is active.
 
-        Takes the same requests and the same hashing whether or not the account exists; but one
-        whose hash is of another kind (imported, and not made anew yet) takes as long as that kind.
-        Costs 2 requests and 2 read units for the search, and those of the limits beside them: 2,
-        and 3 more after a success; each 1 write unit. One more for each window that has begun
-        already, after others from the client's address or failures of this account.
+        Sends the same requests and hashes the same, whether or not the account exists. (An imported
+        hash of another kind takes its own time until it is upgraded.) Costs 2 requests and 2 read
+        units for the account; for the limits 2 requests, 3 more after a success, and 1 more for
+        each window that has begun already, with 1 write unit each.
 
         Raises:
-            TooManyAttempts: too many failed, and the password was not looked at; or it was right,
+            TooManyAttempts: too many failed, and the password was not checked; or it is correct,
                 but too many sign-ins succeeded from the client's address.
-            Busy: too many hashes at once; the password was not looked at, and it does not count.
+            Busy: too many hashes at once. The password was not checked, and does not count.
         """
         if username is None or password is None:
             return None
@@ -62,7 +61,7 @@ class AccountBackend(BaseBackend):
         return user
 
     def get_user(self, user_id: str) -> User | None:  # type: ignore[override]  # as above
-        """The account of a session, if it is there and active. Costs 1 request, 1 read unit."""
+        """The account of a session, if it is active. Costs 1 request and 1 read unit."""
         try:
             user = User.get(user_id)
         except User.DoesNotExist:

@@ -1,10 +1,10 @@
-"""System checks of the settings that concern accounts, run by `check --deploy`.
+"""System checks of the settings of accounts, run by `check --deploy`.
 
 accounts.E001   no site origin is configured: no mail can be sent
 accounts.W001   behind a proxy, all visitors count as one client
-accounts.W002   mail is not configured: nobody could confirm an address or reset a password
+accounts.W002   mail is not configured: users cannot confirm an address or reset a password
 accounts.W003   a sign-up tells whether an email address is known
-accounts.W004   a new email address counts before its owner confirmed it
+accounts.W004   a new email address counts before its owner has confirmed it
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ _FOR_DEVELOPMENT = tuple(
 
 @register(Tags.security, deploy=True)
 def check_trusted_hops(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A warning where a proxy is believed about TLS but not about whom it serves."""
     is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER is not None
     if not is_behind_proxy or settings.ACCOUNTS_TRUSTED_HOPS:
         return []
@@ -38,13 +37,12 @@ def check_trusted_hops(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """What keeps mails from being sent, or their links from leading to the site."""
     found: list[CheckMessage] = []
     if not settings.ACCOUNTS_SITE_ORIGIN:
         found.append(
             Error(
-                "The origin that mailed links begin with is not configured, and "
-                "DJANGO_ALLOWED_HOSTS names no single host: no mail is sent.",
+                "No mail can be sent: the origin of mailed links is not configured, and "
+                "DJANGO_ALLOWED_HOSTS does not name a single host.",
                 hint="Set ACCOUNTS_SITE_ORIGIN, such as https://www.example.com.",
                 id="accounts.E001",
             )
@@ -68,7 +66,6 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_privacy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A warning for each recommended protection of email addresses that is off."""
     found: list[CheckMessage] = []
     if not settings.ACCOUNTS_PREVENT_ENUMERATION:
         found.append(

@@ -1,7 +1,6 @@
-"""The shape of what people type; what is taken or stale, the operations say.
+"""Forms that check and normalize what users type. Operations report what is taken or stale.
 
-No form touches DynamoDB, but to count how often a password is tried. Each value has its rule in
-`accounts.values`, which the operations hold as well.
+Forms read and write nothing in DynamoDB, except that each attempt at a password is counted.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.Char
     widget = options.pop("widget", forms.TextInput)
 
     def check(text: str) -> None:
-        # Django puts it where the bytes that came were no UTF-8: it is not what was typed.
+        # Django replaces bytes that are not UTF-8 with it, so it is not what was typed.
         if "\N{REPLACEMENT CHARACTER}" in text:
             raise ValidationError(_("Use printable characters only."), code="unprintable")
         rule(text)
@@ -40,28 +39,24 @@ def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.Char
     return forms.CharField(label=label, validators=[check], widget=widget(attrs=attrs), **options)
 
 
-def username_field(**options: Any) -> forms.CharField:
-    """A new username."""
+def username_field() -> forms.CharField:
     attrs = {"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
     return _text_field(
-        _("Username"), values.clean_username, values.USERNAME_MAX_LENGTH, attrs=attrs, **options
+        _("Username"), values.clean_username, values.USERNAME_MAX_LENGTH, attrs=attrs
     )
 
 
-def email_field(**options: Any) -> forms.CharField:
-    """A new email address."""
+def email_field() -> forms.CharField:
     return _text_field(
         _("Email address"),
         values.clean_email,
         values.EMAIL_MAX_LENGTH,
         widget=forms.EmailInput,
         attrs={"autocomplete": "email"},
-        **options,
     )
 
 
 def full_name_field() -> forms.CharField:
-    """A person's name, if they like to give it."""
     return _text_field(
         _("Full name"),
         values.clean_text,
@@ -72,32 +67,30 @@ def full_name_field() -> forms.CharField:
 
 
 def phone_number_field() -> forms.CharField:
-    """A phone number, if they like to give it."""
     return _text_field(
         _("Phone number"),
         values.clean_phone_number,
         values.PHONE_MAX_LENGTH,
         required=False,
-        widget=forms.TextInput,
         attrs={"autocomplete": "tel", "inputmode": "tel"},
         help_text=_("With the country code, such as +1 202-555-0124."),
     )
 
 
 class BoundedPasswordsMixin:
-    """Refuses passwords that are longer than anybody types."""
+    """Refuses passwords that are too long to hash."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fields: dict[str, forms.Field] = self.fields  # type: ignore[attr-defined]  # a form stands behind
+        fields: dict[str, forms.Field] = self.fields  # type: ignore[attr-defined]  # a form's
         for field in fields.values():
             if isinstance(field.widget, forms.PasswordInput):
-                # The browser is not told, as it would cut off what is pasted without a word.
+                # No maxlength attribute: a browser would truncate a pasted password silently.
                 field.validators.append(MaxLengthValidator(values.PASSWORD_MAX_LENGTH))
 
 
 class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
-    """Django's, with a label and an error that speak of both ways to say who one is."""
+    """Django's form, for a username or an email address."""
 
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": _("No account has this username or email address with this password."),
@@ -109,23 +102,22 @@ class SignInForm(BoundedPasswordsMixin, AuthenticationForm):
         super().__init__(*args, **kwargs)
         username = self.fields["username"]
         username.label = _("Username or email address")
-        # Django gives its widget the limit, but does not hold it; to compare a megabyte takes long.
+        # Django only gives the limit to the widget, and a long text takes long to compare.
         username.validators.append(MaxLengthValidator(values.EMAIL_MAX_LENGTH))
 
 
 class AccountForm(forms.Form):
-    """What an account consists of, but for its password; commands use it as it is."""
+    """The values of a new account without its password. Commands use it too."""
 
     username = username_field()
     email = email_field()
     full_name = full_name_field()
     phone_number = phone_number_field()
 
-    #: Whether the name may be one of `ACCOUNTS_RESERVED_USERNAMES`.
+    #: Whether the username may be one of `ACCOUNTS_RESERVED_USERNAMES`.
     may_be_reserved: ClassVar[bool] = False
 
     def clean_username(self) -> str:
-        """Refuse a name that is reserved or can be mistaken for another one."""
         username: str = self.cleaned_data["username"]
         usernames.check_new(username)
         if not self.may_be_reserved:
@@ -133,13 +125,11 @@ class AccountForm(forms.Form):
         return username
 
     def account_values(self) -> dict[str, Any]:
-        """The four values as `register` takes them."""
+        """The values as `register` takes them."""
         return {name: self.cleaned_data[name] for name in AccountForm.base_fields}
 
 
 class OperatorsAccountForm(AccountForm):
-    """An account that an operator makes: its name may be a reserved one."""
-
     may_be_reserved = True
 
 
@@ -154,20 +144,17 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
     )
 
     def clean(self) -> dict[str, Any]:
-        """Check the passwords by Django's own rules, against the values beside them."""
+        """Check the password by Django's rules, which compare it with the other values."""
         self.validate_passwords()
-        self.validate_password_for_user(
-            User(
-                username=self.cleaned_data.get("username", ""),
-                email=self.cleaned_data.get("email", ""),
-                full_name=self.cleaned_data.get("full_name", ""),
-            )
-        )
+        typed = {
+            name: self.cleaned_data.get(name, "") for name in ("username", "email", "full_name")
+        }
+        self.validate_password_for_user(User(**typed))
         return self.cleaned_data
 
 
 class _LanguageSelect(forms.Select):
-    """Names of languages, each in its own."""
+    """Marks each language's name as text in that language."""
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)
@@ -181,8 +168,6 @@ def _languages() -> list[tuple[str, Any]]:
 
 
 class ProfileForm(forms.Form):
-    """What an account says of its person and business."""
-
     full_name = full_name_field()
     phone_number = phone_number_field()
     business_name = _text_field(
@@ -216,7 +201,7 @@ class ProfileForm(forms.Form):
     )
 
     def profile_values(self) -> dict[str, Any]:
-        """What is to change. A form that was sent without a language changes nothing of it."""
+        """The values to store. If the form was sent without a language, it stays the same."""
         values = dict(self.cleaned_data)
         if self.add_prefix("language") not in self.data:
             del values["language"]
@@ -224,7 +209,7 @@ class ProfileForm(forms.Form):
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
-    """A form that asks for the account's password before it does anything."""
+    """Asks for the account's password. Raises TooManyAttempts when it is cleaned."""
 
     field_order = ("username", "email", "password")
 
@@ -239,7 +224,6 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
         self.user = user
 
     def clean_password(self) -> str:
-        """Refuse any other password. Raises TooManyAttempts."""
         password: str = self.cleaned_data["password"]
         if not attempts.is_password(self.user, password):
             raise ValidationError(_("This is not your password."), code="password_incorrect")
@@ -247,12 +231,9 @@ class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):
 
 
 class UsernameChangeForm(PasswordConfirmedForm):
-    """Another username."""
-
     username = username_field()
 
     def clean_username(self) -> str:
-        """Refuse a reserved or confusable name, unless the account has it."""
         username: str = self.cleaned_data["username"]
         usernames.check_change(self.user.username, username)
         usernames.check_reserved(username, self.user.username)
@@ -260,25 +241,18 @@ class UsernameChangeForm(PasswordConfirmedForm):
 
 
 class EmailChangeForm(PasswordConfirmedForm):
-    """Another email address."""
-
     email = email_field()
 
 
-class AccountDeleteForm(PasswordConfirmedForm):
-    """The end of an account."""
-
-
 class NewPasswordForm(BoundedPasswordsMixin, SetPasswordForm):
-    """Django's, for who lost the old password."""
+    """Django's form to set a password without the old one."""
 
 
 class OwnPasswordChangeForm(BoundedPasswordsMixin, PasswordChangeForm):
-    """Django's, whose check of the old password is limited."""
+    """Django's form, with limited attempts. Raises TooManyAttempts when it is cleaned."""
 
     @sensitive_variables("old_password")
     def clean_old_password(self) -> str:
-        """Refuse any other password. Raises TooManyAttempts."""
         old_password: str = self.cleaned_data["old_password"]
         if not attempts.is_password(self.user, old_password):
             raise ValidationError(

@@ -1,13 +1,13 @@
-"""In which language somebody is spoken to.
+"""The language of a page. The first of these that applies:
 
-    1. the one of the profile, for who is signed in
-    2. the one of the switch at the foot of each page, by its cookie
-    3. the first of the browser's that the site speaks (Accept-Language)
+    1. the language of the profile, if the visitor is signed in
+    2. the language of the switch at the foot of each page, in its cookie
+    3. the first of the browser's languages that the site has (Accept-Language)
     4. English
 
-The cookie follows the profile: so pages that do not ask who is signed in (an unknown address, a
-form without its token, DynamoDB out of reach) speak the same language, and signing out changes
-none.
+The cookie gets the language of the profile. So pages that do not read who is signed in (an unknown
+URL, a form without its token, DynamoDB not reachable) have the same language, and signing out does
+not change it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,18 @@ from django.utils.deprecation import MiddlewareMixin
 from dynamo.exceptions import TableMissing, Unavailable
 
 
-def spoken(language: str | None) -> str | None:
-    """`language`, if the site speaks it: what is stored may be older than `LANGUAGES`."""
+def site_language(language: str | None) -> str | None:
+    """`language` if it is in `LANGUAGES`, which may have changed since it was stored."""
     return language if language in dict(settings.LANGUAGES) else None
 
 
 def language_of(user: Any) -> str | None:
-    """The language that `user` has chosen in the profile; None for none, and for nobody."""
-    return spoken(getattr(user, "language", None))
-
-
-def speak_to(user: Any) -> None:
-    """Go over to the language of `user`, until the request is answered; without one, stay."""
-    if language := language_of(user):
-        translation.activate(language)
+    """The language in the profile of `user`, if any; None for an anonymous user."""
+    return site_language(getattr(user, "language", None))
 
 
 def remember(response: HttpResponseBase, language: str | None) -> None:
-    """Let the browser keep `language`; with None, forget the one that it keeps."""
-    # As Django's `set_language` sets it.
+    """Store `language` in the cookie, as Django's `set_language` does. None deletes the cookie."""
     response.set_cookie(
         settings.LANGUAGE_COOKIE_NAME,
         language or "",
@@ -58,21 +51,19 @@ def remember(response: HttpResponseBase, language: str | None) -> None:
 
 
 class LanguageMiddleware(MiddlewareMixin):
-    """Answers in the visitor's language; takes the place of Django's LocaleMiddleware.
+    """Replaces Django's LocaleMiddleware, which leaves its language active in the thread.
 
-    That one leaves its language to the thread, so what refuses a request before it would speak that
-    of the request before. This one stands before all that may answer with a page.
+    A middleware before that one would answer in the language of the thread's previous request. This
+    one stands before everything that can answer with a page.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        """Answer `request`."""
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             return self.__acall__(request)
         with translation.override(translation.get_language_from_request(request)):
             return _finished(request, cast(HttpResponseBase, self.get_response(request)))
 
     async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer `request`, asynchronously."""
         with translation.override(translation.get_language_from_request(request)):
             return _finished(
                 request, await cast(Awaitable[HttpResponseBase], self.get_response(request))
@@ -80,29 +71,28 @@ class LanguageMiddleware(MiddlewareMixin):
 
 
 class ProfileLanguageMiddleware(MiddlewareMixin):
-    """Lets a page that is about to be rendered speak the language of the profile, from its head on.
+    """Activates the language of the profile before a template is rendered.
 
-    `accounts.sessions.middleware` activates that language when it reads who is signed in, which is
-    after the head of a page was written. This costs no request: every such page reads it.
+    `accounts.sessions.middleware` activates it when the user is read, which in a template would be
+    after the head of the page. This costs no request: every such page reads the user.
     """
 
     def process_template_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """`response`, once it is known who reads it."""
-        # Without an answer: the page asks again, where it is known how to say so.
+        # If DynamoDB does not answer, rendering fails too, where the error becomes a 503 page.
         with suppress(Unavailable, TableMissing):
             bool(request.user.is_authenticated)
         return response
 
 
 def _finished(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """`response`, which says how it came by its language, with the cookie as the profile has it."""
-    # Only pages speak a language of their reader's: files say the same to everybody.
+    """Add the headers about the language, and the cookie if the profile has another language."""
+    # Files are the same in every language.
     if response.headers.get("Content-Type", "").startswith("text/html"):
         response.headers.setdefault("Content-Language", translation.get_language() or "")
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
-    # Where it was not asked who is signed in, it is not asked for this either.
+    # Only if the page has read the user: this must not cost a request.
     chosen = language_of(getattr(request, "_cached_user", None))
     name = settings.LANGUAGE_COOKIE_NAME
     if chosen and chosen != request.COOKIES.get(name) and name not in response.cookies:

@@ -1,4 +1,4 @@
-"""What the account's pages share: one operation each, whose errors they show at their fields."""
+"""What the account's pages share: each calls one operation and shows its errors at the fields."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
 
@@ -31,13 +32,21 @@ from accounts.models import User
 from dynamo.exceptions import Busy, Refused
 from web.focus import FocusFirstErrorMixin
 
+CHANGED_MEANWHILE = gettext_lazy(
+    "This account was changed meanwhile, and nothing was stored. Please try again."
+)
+
 
 def show_errors(form: forms.BaseForm, error: Exception) -> None:
-    """Put what an operation refused at the fields that it concerns."""
+    """Add the errors of an operation to the fields that they concern. Raises any other error."""
     errors = error.exceptions if isinstance(error, Refused) else [error]
     for each in errors:
-        if isinstance(each, ValueTaken):
-            form.add_error(each.attribute, _taken_message(each))
+        if isinstance(each, UsernameTaken):
+            form.add_error(each.attribute, _("This username is taken."))
+        elif isinstance(each, EmailTaken):
+            form.add_error(each.attribute, _("This email address belongs to another account."))
+        elif isinstance(each, ValueTaken):
+            form.add_error(each.attribute, _("Another account already has this value."))
         elif isinstance(each, RequestIdUsed):
             form.add_error(
                 None,
@@ -48,66 +57,51 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
                 ),
             )
         elif isinstance(each, StaleUser):
-            form.add_error(None, _stale_message(each))
+            deleted = _("This account was deleted meanwhile.")
+            form.add_error(None, deleted if each.deleted else str(CHANGED_MEANWHILE))
         else:
             raise each
 
 
 def show_not_sent(view: FormView, form: forms.BaseForm) -> HttpResponse:
-    """The form once more, which says that the mail it asked for could not be sent."""
+    """Show the form again because its mail could not be sent."""
     form.add_error(None, _("The mail could not be sent. Please try again later."))
     return view.form_invalid(form)
 
 
-def _taken_message(error: ValueTaken) -> str:
-    if isinstance(error, UsernameTaken):
-        return _("This username is taken.")
-    if isinstance(error, EmailTaken):
-        return _("This email address belongs to another account.")
-    return _("Another account already has this value.")
-
-
-def _stale_message(error: StaleUser) -> str:
-    if error.deleted:
-        return _("This account was deleted meanwhile.")
-    return _("This account was changed meanwhile, and nothing was stored. Please try again.")
-
-
 def signed_in(request: HttpRequest) -> User:
-    """Who is signed in, on a page that demands it: an account, whatever the stubs think."""
+    """The visitor's account, on a page that requires a sign-in."""
     return cast(User, request.user)
 
 
 class FormPageMixin(FocusFirstErrorMixin):
-    """A page whose form is sent by POST alone, and of which no crash report shows the values."""
+    """A page with a form. Crash reports do not show the values of the form."""
 
-    # Django takes a PUT for a POST of no values, which would empty a profile.
+    # Without PUT, which Django handles as a POST without values: it would empty a profile.
     http_method_names: Any = ("get", "head", "options", "post")
 
     @method_decorator([sensitive_post_parameters(), sensitive_variables()])
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer `request`."""
-        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View stands behind
+        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
         return answer
 
 
 class KeepFormMixin:
-    """A form that is shown again where DynamoDB did not answer, so that it can be sent again.
+    """If DynamoDB does not answer, shows the same form again so that it can be sent again.
 
-    A fresh form would not do: what was asked for may have been carried out. The same form sent
-    again, with its request id if it has one, finds that out.
+    The operation may have been carried out. The same form, with its request id if it has one,
+    detects that; a new form would not.
     """
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check the form and act on it, or let the 503 page show the form."""
         request.unavailable_page = self._form_again  # type: ignore[attr-defined]  # read by dynamo.middleware
         response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
         return response
 
     def _form_again(self, error: Exception) -> HttpResponse:
-        """The page with what was typed, unchecked and without passwords.
+        """The page with the typed values, unchecked and without passwords.
 
-        It extends a skeleton that does not ask who is signed in.
+        Its base template does not read who is signed in.
         """
         view: Any = self
         options = view.get_form_kwargs() | {"data": None, "files": None}
@@ -123,31 +117,29 @@ class KeepFormMixin:
 
 
 class KeepSessionMixin:
-    """Keeps its owner signed in where a form's check of the password made an old hash anew."""
+    """Keeps the visitor signed in if checking the password upgraded an outdated hash."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check the form, and act on it."""
+        view: Any = self
         user = signed_in(request)
         read = user.password
-        form = self.get_form()  # type: ignore[attr-defined]  # a FormView stands behind
+        form = view.get_form()
         valid = form.is_valid()
         if user.password != read:
             update_session_auth_hash(request, cast(Any, user))
-        act = self.form_valid if valid else self.form_invalid  # type: ignore[attr-defined]  # as above
-        response: HttpResponse = act(form)
+        response: HttpResponse = view.form_valid(form) if valid else view.form_invalid(form)
         return response
 
 
 class PasswordConfirmedView(
     LoginRequiredMixin, KeepFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC
 ):
-    """A change that asks for the password first. Subclasses say which, in `change`."""
+    """A page that asks for the password and then makes a change."""
 
     success_url = reverse_lazy("profile")
     success_message: Any = ""
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """The account whose password is asked for."""
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     @abstractmethod
@@ -155,7 +147,6 @@ class PasswordConfirmedView(
         """Call the operation."""
 
     def form_valid(self, form: PasswordConfirmedForm) -> HttpResponse:
-        """Make the change, or say at its field why not."""
         try:
             self.change(signed_in(self.request), form)
         except (AccountError, Refused) as error:

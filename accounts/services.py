@@ -1,8 +1,11 @@
 """Every operation that makes, changes or deletes an account. Each is one transaction.
 
 No operation reads whether a value is free: its write states the condition. Changes and deletions
-are idempotent: what is so already is a success. So an operation that is repeated after a lost reply
-recognizes what it did, also an hour later.
+are idempotent: what is so already is a success and sends nothing. So an operation that is repeated
+after a lost reply recognizes what it did, also an hour later.
+
+If not stated otherwise, a change costs 1 request and 1 write unit per KB, and raises StaleUser if
+the account changed or was deleted since `user` was read.
 """
 
 from __future__ import annotations
@@ -136,13 +139,10 @@ def _is_same_registration(stored: Item, asked: User, password: str | None) -> bo
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
     """Give `user` another username and free the old one.
 
-    Costs 1 request and 6 write units; 1 unit if only the spelling changes (no guard item is
-    written); nothing if the account has the username already.
+    Costs 1 request and 6 write units; 1 unit if only the spelling changes.
 
     Raises:
-        ValidationError: not a valid username.
-        UsernameTaken: another account has it.
-        StaleUser: the account changed or was deleted since `user` was read.
+        ValidationError, UsernameTaken, StaleUser
     """
     values = cleaned(username=username)
     usernames.check_change(user.username, values["username"])
@@ -152,13 +152,11 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
     """Give `user` another email address, which is not confirmed, and free the old one.
 
-    Costs as `change_username`. An email change that waits for its link is dropped, with its
-    reservation.
+    An email change that waits for its link is dropped with its reservation. Costs as
+    `change_username`.
 
     Raises:
-        ValidationError: not a valid email address.
-        EmailTaken: another account has it.
-        StaleUser: the account changed or was deleted since `user` was read.
+        ValidationError, EmailTaken, StaleUser
     """
     change(user, cleaned(email=email) | NO_PENDING_CHANGE, write=write)
 
@@ -166,54 +164,38 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
 def edit_profile(user: User, *, write: Transaction | None = None, **texts: str) -> None:
     """Change other attributes of the account, by their Python names. An empty text removes one.
 
-    Names: full_name, phone_number, business_name, business_address, vat_id, language. Costs
-    1 request and 1 write unit, nothing if the account has these values already.
+    Names: full_name, phone_number, business_name, business_address, vat_id, language.
 
     Raises:
-        ValidationError: a value breaks its rule.
+        ValidationError, StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
-        StaleUser: the account changed or was deleted since `user` was read.
     """
     change(user, cleaned(**texts), write=write)
 
 
 @sensitive_variables()
 def change_password(user: User, password: str, *, write: Transaction | None = None) -> None:
-    """Give `user` another password; see `User.store` for what ends with the old one.
-
-    Costs 1 request and 1 write unit.
-
-    Raises:
-        StaleUser: the account changed or was deleted since `user` was read.
-    """
+    """Give `user` another password. See `User.store` for what ends with the old one."""
     change(user, {"password": make_password(password)}, write=write)
 
 
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
-    An email change that waits for its link ends too: see `User.store`. Costs 1 request and 1 write
-    unit, nothing if already so.
-
-    Raises:
-        StaleUser: the account changed or was deleted since `user` was read.
+    An email change that waits for its link lapses: see `User.store`.
     """
     change(user, {"is_active": False}, write=write)
 
 
 def activate(user: User, *, write: Transaction | None = None) -> None:
-    """Let the account sign in again. Costs and raises as `deactivate`."""
+    """Let the account sign in again."""
     change(user, {"is_active": True}, write=write)
 
 
 def grant_staff(user: User, *, superuser: bool = False, write: Transaction | None = None) -> None:
     """Let `user` use the staff pages; as a superuser, also act there on other staff.
 
-    Without `superuser`, an account that is a superuser stays one. Costs 1 request and 1 write unit,
-    nothing if already so.
-
-    Raises:
-        StaleUser: the account changed or was deleted since `user` was read.
+    Without `superuser`, an account that is a superuser stays one.
     """
     values = {"is_staff": True} | ({"is_superuser": True} if superuser else {})
     change(user, values, write=write)
@@ -223,8 +205,7 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
     """Take all rights of staff and superuser from `user`.
 
     This takes effect at once: every page reads the rights from the stored account, and every staff
-    action states them as a condition of its transaction. The account stays signed in, with its own
-    pages. Costs and raises as `grant_staff`.
+    action states them as a condition of its transaction. The account stays signed in.
     """
     change(user, {"is_staff": False, "is_superuser": False}, write=write)
 
@@ -234,9 +215,6 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
 
     If the account was deleted already, it is a success. Costs 1 request and 6 write units; 2 units
     more if an email change waits for its link.
-
-    Raises:
-        StaleUser: the account changed since `user` was read.
     """
 
     def otherwise(refusal: Refusal) -> Exception | None:

@@ -1,4 +1,4 @@
-"""The account's pages, by Django's names where Django has one."""
+"""The URLs of the account pages. Names are Django's where Django has one."""
 
 from django.contrib.auth.views import (
     LogoutView,

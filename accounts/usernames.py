@@ -1,11 +1,10 @@
-"""Which usernames may be chosen: readable ones that are not easily mistaken for another.
+"""The rules for new usernames: they must not be confused with other usernames.
 
-The rules are those of Unicode's security standard (UTS 39): only characters that it allows in
-identifiers, scripts mixed at most as its level "highly restrictive" permits, and no name that looks
-as if it were written in ASCII letters although it is not. Names that the site reserves
-(`ACCOUNTS_RESERVED_USERNAMES`) are for operators.
+They follow Unicode's security standard (UTS 39): only characters that it allows in identifiers,
+scripts mixed at most as its level "highly restrictive" permits, and no username that looks like
+ASCII letters but is not. Reserved usernames (`ACCOUNTS_RESERVED_USERNAMES`) are for operators.
 
-They concern new names. An account keeps the name it has, and may change its case.
+An account keeps its username if the rules change, and may change its case.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.values import comparable_username
 
-#: Python knows no scripts, and no library of PyPI has this data in a maintained form; it is small.
+#: Python does not know scripts, and PyPI has no maintained library with this data.
 TABLE = Path(__file__).with_name("usernames.txt")
 
-#: Scripts that one text mixes: those of Chinese with Bopomofo, of Japanese and of Korean. UTS 39,
-#: section 5.2, allows Latin together with each of them.
+#: Scripts that may be mixed: for Chinese, Japanese and Korean. UTS 39, section 5.2, allows Latin
+#: together with each of them.
 _MIXED = (
     frozenset({"Han", "Bopomofo"}),
     frozenset({"Han", "Hiragana", "Katakana"}),
@@ -35,7 +34,7 @@ _MIXED = (
 
 
 def check_new(name: str) -> None:
-    """Refuse a reserved or confusable name; `name` has the shape of a username.
+    """Refuse a confusable username. `name` has the shape of a username.
 
     Raises:
         ValidationError: with the code `character`, `scripts` or `lookalike`.
@@ -67,7 +66,7 @@ def check_new(name: str) -> None:
 
 
 def check_change(old: str, new: str) -> None:
-    """Refuse `new` as `check_new` does, unless it is a name older than these rules in other case.
+    """Refuse `new` as `check_new` does, unless it is an older username in another case.
 
     Raises:
         ValidationError: see `check_new`.
@@ -78,7 +77,7 @@ def check_change(old: str, new: str) -> None:
 
 
 def check_reserved(name: str, old: str = "") -> None:
-    """Refuse a name that is reserved for operators, unless it is the account's already.
+    """Refuse a username that is reserved for operators, unless the account has it already.
 
     Raises:
         ValidationError: with the code `reserved`.
@@ -98,7 +97,7 @@ def _is_choosable(name: str) -> bool:
 
 
 def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
-    """Whether characters of these scripts may be mixed; an empty set stands for any script."""
+    """Whether characters of these scripts may be mixed. An empty set means any script."""
     known = [scripts for scripts in used if scripts]
     if not known or frozenset.intersection(*known):
         return True
@@ -108,14 +107,14 @@ def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
 
 @dataclass(frozen=True)
 class _Table:
-    """What `usernames.txt` says; the ranges are sorted by their first code point."""
+    """The contents of `usernames.txt`. The ranges are sorted by their first code point."""
 
     ranges: list[tuple[int, int, frozenset[str]]]
-    #: What characters other than Latin look like in ASCII.
+    #: The ASCII letters that other characters look like.
     lookalikes: dict[str, str]
 
     def scripts(self, char: str) -> frozenset[str] | None:
-        """The scripts that `char` is used with, empty for any; None if it is not allowed."""
+        """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
         at = bisect_right(self.ranges, ord(char), key=lambda entry: entry[0]) - 1
         if at < 0 or ord(char) > self.ranges[at][1]:
             return None

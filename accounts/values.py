@@ -1,8 +1,8 @@
 """The rules for each value of an account: what is accepted, what is stored, what is compared.
 
-`clean_…` takes what a person typed and returns what is stored, or raises ValidationError;
-`comparable_…` makes of a stored value the form in which two of them are the same. What was typed
-is kept and shown; only the comparable form is folded.
+`clean_…` takes a typed text and returns what is stored, or raises ValidationError. `comparable_…`
+takes a stored value and returns the form in which equal values are compared. The value is stored
+and shown as typed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TEXT_MAX_LENGTH = 150
 ADDRESS_MAX_LENGTH = 500
 VAT_ID_MAX_LENGTH = 32
 PHONE_MAX_LENGTH = 40
-#: Of what is typed: longer ones are refused before they are hashed.
+#: Longer passwords are refused before they are hashed.
 PASSWORD_MAX_LENGTH = 1024
 
-# Django's UnicodeUsernameValidator without "@": with one, a name could be an address.
+# Django's UnicodeUsernameValidator without "@", so that a username is not an email address.
 _USERNAME = re.compile(r"[\w.+-]+")
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
@@ -39,7 +39,7 @@ _validate_email = EmailValidator()
 
 
 def as_uuid(text: str) -> str | None:
-    """`text` as a UUID in its usual spelling, or None where it is none."""
+    """The UUID in `text` in its usual spelling, or None."""
     try:
         return str(uuid.UUID(text))
     except ValueError:
@@ -47,16 +47,13 @@ def as_uuid(text: str) -> str | None:
 
 
 def clean_username(text: str) -> str:
-    """A username as typed: letters, digits and . + - _, at most 150, no UUID.
+    """A username of letters, digits and . + - _, at most 150, and not a UUID.
 
-    So that WHO is never ambiguous: an address has an "@", a primary key is a UUID.
+    So a username is never an email address (with "@") or a primary key (a UUID).
     """
     name = text.strip()
     plain = unicodedata.normalize("NFKC", name) if len(name) <= USERNAME_MAX_LENGTH else name
-    if len(plain) > USERNAME_MAX_LENGTH:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": USERNAME_MAX_LENGTH}
-        )
+    _refuse_longer(plain, USERNAME_MAX_LENGTH)
     if not _USERNAME.fullmatch(plain):
         raise ValidationError(
             _("Use letters, digits and the characters . + - _ only."), code="invalid"
@@ -67,7 +64,7 @@ def clean_username(text: str) -> str:
 
 
 def comparable_username(name: str) -> str:
-    """NFKC and case folding until nothing changes: `Bob`, `BOB` and full-width `ＢＯＢ` are one."""
+    """NFKC and case folding until nothing changes: `Bob`, `BOB` and `ＢＯＢ` become equal."""
     folded = unicodedata.normalize("NFKC", name)
     while (again := unicodedata.normalize("NFKC", folded.casefold())) != folded:
         folded = again
@@ -75,12 +72,9 @@ def comparable_username(name: str) -> str:
 
 
 def clean_email(text: str) -> str:
-    """An email address as typed, if it is one: at most 254 characters, its domain by IDNA."""
+    """An email address of at most 254 characters with a domain that IDNA accepts."""
     address = text.strip()
-    if len(address) > EMAIL_MAX_LENGTH:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": EMAIL_MAX_LENGTH}
-        )
+    _refuse_longer(address, EMAIL_MAX_LENGTH)
     _refuse_unprintable(address, _("Enter a valid email address."))
     _validate_email(address)
     try:
@@ -91,17 +85,17 @@ def clean_email(text: str) -> str:
 
 
 def comparable_email(address: str) -> str:
-    """The local part case-folded, the domain as punycode: `A.B@Bücher.Example` has one form.
+    """The local part case-folded, the domain as punycode.
 
     Raises:
-        ValueError: the domain is none (idna's errors are ValueErrors).
+        ValueError: not a valid domain (idna's errors are ValueErrors).
     """
     local, _at, domain = address.rpartition("@")
     return f"{local.casefold()}@{_comparable_domain(domain)}"
 
 
 def _comparable_domain(domain: str) -> str:
-    """As UTS 46 has it; plain ASCII names are older than IDNA and need no mapping."""
+    """The domain mapped by UTS 46. Plain ASCII names need no mapping."""
     lowered = domain.lower()
     if domain.isascii() and "xn--" not in lowered:
         return lowered
@@ -109,13 +103,13 @@ def _comparable_domain(domain: str) -> str:
 
 
 def deliverable_email(address: str) -> str:
-    """`address` as it is given to a mail server: the domain as it is compared, so in ASCII.
+    """`address` as a mail server gets it: with the comparable domain, in ASCII.
 
-    Left to Python, which follows the IDNA of 2003, `straße.example` would become another domain,
-    and its mails another owner's.
+    Python would map the domain by IDNA 2003, where `straße.example` is the domain of another owner.
 
     Raises:
-        ValueError: no mail can go there: programs on the way read its local part in several ways.
+        ValueError: no mail can be sent there, because programs differ in how they read its local
+            part.
     """
     local, _at, domain = address.rpartition("@")
     if not local.isascii() or "=?" in local:
@@ -124,7 +118,7 @@ def deliverable_email(address: str) -> str:
 
 
 def is_deliverable(address: str) -> bool:
-    """Whether a mail can go to `address`; see `deliverable_email`."""
+    """Whether a mail can be sent to `address`; see `deliverable_email`."""
     try:
         deliverable_email(address)
     except ValueError:
@@ -133,33 +127,27 @@ def is_deliverable(address: str) -> bool:
 
 
 def clean_text(text: str, limit: int = TEXT_MAX_LENGTH) -> str | None:
-    """One line of free text, or None where it is empty."""
+    """One line of text, or None if it is empty."""
     line = text.strip()
-    if len(line) > limit:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": limit}
-        )
+    _refuse_longer(line, limit)
     _refuse_unprintable(line, _("Use printable characters only."))
     return line or None
 
 
 def clean_address(text: str) -> str | None:
-    """Free text of several lines, or None where it is empty."""
+    """Several lines of text, or None if they are empty."""
     lines = [line.rstrip() for line in text.strip().splitlines()]
     for line in lines:
         _refuse_unprintable(line, _("Use printable characters only."))
     joined = "\n".join(lines)
-    if len(joined) > ADDRESS_MAX_LENGTH:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": ADDRESS_MAX_LENGTH}
-        )
+    _refuse_longer(joined, ADDRESS_MAX_LENGTH)
     return joined or None
 
 
 def clean_phone_number(text: str) -> str | None:
-    """A phone number in E.164 (`+12025550124`), or None where it is empty.
+    """A phone number in E.164 (`+12025550124`), or None if it is empty.
 
-    Without a `+` it is read as a number of `ACCOUNTS_PHONE_REGION`.
+    Without a `+` it is a number of `ACCOUNTS_PHONE_REGION`.
     """
     if not text.strip():
         return None
@@ -167,21 +155,21 @@ def clean_phone_number(text: str) -> str | None:
     try:
         number = phonenumbers.parse(text[: PHONE_MAX_LENGTH + 1], region)
     except phonenumbers.NumberParseException as error:
-        raise ValidationError(_no_phone_number(region), code="invalid") from error
+        raise ValidationError(_invalid_phone_number(region), code="invalid") from error
     whole = phonenumbers.is_possible_number(number) and not number.extension
     if len(text) > PHONE_MAX_LENGTH or not whole:
-        raise ValidationError(_no_phone_number(region), code="invalid")
+        raise ValidationError(_invalid_phone_number(region), code="invalid")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
-def _no_phone_number(region: str | None) -> Any:
+def _invalid_phone_number(region: str | None) -> Any:
     if region:
         return _("Enter a valid phone number.")
     return _("Enter a valid phone number with its country code, such as +44 20 7946 0000.")
 
 
 def clean_language(code: str) -> str | None:
-    """The code of one of the site's languages, or None where it is empty."""
+    """The code of a language of the site, or None if it is empty."""
     language = code.strip()
     if language and language not in dict(settings.LANGUAGES):
         raise ValidationError(_("This site is not available in this language."), code="language")
@@ -189,7 +177,7 @@ def clean_language(code: str) -> str | None:
 
 
 def readable_phone_number(number: str | None) -> str:
-    """A stored number as people write it: `+1 202-555-0124`."""
+    """A stored number for people: `+1 202-555-0124`."""
     if not number:
         return ""
     try:
@@ -197,6 +185,13 @@ def readable_phone_number(number: str | None) -> str:
     except phonenumbers.NumberParseException:
         return number
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def _refuse_longer(text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": limit}
+        )
 
 
 def _refuse_unprintable(text: str, message: Any) -> None:

@@ -22,15 +22,15 @@ from django.views.i18n import set_language
 from accounts import services
 from accounts.exceptions import AccountError, StaleUser
 from accounts.forms import (
-    AccountDeleteForm,
     OwnPasswordChangeForm,
     PasswordConfirmedForm,
     ProfileForm,
     UsernameChangeForm,
 )
-from accounts.languages import language_of, remember, spoken
+from accounts.languages import language_of, remember, site_language
 from accounts.models import User
 from accounts.pages import (
+    CHANGED_MEANWHILE,
     FormPageMixin,
     KeepFormMixin,
     KeepSessionMixin,
@@ -44,20 +44,15 @@ from dynamo.middleware import unavailable
 
 
 class HomeView(TemplateView):
-    """What this is; or, signed in, one's account at a glance."""
-
     template_name = "home.html"
 
 
 class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
-    """Shows the account and edits what it says of its person."""
-
     template_name = "accounts/profile.html"
     form_class = ProfileForm
     success_url = reverse_lazy("profile")
 
     def get_initial(self) -> dict[str, Any]:
-        """What is stored."""
         user = signed_in(self.request)
         return {
             "full_name": user.full_name,
@@ -69,7 +64,6 @@ class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
         }
 
     def form_valid(self, form: ProfileForm) -> HttpResponse:
-        """Store the changes."""
         user = signed_in(self.request)
         before = user.language
         try:
@@ -79,9 +73,9 @@ class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
             return self.form_invalid(form)
         if user.language == before:
             return self._saved(form)
-        with translation.override(language_of(user) or _asked_for(self.request)):
+        with translation.override(language_of(user) or _browser_language(self.request)):
             response = self._saved(form)
-        # Else a language of the switch would go on after the browser's own was chosen.
+        # The cookie of the language switch would otherwise outlive the choice of the browser's.
         remember(response, language_of(user))
         return response
 
@@ -90,50 +84,42 @@ class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
         return super().form_valid(form)
 
 
-def _asked_for(request: HttpRequest) -> str:
-    """The language that the browser asks for, whatever the switch said."""
+def _browser_language(request: HttpRequest) -> str:
+    """The language of the browser, without the cookie of the language switch."""
     without_cookie = copy(request)
     without_cookie.COOKIES = {}
     return translation.get_language_from_request(without_cookie)
 
 
 class UsernameChangeView(PasswordConfirmedView):
-    """Another username."""
-
     template_name = "accounts/username_change.html"
     form_class = UsernameChangeForm
     success_message = gettext_lazy("Your username was changed.")
 
     def get_initial(self) -> dict[str, Any]:
-        """Today's."""
         return {"username": signed_in(self.request).username}
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
-        """Move the name and its guard."""
         services.change_username(user, form.cleaned_data["username"])
 
 
 class AccountDeleteView(PasswordConfirmedView):
-    """The end of an account."""
-
     template_name = "accounts/account_delete.html"
-    form_class = AccountDeleteForm
+    form_class = PasswordConfirmedForm
     success_url = reverse_lazy("home")
     success_message = gettext_lazy("Your account was deleted.")
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
-        """Delete the account with its guards, and sign out."""
         services.delete(user)
         logout(self.request)
 
 
 class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordChangeView):
-    """Django's, which ends the account's other sessions."""
+    """Django's view. It ends the account's other sessions."""
 
     form_class = OwnPasswordChangeForm
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Store the new password, unless the account changed meanwhile."""
         try:
             return super().form_valid(form)
         except StaleUser as error:
@@ -142,49 +128,46 @@ class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordCha
 
 
 def switch_language(request: HttpRequest) -> HttpResponse:
-    """Django's `set_language`, which for who is signed in also changes the profile.
+    """Django's `set_language`, which also changes the profile of a visitor who is signed in.
 
-    Else the profile, which comes first, would undo it; and no other device would know of it.
+    Otherwise the language of the profile would replace the chosen one on the next page.
     """
     response: HttpResponse = set_language(request)
     chosen = response.cookies.get(settings.LANGUAGE_COOKIE_NAME)
     if chosen is None:
         return response
-    if not spoken(chosen.value):
-        # Django takes every language that it has itself.
+    if not site_language(chosen.value):
+        # Django accepts every language that it knows.
         del response.cookies[settings.LANGUAGE_COOKIE_NAME]
     elif request.user.is_authenticated:
         try:
             services.edit_profile(signed_in(request), language=chosen.value)
         except StaleUser:
-            messages.error(
-                request,
-                _("This account was changed meanwhile, and nothing was stored. Please try again."),
-            )
+            messages.error(request, CHANGED_MEANWHILE)
     return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form whose token is not today's: said plainly, and nothing was done.
+    """The answer to a form with an outdated CSRF token. Nothing was done.
 
-    Signing in draws a new token, so a sign-up or sign-in form that is sent a second time comes
-    here. Whom it has signed in already is shown what the first answer showed; but not who signed
-    in by another form meanwhile, or they would take what they typed here for done.
+    A sign-in changes the token. So a sign-up or sign-in form that is sent twice comes here the
+    second time. A visitor whom it has signed in gets the page of the first answer. A visitor who
+    signed in by another form meanwhile does not, because these values were not accepted.
     """
     match = request.resolver_match
     try:
         if match and _has_signed_in(request, match.url_name):
             return redirect("profile")
     except (Unavailable, TableMissing) as error:
-        # The middleware that says so elsewhere stands around views, and this one is none of them.
+        # The middleware that handles these errors only wraps views.
         return unavailable(request, error)
-    from django.views.csrf import csrf_failure as explain
+    from django.views.csrf import csrf_failure as django_answer
 
-    return explain(request, reason)
+    return django_answer(request, reason)
 
 
 def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
-    """Whether who is signed in has all the names in the sign-up or sign-in form that was sent."""
+    """Whether the visitor's account has the names in the sign-up or sign-in form that was sent."""
     if url_name not in {"signup", "login"} or not request.user.is_authenticated:
         return False
     username = request.POST.get("username", "").strip()
@@ -196,4 +179,4 @@ def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
     try:
         return all(User.unique.key(name, text) == held.get(name) for name, text in typed.items())
     except ValueError:
-        return False  # what was typed is no such name
+        return False  # not a valid name

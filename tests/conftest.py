@@ -26,7 +26,7 @@ from tests.emptying import empty_all
 from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
 from tests.requests import Requests
-from tests.written_tables import WrittenTables, noted
+from tests.written_tables import WrittenTables, recorded
 
 #: Longer than a machine under load stands still.
 PATIENCE_SECONDS = 60.0
@@ -133,7 +133,7 @@ def _fork_server_ends() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def _written_tables() -> Iterator[WrittenTables]:
-    with noted() as written:
+    with recorded() as written:
         yield written
 
 

@@ -1,4 +1,4 @@
-"""What the links in mails lead to, and the button that sends another one."""
+"""The pages that confirm and change an email address, and the pages of links in mails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from accounts.languages import language_of
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.pages import PasswordConfirmedView, signed_in
+from accounts.pages import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
 from dynamo.exceptions import Refused
 
 logger = logging.getLogger(__name__)
@@ -44,22 +44,21 @@ logger = logging.getLogger(__name__)
 class LinkView(View, ABC):
     """A link from a mail: GET shows a page with a button, and POST calls `follow`.
 
-    Mail scanners open links before people do, and mail can be sent to an address that somebody
-    else typed. So opening a link must not create or confirm anything.
+    Mail scanners open links before people do, and a mail can go to an address that somebody else
+    typed. So opening a link must not create or confirm anything.
     """
 
     http_method_names = ("get", "head", "post")
 
     #: What the link was made for (`accounts.emails.links`).
     purpose: str
-    #: What the page asks, and what its button says.
     question: Any
     button: Any
-    #: Where to go on from a link that is refused: the name of an URL, and what the button says.
+    #: A refused link leads to this URL name, with this text on the button.
     way_out: tuple[str, Any] = ("home", gettext_lazy("Go to the start page"))
 
     def get(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Show the button; a link that is too old or damaged is refused at once."""
+        """Show the button, or refuse a link that is too old or damaged."""
         try:
             links.check(self.purpose, token)
         except BadLink as error:
@@ -68,7 +67,6 @@ class LinkView(View, ABC):
         return TemplateResponse(request, "accounts/link.html", context)
 
     def post(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Follow the link, or say why that came to nothing."""
         try:
             return self.follow(request, token)
         except (AccountError, Refused, ValidationError) as error:
@@ -81,9 +79,9 @@ class LinkView(View, ABC):
         context = {"reason": _reason(error), "url_name": url_name, "label": label}
         status = 410 if isinstance(error, BadLink) else 409
         response = TemplateResponse(request, "accounts/link_refused.html", context, status=status)
-        # Marked as logged, or Django logs a line of its own, with the path and its token.
+        # Otherwise Django logs a line with the path, which contains the token.
         log_response(
-            "A link came to nothing (%s).",
+            "A link was refused (%s).",
             type(error).__name__,
             response=response,
             request=request,
@@ -94,7 +92,7 @@ class LinkView(View, ABC):
 
     @abstractmethod
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Do what the link is for, once."""
+        """Do what the link is for."""
 
 
 def _reason(error: AccountError | Refused | ValidationError) -> str:
@@ -107,34 +105,30 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
         names = ", ".join(str(fields[name].label) for name in fields if name in taken)
         return _("Another account has taken this in the meantime: %(names)s.") % {"names": names}
     if any(isinstance(each, StaleUser) for each in errors):
-        return _("This account was changed meanwhile, and nothing was stored. Please try again.")
+        return str(CHANGED_MEANWHILE)
     if any(isinstance(each, RequestIdUsed) for each in errors):
         return _("Another link from the same form has already created an account.")
     return _("This link was already used, is too old, or is incomplete.")
 
 
 class EmailConfirmView(LinkView):
-    """Confirms the address that the link was sent to."""
-
     purpose = confirmation.PURPOSE
     question = gettext_lazy("Is the email address that received this link yours?")
     button = gettext_lazy("Confirm my email address")
     way_out = ("profile", gettext_lazy("Open your profile"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Note it; who follows the link again is told the same."""
         user = confirmation.confirm(token)
         messages.success(request, _("Your email address is confirmed."))
         return redirect("profile" if request.user == user else "login")
 
 
 class ConfirmationSendView(LoginRequiredMixin, View):
-    """Sends the link that confirms one's address once more."""
+    """Sends the link that confirms the visitor's address again."""
 
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Send it, unless the address is confirmed."""
         user = signed_in(request)
         if user.is_confirmed:
             messages.info(request, _("Your email address is already confirmed."))
@@ -153,57 +147,15 @@ def _is_sent(user: User, request: HttpRequest) -> bool:
         return False
 
 
-class EmailChangeConfirmView(LinkView):
-    """Makes the change that the link was sent for."""
-
-    purpose = change.PURPOSE
-    question = gettext_lazy("Should your account use the email address that received this link?")
-    button = gettext_lazy("Change my email address")
-
-    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Make it, and tell the old address; who follows the link again is told the same."""
-        confirmed = change.confirm_change(token)
-        if confirmed.former is not None:
-            language = language_of(confirmed.user)
-            mails.send("email_changed", confirmed.former, language=language)
-        messages.success(request, _("Your email address was changed and confirmed."))
-        return redirect("profile" if request.user == confirmed.user else "login")
-
-
-class EmailChangeCancelView(LoginRequiredMixin, View):
-    """Drops the change that waits for its link."""
-
-    http_method_names = ("post",)
-
-    def post(self, request: HttpRequest) -> HttpResponse:
-        """Drop it, if there is one; the address stays as it is."""
-        try:
-            change.cancel_change(signed_in(request))
-        except StaleUser:
-            messages.error(
-                request,
-                _("This account was changed meanwhile, and nothing was stored. Please try again."),
-            )
-        else:
-            messages.success(
-                request, _("The change was canceled. Your email address stays the same.")
-            )
-        return redirect("profile")
-
-
 class EmailChangeView(PasswordConfirmedView):
-    """Another email address."""
-
     template_name = "accounts/email_change.html"
     form_class = EmailChangeForm
     success_message = gettext_lazy("Your email address was changed.")
 
     def get_initial(self) -> dict[str, Any]:
-        """Today's."""
         return {"email": signed_in(self.request).email}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Whether the change waits for a link."""
         return super().get_context_data(needs_link=_needs_link(), **kwargs)
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
@@ -218,7 +170,7 @@ class EmailChangeView(PasswordConfirmedView):
             self._change_now(user, email)
 
     def _change_now(self, user: User, email: str) -> None:
-        """Move the address and its guard; tell the old one, and send a link to the new one."""
+        """Change the address, notify the old one, and send a link to the new one."""
         old, confirmation_id = user.email, user.confirmation_id
         services.change_email(user, email)
         if user.confirmation_id != confirmation_id:
@@ -226,7 +178,6 @@ class EmailChangeView(PasswordConfirmedView):
             mails.send_confirmation(user)
 
     def _reserve(self, user: User, email: str) -> None:
-        """Reserve the new address, and send it the link; the old one stays until then."""
         change.request_change(user, email)
         self.success_message = gettext_lazy(
             "Your new email address is reserved. Follow the link that we sent to it to make the "
@@ -241,3 +192,33 @@ class EmailChangeView(PasswordConfirmedView):
 
 def _needs_link() -> bool:
     return bool(settings.ACCOUNTS_EMAIL_CHANGE == "confirm")
+
+
+class EmailChangeConfirmView(LinkView):
+    purpose = change.PURPOSE
+    question = gettext_lazy("Should your account use the email address that received this link?")
+    button = gettext_lazy("Change my email address")
+
+    def follow(self, request: HttpRequest, token: str) -> HttpResponse:
+        """Change the address and notify the old one."""
+        confirmed = change.confirm_change(token)
+        if confirmed.former is not None:
+            language = language_of(confirmed.user)
+            mails.send("email_changed", confirmed.former, language=language)
+        messages.success(request, _("Your email address was changed and confirmed."))
+        return redirect("profile" if request.user == confirmed.user else "login")
+
+
+class EmailChangeCancelView(LoginRequiredMixin, View):
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        try:
+            change.cancel_change(signed_in(request))
+        except StaleUser:
+            messages.error(request, CHANGED_MEANWHILE)
+        else:
+            messages.success(
+                request, _("The change was canceled. Your email address stays the same.")
+            )
+        return redirect("profile")

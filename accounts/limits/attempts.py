@@ -1,8 +1,8 @@
-"""What is limited: passwords that are tried, sign-ups, and mails that anybody can ask for.
+"""What is limited: attempts at passwords, sign-ups, and mails that anybody can request.
 
-A slot is taken before the password is checked or anything is written, so of attempts made at once
-no more than the limit get through. The client's slot comes first: who has used up his own must not
-use up those of others.
+A slot is taken before a password is checked or anything is written, so of simultaneous attempts
+only as many as the limit allows succeed. The client's slot is taken first: a client without slots
+must not take those of an account.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dynamo.exceptions import Busy
 
 @dataclass(frozen=True)
 class SignIn:
-    """An attempt to sign in that may be made now."""
+    """An attempt to sign in that is allowed."""
 
     account: str
     client: str | None
@@ -25,11 +25,13 @@ class SignIn:
     of_client: Slot | None
 
     def succeeded(self) -> None:
-        """The password was right. Costs 3 requests, 1 more if others succeeded from the client.
+        """Clear the failures of the account, and give this slot back to the client.
 
-        The account's failures are forgotten. The client gets only this slot back: the owner of one
-        account could else go on guessing at others for ever. A client with too many successes keeps
-        losing slots, so in the end its passwords are refused before they are hashed.
+        The client's failures are not cleared; otherwise the owner of one account could try
+        passwords of others forever. After too many successes a client loses its slots too, so that
+        its passwords are refused before they are hashed.
+
+        Costs 3 requests, 1 more after other successes from the client.
 
         Raises:
             TooManyAttempts: too many sign-ins succeeded from the client's address.
@@ -40,20 +42,20 @@ class SignIn:
         limit("sign_in_client").give_back(self.of_client)
 
     def was_not_made(self) -> None:
-        """The password was not checked. Costs 2 requests."""
+        """Give back both slots, because the password was not checked. Costs 2 requests."""
         limit("sign_in").give_back(self.of_account)
         limit("sign_in_client").give_back(self.of_client)
 
 
 def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
-    """Let somebody try a password for `who`, who is `user`, or nobody (counted all the same).
+    """Count an attempt to sign in as `who`, which names `user`, or no account.
 
-    An account has one count, whatever it is called by. `client` is whom limits count beside it
-    (`accounts.limits.client_address.counted_client`); None counts nobody.
-    Costs 2 requests, and 1 more for each of the two windows that has begun already.
+    An account has one count for its username and its email address. `client` comes from
+    `accounts.limits.client_address.counted_client`; None is not counted. Costs 2 requests, and 1
+    more for each of the two windows that has begun already.
 
     Raises:
-        TooManyAttempts: too many failed for the account, or from the client's address.
+        TooManyAttempts: too many failed for the account or from the client's address.
     """
     of_client = limit("sign_in_client").take(client) if client else None
     account = _account(user) if user else f"name.{_comparable(who)}"
@@ -61,14 +63,14 @@ def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
 
 
 def is_password(user: User, password: str) -> bool:
-    """Whether this is the password of `user`, who is signed in.
+    """Whether this is the password of the visitor `user`, who is signed in.
 
-    Failures count for the session that `user` was read for. They are independent of failed
-    sign-ins, so a stranger cannot stop the owner; and a stolen session cannot stop another one.
-    Costs 2 requests, 1 more where others failed before, and those of `User.check_password`.
+    Failures count for the visitor's session, apart from failed sign-ins. So neither a stranger nor
+    somebody with a stolen session can lock the owner out. Costs 2 requests, 1 more after other
+    failures, and those of `User.check_password`.
 
     Raises:
-        TooManyAttempts: too many failed in the session; even the right one is refused then.
+        TooManyAttempts: too many failed in the session; now even the correct password is refused.
         Busy: the password was not checked.
     """
     again, who = limit("reauthentication"), f"{_account(user)}.{user.session_id or ''}"
@@ -84,42 +86,41 @@ def is_password(user: User, password: str) -> bool:
 
 
 def forget(user: User) -> None:
-    """Forget the failed sign-ins of `user`, who has shown to own the account. Costs 1 request."""
+    """Clear the failed sign-ins of `user`, who has proved to be the owner. Costs 1 request."""
     limit("sign_in").clear(_account(user))
 
 
 @dataclass(frozen=True)
 class SignUp:
-    """A sign-up that may be made now."""
+    """A sign-up that is allowed."""
 
     mail: Slot | None
 
     def was_refused(self) -> None:
-        """No mail was sent, as where the username is taken. Costs 1 request."""
+        """Give the mail's slot back, because no mail was sent. Costs 1 request."""
         limit("mail").give_back(self.mail)
 
 
 def begin_sign_up(email: str, client: str) -> SignUp:
-    """Let somebody sign up with `email`, which gets a mail.
+    """Count a sign-up and its mail to `email`.
 
     Costs 2 requests, at most 4; 1 more for each limit whose reply was lost.
 
     Raises:
-        TooManyAttempts: too many did from the client's address, or with that one.
+        TooManyAttempts: too many from the client's address, or with this email address.
     """
     limit("sign_up_client").take(client)
     return SignUp(_take_mail("sign_up", email))
 
 
 def begin_mail(kind: str, email: str, client: str) -> None:
-    """Let somebody have a mail sent to `email`.
+    """Count a mail that was requested for `email`.
 
-    Costs 2 requests, at most 4; 1 more for each limit whose reply was lost.
-
-    Each `kind` has a count of its own, so that nobody's reminders keep a reset from its owner.
+    Each `kind` has a count of its own, so that reminders cannot block a password reset. Costs
+    2 requests, at most 4; 1 more for each limit whose reply was lost.
 
     Raises:
-        TooManyAttempts: too many were asked for from the client's address, or for that one.
+        TooManyAttempts: too many from the client's address, or for this email address.
     """
     limit("mail_client").take(client)
     _take_mail(kind, email)
@@ -134,12 +135,12 @@ def _account(user: User) -> str:
 
 
 def _comparable(who: str) -> str:
-    """The one form of all spellings of a username or an address."""
+    """The same text for all spellings of a username or an email address."""
     name = who.strip()
     if "@" not in name:
         return comparable_username(name)
     try:
         return comparable_email(name)
     except ValueError:
-        # The domain is none, so that nobody has the address.
+        # Not a valid domain, so no account has the address.
         return name.casefold()

@@ -1,8 +1,8 @@
-"""Whose request this is, by address: as limits count it.
+"""The client's address, and the client as rate limits count it.
 
-Behind proxies the connection comes from the last of them. Each adds, at the right of
-`X-Forwarded-For`, the address that it was asked from; whatever stands further left may be made up.
-`ACCOUNTS_TRUSTED_HOPS` says how many proxies of ours there are.
+Behind proxies the connection comes from the last proxy. Each proxy appends the address of its
+client to `X-Forwarded-For`; anybody can forge the entries before. `ACCOUNTS_TRUSTED_HOPS` is the
+number of our proxies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-#: A provider gives each customer a /64 at least, so single addresses of it are no limit to anybody.
+#: Each customer of a provider has at least a /64, so single addresses would not limit a client.
 #: Source: RFC 6177, section 2.
 IPV6_PREFIX = 64
 #: Some customers get a whole /48, so they can change their /64 65,536 times.
@@ -26,16 +26,16 @@ _IPV4_WITH_PORT = re.compile(r"([\d.]+):\d+")
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """The client's address; None where the server does not know one, as behind a Unix socket.
+    """The client's address; None if the server does not know it, as behind a Unix socket.
 
-    A header with fewer entries than there are proxies did not come their way: nothing in it is
-    believed, and the address is that of the connection.
+    If the header has fewer entries than there are proxies, the request did not come through them.
+    Then the header is ignored, and the address is that of the connection.
     """
     return _forwarded(request) or _parsed(request.META.get("REMOTE_ADDR", ""))
 
 
 def counted_client(request: HttpRequest) -> str:
-    """The client as limits count it: an IPv4 address, an IPv6 network, or all who have none."""
+    """The client as limits count it: an IPv4 address, an IPv6 /64, or "unknown"."""
     address = client_address(request)
     if address is None:
         return "unknown"
@@ -45,7 +45,7 @@ def counted_client(request: HttpRequest) -> str:
 
 
 def wider_network(client: str) -> str | None:
-    """The /48 around an IPv6 network as `counted_client` gives it; None for any other client."""
+    """The /48 that contains the /64 of `counted_client`; None for any other client."""
     address, slash, _prefix = client.partition("/")
     if not slash:
         return None
@@ -66,7 +66,7 @@ def _forwarded(request: HttpRequest) -> Address | None:
 
 
 def _parsed(text: str) -> Address | None:
-    """The address in `1.2.3.4:5678`, `[2001:db8::1]:443` and the like; None where it is none."""
+    """The address in a text such as `1.2.3.4:5678` or `[2001:db8::1]:443`, if there is one."""
     bare = text.strip()
     for form in (_BRACKETED, _IPV4_WITH_PORT):
         if match := form.fullmatch(bare):
@@ -75,5 +75,5 @@ def _parsed(text: str) -> Address | None:
         address = ipaddress.ip_address(bare)
     except ValueError:
         return None
-    # A server that listens on both writes IPv4 clients so; as IPv6 they would be one network.
+    # A dual-stack server maps IPv4 clients to IPv6, where they would all be in one network.
     return getattr(address, "ipv4_mapped", None) or address

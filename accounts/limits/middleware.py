@@ -1,4 +1,4 @@
-"""The page for who has tried too often, which says when to try again."""
+"""The page that says when to try again after too many attempts."""
 
 from __future__ import annotations
 
@@ -16,40 +16,34 @@ logger = logging.getLogger(__name__)
 
 
 class TooManyAttemptsMiddleware(MiddlewareMixin):
-    """Answers 429 where a view met a limit."""
+    """Answers 429 if a view raises TooManyAttempts."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """The page, if that is what the view raised; else None."""
-        return too_many(request, error) if isinstance(error, TooManyAttempts) else None
-
-
-def too_many(request: HttpRequest, error: TooManyAttempts) -> HttpResponse:
-    """The page that says when to try again; the log gets one line, without who and where.
-
-    It is rendered without the request, so that no context processor asks DynamoDB for the user.
-    """
-    context = {
-        "wait": in_words(error.retry_after_seconds),
-        "is_sign_in": error.limit in {"sign_in", "reauthentication"},
-        "is_password": error.limit in {"sign_in", "sign_in_client", "reauthentication"},
-    }
-    response = HttpResponse(render_to_string("429.html", context), status=429)
-    response["Retry-After"] = str(error.retry_after_seconds)
-    response["Cache-Control"] = "private, no-store"
-    # Marked as logged, or Django logs a line of its own, with the path and what it carries.
-    log_response(
-        "Too many attempts (%s).",
-        error.limit,
-        response=response,
-        request=request,
-        logger=logger,
-        level="warning",
-    )
-    return response
+        if not isinstance(error, TooManyAttempts):
+            return None
+        context = {
+            "wait": in_words(error.retry_after_seconds),
+            "is_sign_in": error.limit in {"sign_in", "reauthentication"},
+            "is_password": error.limit in {"sign_in", "sign_in_client", "reauthentication"},
+        }
+        # Rendered without the request, so that no context processor reads the user from DynamoDB.
+        response = HttpResponse(render_to_string("429.html", context), status=429)
+        response["Retry-After"] = str(error.retry_after_seconds)
+        response["Cache-Control"] = "private, no-store"
+        # Otherwise Django logs a line with the path, which may contain a token.
+        log_response(
+            "Too many attempts (%s).",
+            error.limit,
+            response=response,
+            request=request,
+            logger=logger,
+            level="warning",
+        )
+        return response
 
 
 def in_words(seconds: int) -> str:
-    """A time to wait, rounded up, as in "15 minutes"."""
+    """A time to wait, rounded up, such as "15 minutes"."""
     if seconds < 60:
         return gettext("less than a minute")
     minutes = -(-seconds // 60)

@@ -1,15 +1,14 @@
-"""How often something may be tried: for each limit and each who, a window in Django's cache.
+"""Rate limits: for each limit and each `who`, a window of time in Django's cache.
 
     limits.<name>.<who>     the end of the window in epoch ms × 10^12 + the slots taken in it
 
-A window begins with the first slot that is taken, and passes by itself. Its end stands in the
-number that is counted, so the atomic answer to the count says whether the slot was the last, when
-the window ends, and which window it is. Of whoever races, at most `times` get a slot.
+A window begins with the first slot that is taken, and expires. The counted number contains the
+window's end. So the answer to one atomic count tells whether the slot was the last, when the window
+ends, and which window it is. However many attempts are made at once, at most `times` get a slot.
 
-After a lost reply nobody can tell whether it counted, so a slot is taken by counting once more.
-What the lost one took is used up, and may have been the last: a limit errs on the side of stopping.
-A second lost reply in a row is an outage, and no third count follows: with it a minute without
-replies would use up an hour's slots.
+After a lost reply nobody can know whether the slot was counted, so another one is counted. The lost
+slot stays taken and may have been the last: in doubt, a limit refuses. After a second lost reply
+in a row there is no third count: in a minute of outage these would take the slots of an hour.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.client_address import wider_network
 from dynamo.exceptions import Unavailable
 
-#: What is limited, unless the environment says otherwise: `ACCOUNTS_LIMIT_<NAME>`, or "off".
+#: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
 DEFAULTS = {
     # Failed sign-ins: to one account, and from one client's address.
     "sign_in": "10/15m",
     "sign_in_client": "100/15m",
     # Successful sign-ins from one client's address.
     "sign_in_success_client": "1000/15m",
-    # Wrong passwords typed again by someone who is signed in, for each session.
+    # Wrong passwords that a user who is signed in types again, for each session.
     "reauthentication": "10/15m",
     # Sign-ups from one client's address.
     "sign_up_client": "100/1h",
-    # Mails of one kind to one address, and mails of all kinds asked for from one client's address.
+    # Mails of one kind to one address, and mails of all kinds requested from one client's address.
     "mail": "5/1h",
     "mail_client": "100/1h",
 }
 
-#: How many times as many attempts an IPv6 /48 has as each /64 in it: somebody with a /48 has 65,536
-#: of these, but it may also be that of a provider with many customers.
+#: An IPv6 /48 has this many times the slots of each /64 in it. It has 65,536 of these, but it may
+#: also belong to a provider with many customers.
 WIDER_TIMES = 10
 
-#: More slots than any window sees: at DynamoDB's 1,000 writes a second to an item, 30 years' worth.
+#: More slots than any window can have: 30 years of DynamoDB's 1,000 writes per second to an item.
 _WINDOW = 10**12
-#: A window so near its end gets no slot back: its key may have the next window by then.
+#: A slot is not given back this near the end of its window: its key may soon have the next window.
 _NEAR_MS = 10_000
-#: How often a slot is tried for while windows end, or are cleared, under the hands.
+#: How often a slot is tried for while windows end or are cleared.
 _ATTEMPTS = 8
 
 _PLAIN = re.compile(r"[!-~]{1,100}")
@@ -58,30 +57,30 @@ _PLAIN = re.compile(r"[!-~]{1,100}")
 
 @dataclass(frozen=True)
 class Slot:
-    """One of the attempts that a limit allows, taken in the window that ends at `ends_ms`."""
+    """One of the attempts that a limit allows, in the window that ends at `ends_ms`."""
 
     key: str
     ends_ms: int
-    #: The one of the wider network that was taken with it.
+    #: The slot of the wider network that was taken with it.
     wider: Slot | None = None
 
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` within `seconds`, counted for each who; any number where `times` is None."""
+    """At most `times` attempts of each `who` within `seconds`. No limit if `times` is None."""
 
     name: str
     times: int | None
     seconds: int
 
     def take(self, who: str) -> Slot | None:
-        """A slot of `who`; None where nothing is limited.
+        """Take a slot of `who`. None if nothing is limited.
 
-        Costs 1 request for the first in a window, else 2; 1 more, and a slot, after a lost reply.
+        Costs 1 request for the first in a window, else 2; after a lost reply 1 and a slot more.
 
         Raises:
             TooManyAttempts: all are taken.
-            Unavailable: see `dynamo.client.sending`. No slot was got.
+            Unavailable: see `dynamo.client.sending.send`.
         """
         if self.times is None:
             return None
@@ -93,7 +92,7 @@ class Limit:
             try:
                 ends_ms, taken = divmod(_counted(key), _WINDOW)
             except ValueError:
-                # The window ended, or was cleared, since `add` met it.
+                # The window ended or was cleared after `add` was refused.
                 continue
             if taken > self.times:
                 raise TooManyAttempts(_seconds_until(ends_ms), self.name)
@@ -101,17 +100,17 @@ class Limit:
         raise TooManyAttempts(1, self.name)
 
     def clear(self, who: str) -> None:
-        """Give `who` all slots anew. Costs 1 request."""
+        """Free all slots of `who`. Costs 1 request."""
         if self.times is not None:
             cache.delete(self._key(who))
 
     def give_back(self, slot: Slot | None) -> None:
-        """Return a slot, once; None is none. Costs 1 request.
+        """Free a slot. Costs 1 request.
 
-        A later window gets no slot more. Near the end of its window, where a request could come too
-        late, none is given back; should one come too late all the same (clocks that disagree, a
-        limit that is cleared as well), the answer tells, and it is counted again, with 1 request
-        more. Where the cache gives no answer, the slot may stay used up.
+        It must not free a slot of a later window. So near the end of its window it frees none; and
+        if the answer shows that the request came too late anyway (clocks differ, the limit was
+        cleared too), the slot is counted again with 1 request more. If the cache does not answer,
+        the slot may stay taken.
         """
         if slot is None or slot.ends_ms - _now_ms() < _NEAR_MS:
             return
@@ -120,25 +119,24 @@ class Limit:
             if ends_ms != slot.ends_ms:
                 cache.incr(slot.key)
         except (ValueError, Unavailable):
-            # The window ended, and no other began; or a slot is lost, which harms less than an
-            # error in what had succeeded.
+            # The window ended. Or one slot is lost, which is better than an error after a success.
             return
 
     def _key(self, who: str) -> str:
-        # A key has at most 250 characters, and none that is white or unprintable.
+        # A cache key has at most 250 characters, without spaces and control characters.
         if not _PLAIN.fullmatch(who):
             who = hashlib.sha256(who.encode(errors="surrogatepass")).hexdigest()
         return f"limits.{self.name}.{who}"
 
 
 class ClientLimit(Limit):
-    """A limit of clients, where an IPv6 client, which is a /64, also counts for its /48."""
+    """A limit of clients. An IPv6 client, which is a /64, also takes a slot of its /48."""
 
     def take(self, who: str) -> Slot | None:
-        """A slot of the client `who`, and for IPv6 one of its /48, which costs as much again.
+        """Take a slot of the client `who`, and for IPv6 one of its /48, which costs the same again.
 
         Raises:
-            TooManyAttempts: all are taken. A slot of the client is used up if it is the /48's.
+            TooManyAttempts: all are taken. If those of the /48 are, the client's slot stays taken.
             Unavailable: as `Limit.take`.
         """
         slot = super().take(who)
@@ -149,13 +147,13 @@ class ClientLimit(Limit):
         return replace(slot, wider=wider.take(network))
 
     def give_back(self, slot: Slot | None) -> None:
-        """Return a slot, and the one of the /48. Costs 1 request each, see `Limit.give_back`."""
+        """Free a slot, and the one of the /48. Costs 1 request each."""
         super().give_back(slot)
         super().give_back(slot and slot.wider)
 
 
 def limit(name: str) -> Limit:
-    """The limit of that name in `DEFAULTS`, as the settings have it."""
+    """The limit with this name in `DEFAULTS`, as configured."""
     allowed: tuple[int, int] | None = settings.ACCOUNTS_LIMITS[name]
     times, seconds = allowed or (None, 0)
     kind = ClientLimit if name.endswith("_client") else Limit
@@ -163,7 +161,7 @@ def limit(name: str) -> Limit:
 
 
 def _counted(key: str) -> int:
-    """The number of `key`, counted up; once more, for another slot, where the reply was lost."""
+    """Count another slot and return the number. After a lost reply, count one more."""
     try:
         return cache.incr(key)
     except Unavailable as lost:
@@ -177,5 +175,4 @@ def _now_ms() -> int:
 
 
 def _seconds_until(ends_ms: int) -> int:
-    """Whole seconds after which the window is over."""
     return max(0, ends_ms - _now_ms()) // 1000 + 1

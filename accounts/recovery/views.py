@@ -1,4 +1,4 @@
-"""The pages that lead back to an account: Django's password reset, and a reminder."""
+"""The pages for users who forgot their password (Django's password reset) or username."""
 
 from __future__ import annotations
 
@@ -21,51 +21,45 @@ from accounts.recovery import mails
 
 
 class ResetForm(PasswordResetForm):
-    """Django's, which mails by `accounts.emails.mails`."""
-
     email = email_field()
 
-    #: Whether a mail server took the mail; known once it is saved.
+    #: Whether a mail server took the mail, after `save`.
     is_sent = False
 
-    def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # of Django's options the view passes, this site has one each
-        """Send the mail. Costs as `mails.send_reset`."""
+    def save(self, *, request: HttpRequest, **_options: Any) -> None:  # type: ignore[override]  # Django's options, which the view passes, are fixed here
+        """Send the mail. Costs as `send_reset`."""
         self.is_sent = mails.send_reset(self.cleaned_data["email"])
 
 
 class PasswordResetView(FormPageMixin, auth_views.PasswordResetView):
-    """Django's, which answers alike whether or not an account has the address."""
+    """Django's view. It answers the same whether or not an account has the address."""
 
     form_class = ResetForm
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Send the mail, or say that it could not be sent."""
         attempts.begin_mail("reset", form.cleaned_data["email"], counted_client(self.request))
         response = super().form_valid(form)
         return response if form.is_sent else show_not_sent(self, form)
 
 
 class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmView):
-    """Django's: a link is good until the password, the address or a sign-in makes it void."""
+    """Django's view. Another password or address, or a sign-in, makes the link void."""
 
     form_class = NewPasswordForm
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer `request`.
-
-        Who was signed in is asked first: a session that was ended is deleted then, and would take
-        along the token that the link leaves in it.
-        """
+        # Reads the visitor first: this deletes a session that has ended, and would otherwise delete
+        # the token that the link stores in the session.
         bool(request.user.is_authenticated)
         return super().dispatch(request, *args, **kwargs)
 
     def get_user(self, uidb64: str) -> Any:
-        """The account that the link names; None where nobody can sign in to it any more."""
+        """The account of the link; None if it was deactivated."""
         user = super().get_user(uidb64)
         return user if user and user.is_active else None
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Store the new password, unless the account changed meanwhile; end a lock-out."""
+        """Store the new password, and clear the count of failed sign-ins."""
         try:
             response = super().form_valid(form)
         except StaleUser as error:
@@ -76,20 +70,17 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
 
 class ReminderForm(forms.Form):
-    """Whose username is asked for."""
-
     email = email_field()
 
 
 class UsernameReminderView(FormPageMixin, FormView):
-    """Mails the username to its owner; answers alike whether or not there is one."""
+    """Answers the same whether or not an account has the address."""
 
     template_name = "accounts/username_reminder.html"
     form_class = ReminderForm
     success_url = reverse_lazy("username_reminder_done")
 
     def form_valid(self, form: ReminderForm) -> HttpResponse:
-        """Send the mail, or say that it could not be sent."""
         email = form.cleaned_data["email"]
         attempts.begin_mail("reminder", email, counted_client(self.request))
         if not mails.send_reminder(email):

@@ -1,6 +1,6 @@
-"""What a browser says of itself, in a few words for its owner, such as "Firefox on Linux".
+"""The names of browsers and operating systems, from what browsers send.
 
-The text is anybody's: only these names of ours come out of it, and they prove nothing.
+Only for people to recognize a session: a browser can send anything.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 from django.utils.translation import gettext as _
 
-# In this order: a browser also names those that it wants to be taken for.
+# In this order, because a browser also names those that it is compatible with.
 _BROWSERS = [
     ("Edge", r"\bEdg(e|A|iOS)?/"),
     ("Opera", r"\b(OPR|OPT|Opera)\b"),

@@ -1,7 +1,7 @@
-"""Who is signed in: Django's answer, and that their session has not been ended.
+"""Reads who is signed in: as Django does, and only if their session has not ended.
 
-It takes the place of Django's AuthenticationMiddleware, whose lazy user costs two reads: of the
-session and of the account. The account says which of its sessions are alive, so there is no third.
+Replaces Django's AuthenticationMiddleware. It costs the same two reads, of the session and of the
+account, because the account contains its sessions.
 """
 
 from __future__ import annotations
@@ -13,43 +13,42 @@ from django.contrib import auth
 from django.contrib.auth import middleware
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
+from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 
-from accounts import languages
+from accounts.languages import language_of
 from accounts.models import User
 from accounts.sessions import services as sessions
 from accounts.sessions import visitor
 from dynamo.client.deadline import within
 from dynamo.exceptions import Unavailable
 
-#: So long a page waits to note that its visitor was seen; it can do without.
+#: How long a page waits to record that its session was seen.
 NOTING_SECONDS = 0.5
 
 
 class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
-    """Django's, for which a session that was ended is none: it is deleted, and nobody signed in.
-
-    So is one without an id, from before sessions had one.
-    """
+    """Django's. A session that has ended, or has no id (version 0.1), is deleted."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Give `request` its lazy user."""
         super().process_request(request)
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
         request.auser = partial(sync_to_async(_user_of), request)  # type: ignore[assignment]  # as above
 
 
 def _user_of(request: HttpRequest) -> User | AnonymousUser:
+    """The visitor, read once. Activates the language of their profile."""
     known: User | AnonymousUser | None = getattr(request, "_cached_user", None)
     if known is None:
         known = _read_user(request)
-        request._cached_user = known  # type: ignore[attr-defined]  # where Django's keeps it
-        languages.speak_to(known)
+        request._cached_user = known  # type: ignore[attr-defined]  # as Django's middleware does
+        if language := language_of(known):
+            translation.activate(language)
     return known
 
 
 def _read_user(request: HttpRequest) -> User | AnonymousUser:
-    """Costs 2 requests and 2 read units, the write of `sessions.seen` every five minutes."""
+    """Costs 2 requests and 2 read units; every five minutes also the write of `sessions.seen`."""
     user: User | AnonymousUser = auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
         return user
@@ -58,14 +57,10 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
         request.session.flush()
         return AnonymousUser()
     user.session_id = session.id
-    _note_seen(request, user, session)
-    return user
-
-
-def _note_seen(request: HttpRequest, user: User, session: sessions.Session) -> None:
     try:
         with within(NOTING_SECONDS):
             sessions.seen(user, session, address=visitor.address(request))
     except Unavailable:
-        # The page may have an answer all the same; the next one notes it.
-        return
+        # The page may still get its answer. The next page records it.
+        pass
+    return user

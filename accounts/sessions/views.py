@@ -1,4 +1,4 @@
-"""Where an account is signed in, and the buttons that end it."""
+"""Signing in, entering the password again, and the list of sessions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,9 @@ from accounts.sessions.browsers import readable
 
 
 class SignInView(FormPageMixin, auth_views.LoginView):
-    """Django's sign-in, by username or email address."""
-
     authentication_form = SignInForm
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Sign in, unless the account went away since its password was checked."""
         visitor.leave_as_another(self.request, form.get_user())
         try:
             response = super().form_valid(form)
@@ -48,9 +45,9 @@ class SignInView(FormPageMixin, auth_views.LoginView):
 
 
 class FreshSignInMixin(LoginRequiredMixin):
-    """A page for who is signed in and has shown the password within the last five minutes."""
+    """A page for visitors who entered their password within the last five minutes."""
 
-    #: Where to go afterwards, by its URL name; empty: to this page, which must then be for GET.
+    #: The name of the URL to go to afterwards. Default: this page, which must then accept GET.
     return_to = ""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -60,8 +57,8 @@ class FreshSignInMixin(LoginRequiredMixin):
         return super().dispatch(request, *args, **kwargs)
 
     def handle_no_permission(self) -> Any:
-        """To the sign-in page, and from there to where this one would have led."""
-        request: HttpRequest = self.request  # type: ignore[attr-defined]  # a View stands behind
+        """Redirect to the sign-in page, and from there to `return_to`."""
+        request: HttpRequest = self.request  # type: ignore[attr-defined]  # a View's
         return redirect_to_login(self._next(request))
 
     def _next(self, request: HttpRequest) -> str:
@@ -72,34 +69,28 @@ class FreshSignInMixin(LoginRequiredMixin):
 class ReauthenticateView(
     LoginRequiredMixin, KeepSessionMixin, FormPageMixin, RedirectURLMixin, FormView
 ):
-    """Asks for the password, and goes on to `next`, which never leaves the site."""
+    """Asks for the password and redirects to `next`, on this site only."""
 
     template_name = "accounts/reauthenticate.html"
     form_class = PasswordConfirmedForm
     next_page = "profile"
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """The account whose password is asked for."""
         return {**super().get_form_kwargs(), "user": signed_in(self.request)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Where to go on, or to go back."""
         return super().get_context_data(next=self.get_redirect_url(), **kwargs)
 
     def form_valid(self, form: PasswordConfirmedForm) -> Any:
-        """Note in the session that the password was checked."""
         visitor.note_password_checked(self.request)
         return super().form_valid(form)
 
 
 @method_decorator(never_cache, name="dispatch")
 class SessionsView(FreshSignInMixin, TemplateView):
-    """The account's sessions, the one that was seen last first."""
-
     template_name = "accounts/account_sessions.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Each with its browser in a few words."""
         user = signed_in(self.request)
         shown = [
             {"session": each, "browser": readable(each.browser), "here": each.id == user.session_id}
@@ -108,16 +99,12 @@ class SessionsView(FreshSignInMixin, TemplateView):
         return super().get_context_data(shown=shown, **kwargs)
 
 
-class _EndingView(FreshSignInMixin, View):
+class SessionEndView(FreshSignInMixin, View):
     http_method_names = ("post",)
     return_to = "account_sessions"
 
-
-class SessionEndView(_EndingView):
-    """Ends one session of the account; for one's own that is signing out."""
-
     def post(self, request: HttpRequest) -> HttpResponse:
-        """End it; one that has ended is a success, and another account's is not found here."""
+        """End a session of the visitor's account. The visitor's own session: sign out."""
         user = signed_in(request)
         ending = request.POST.get("session", "")
         if ending == user.session_id:
@@ -126,22 +113,22 @@ class SessionEndView(_EndingView):
         try:
             sessions.end(user, ending)
         except StaleUser:
-            # This session was ended itself: the page asks who is there.
+            # The visitor's own session has ended: the next page asks for a sign-in.
             return redirect(self.return_to)
         messages.success(request, _("The session is ended."))
         return redirect(self.return_to)
 
 
-class SessionsEndOthersView(_EndingView):
-    """Ends every session of the account but this one."""
+class SessionsEndOthersView(FreshSignInMixin, View):
+    http_method_names = ("post",)
+    return_to = "account_sessions"
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """End them."""
         user = signed_in(request)
         try:
             sessions.end_others(user)
         except StaleUser:
-            # As above; the others are as they were.
+            # As above; the other sessions have not ended.
             return redirect(self.return_to)
         visitor.keep(request, user)
         messages.success(request, _("All your other sessions have ended."))

@@ -1,6 +1,6 @@
-"""What a visitor's session and request say of a sign-in: its id, and when the password was checked.
+"""What Django's session stores of a sign-in: its id, and when the password was checked.
 
-The id is none of the session's key: whoever reads it in the account's item can use no session.
+The id is not the session's key, so whoever reads it in the account's item cannot use the session.
 """
 
 from __future__ import annotations
@@ -20,22 +20,29 @@ from accounts.sessions import services as sessions
 _ID = "accounts.session"
 _CHECKED_AT = "accounts.checked_at"
 
-#: For so long after the password was checked, pages that want to be sure ask for it no more.
+#: How long after a check of the password sensitive pages do not ask for it again.
 FRESH_SECONDS = 5 * 60
 
 
 def session_id(request: HttpRequest) -> str | None:
-    """The id of the session in the account's map; None where nobody is signed in."""
+    """The id of the session in the account's map; None for an anonymous visitor."""
     found: str | None = request.session.get(_ID)
     return found
 
 
-def begin(request: HttpRequest, user: User) -> None:
-    """Let the session be a new one of `user`, who has just signed in. See `sessions.begin`.
+@receiver(user_logged_in, sender=User)
+def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+    """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
-    Whoever was signed in already, and signs in again, gets a new key as well: Django draws one
-    only for who was not. Raises StaleUser.
+    If the visitor was signed in already, the session gets a new key; Django only draws one for an
+    anonymous visitor.
+
+    Raises:
+        StaleUser: see `accounts.sessions.services.begin`.
     """
+    if not _has_session(request):
+        sessions.note_sign_in_time(user)
+        return
     before = session_id(request)
     new_id = sessions.begin(
         user,
@@ -50,8 +57,18 @@ def begin(request: HttpRequest, user: User) -> None:
     note_password_checked(request)
 
 
+@receiver(user_logged_out, sender=User)
+def note_sign_out(user: User, request: HttpRequest | None, **_signal: Any) -> None:
+    if _has_session(request) and (ending := session_id(request)):
+        sessions.end(user, ending)
+
+
+def _has_session(request: HttpRequest | None) -> TypeGuard[HttpRequest]:
+    return getattr(request, "session", None) is not None
+
+
 def keep(request: HttpRequest, user: User) -> None:
-    """Let the session go on after a change of `user` that ended others, or came before it.
+    """Keep the visitor signed in after a change of `user` that ended other sessions.
 
     Costs the session's write, 1 write unit, at the end of the request.
     """
@@ -59,9 +76,9 @@ def keep(request: HttpRequest, user: User) -> None:
 
 
 def leave_as_another(request: HttpRequest, user: User) -> None:
-    """End the session of another account, in which `user` is about to sign in.
+    """If the visitor is signed in to another account than `user`, end that session.
 
-    Costs 1 read and what `sessions.end` costs, where there is one; else nothing.
+    Costs then 1 read and the write of `sessions.end`.
     """
     other, ending = request.session.get(SESSION_KEY), session_id(request)
     if not other or not ending or other == user.pk:
@@ -73,7 +90,6 @@ def leave_as_another(request: HttpRequest, user: User) -> None:
 
 
 def note_password_checked(request: HttpRequest) -> None:
-    """Let the session say that its owner's password was checked just now."""
     request.session[_CHECKED_AT] = int(time.time())
 
 
@@ -84,38 +100,11 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def known_account(request: HttpRequest) -> str | None:
-    """The key of the account that the page found signed in, or signed in; None where it did not.
-
-    It costs nothing: where the page did not ask who its visitor is, neither does this.
-    """
+    """The key of the visitor's account if the page has read it. Sends no request."""
     users = (request.__dict__.get("user"), request.__dict__.get("_cached_user"))
     return next((user.pk for user in users if type(user) is User), None)
 
 
 def address(request: HttpRequest) -> str:
-    """The client's address as text; empty where there is none."""
+    """The client's address as text; empty if there is none."""
     return str(client_address(request) or "")
-
-
-@receiver(user_logged_in, sender=User)
-def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> None:
-    """Note the time and the session; without a Django session, as with tokens, only the time.
-
-    Raises:
-        StaleUser: the account was deleted meanwhile.
-    """
-    if _has_session(request):
-        begin(request, user)
-    else:
-        sessions.note_sign_in_time(user)
-
-
-@receiver(user_logged_out, sender=User)
-def note_sign_out(user: User, request: HttpRequest | None, **_signal: Any) -> None:
-    """Remove the session from those of the account."""
-    if _has_session(request) and (ending := session_id(request)):
-        sessions.end(user, ending)
-
-
-def _has_session(request: HttpRequest | None) -> TypeGuard[HttpRequest]:
-    return getattr(request, "session", None) is not None

@@ -1,4 +1,4 @@
-"""The page that makes an account."""
+"""The sign-up page, and the page of its link."""
 
 from __future__ import annotations
 
@@ -31,24 +31,20 @@ from dynamo.exceptions import Busy, Refused
 
 @method_decorator(never_cache, name="dispatch")
 class SignUpView(KeepFormMixin, FormPageMixin, FormView):
-    """Makes an account and signs in."""
-
     template_name = "accounts/signup.html"
     form_class = SignUpForm
     success_url = reverse_lazy("profile")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The empty form, for those who have no account yet."""
         if request.user.is_authenticated:
             return redirect(self.get_success_url())
         return super().get(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
-        """A request id of this form's own."""
         return {"request_id": SignUpForm.new_request_id()}
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
-        """Register; or, where nobody is to learn who is known here, hold it for its link."""
+        """Make the account; or, with `ACCOUNTS_PREVENT_ENUMERATION`, send a link that makes it."""
         act = self._hold if settings.ACCOUNTS_PREVENT_ENUMERATION else self._register
         attempt = attempts.begin_sign_up(form.cleaned_data["email"], counted_client(self.request))
         try:
@@ -66,7 +62,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
-        """Sign in; the same form sent again finds its account and signs in as before."""
+        """Make the account and sign in. The same form sent again signs in to the same account."""
         user = services.register(
             **form.account_values(),
             password=form.cleaned_data["password1"],
@@ -78,12 +74,12 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         login(self.request, cast(Any, user))
         messages.success(self.request, _("Welcome! Your account is ready."))
         if not user.is_confirmed:
-            # Also of a form that is sent again: the process may have ended before the first mail.
+            # Also if the form is sent again: the process may have ended before the first mail.
             mails.send_confirmation(user)
         return redirect(self.get_success_url())
 
     def _hold(self, form: SignUpForm) -> HttpResponse:
-        """Answer alike whether or not the address is known."""
+        """Store the sign-up and send its link. The answer does not tell if the address is known."""
         token = pending.hold(
             form.account_values(),
             password=form.cleaned_data["password1"],
@@ -93,22 +89,19 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         return redirect("signup_sent") if is_sent else show_not_sent(self, form)
 
     def form_invalid(self, form: SignUpForm) -> HttpResponse:
-        """Show the form again; with a request id that is still good."""
         if "request_id" in form.errors:
             form.renew_request_id()
         return super().form_invalid(form)
 
 
 class SignUpConfirmView(LinkView):
-    """Makes the account of a sign-up that was held until now."""
-
     purpose = pending.PURPOSE
     question = gettext_lazy("Did you sign up with the email address that received this link?")
     button = gettext_lazy("Create my account")
     way_out = ("signup", gettext_lazy("Sign up again"))
 
     def follow(self, request: HttpRequest, token: str) -> HttpResponse:
-        """Make it. Nobody is signed in: the link knows the address, not the password."""
+        """Make the account without a sign-in, because the link does not prove the password."""
         user = pending.release(token)
         if request.user == user:
             return redirect("profile")

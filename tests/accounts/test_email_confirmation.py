@@ -240,5 +240,5 @@ def test_verifyemail_does_not_confirm_an_account_that_changes_meanwhile(
         _out, err, code = run("verifyemail", "ann")
 
     assert code == 1
-    assert "changed meanwhile. Nothing was written" in err
+    assert "changed meanwhile. Nothing was written." in err
     assert not again(ann).is_confirmed

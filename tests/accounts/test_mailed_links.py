@@ -239,7 +239,7 @@ def test_a_link_is_refused_after_its_account_was_deleted_and_logged_without_its_
 
     assert is_refused(response)
     assert stored_items() == {}
-    assert "A link came to nothing (BadLink)." in caplog.text
+    assert "A link was refused (BadLink)." in caplog.text
     assert path.split("/")[-2] not in caplog.text
 
 

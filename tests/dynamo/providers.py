@@ -1,4 +1,4 @@
-"""Small credential providers on this machine, which answer, fail, print rubbish or hang."""
+"""Credential providers on this machine that answer, fail, print garbage or hang."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import pytest
 
-#: A name of the engine, which is not known as this machine's: there the whole chain counts.
+#: A name of the engine that is not this machine's, so that the whole credential chain is used.
 HOST = "dynamodb.test"
 
-#: botocore asks nobody else.
+#: Without these, botocore asks a provider.
 _NOBODY = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -85,10 +85,10 @@ class Provider:
                     self.end_headers()
                     self.wfile.write(body)
                 except OSError:
-                    pass  # nobody waits any more
+                    pass  # The client has given up.
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
+                """Print nothing."""
 
         return Handler
 
@@ -114,7 +114,7 @@ class Provider:
 
 
 def ask_nobody(patch: pytest.MonkeyPatch) -> None:
-    """Take away what the suite signs with."""
+    """Remove the credentials of the suite."""
     for name in _NOBODY:
         patch.delenv(name, raising=False)
 
@@ -140,16 +140,13 @@ def ask_sts(provider: Provider, patch: pytest.MonkeyPatch, folder: Path) -> None
 
 
 class Process:
-    """A `credential_process`: prints what its file holds, as soon as the file is there."""
+    """A `credential_process`: prints the contents of its file as soon as the file exists."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         ask_nobody(patch)
         self._prints = folder / "prints.json"
-        #: A line for each time that it was asked.
-        self.log = folder / "asked"
         script = folder / "process.sh"
         script.write_text(
-            f"echo asked >> {self.log}\n"
             f"while [ ! -e {self._prints} ] && [ -d {folder} ]; do sleep 0.05; done\n"
             f"cat {self._prints}\n"
         )
@@ -157,12 +154,8 @@ class Process:
         config.write_text(f"[default]\ncredential_process = /bin/sh {script}\n")
         patch.setenv("AWS_CONFIG_FILE", str(config))
 
-    @property
-    def calls(self) -> int:
-        return len(self.log.read_text().splitlines()) if self.log.exists() else 0
-
     def print_(self, text: str) -> None:
-        """Let it print this from now on."""
+        """Print this from now on."""
         new = self._prints.with_suffix(".new")
         new.write_text(text)
         new.replace(self._prints)

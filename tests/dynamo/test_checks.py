@@ -20,9 +20,11 @@ from dynamo.client import deadline
 from dynamo.client.sending import send
 from dynamo.tables import all_tables, create
 from tests import engines
-from tests.faults.proxy import through
-from tests.other_engines import refusing
+from tests.faults.kinds import Answer
+from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
+
+ALWAYS = 1_000
 
 
 def found() -> list[CheckMessage]:
@@ -34,7 +36,7 @@ def ids(findings: list[CheckMessage]) -> set[str]:
 
 
 def make_bare(prefix: str, *, key: str | None = None) -> None:
-    """The tables under `prefix` with nothing but a key, their own or another one."""
+    """Create the tables under `prefix` with nothing but a key, their own or another one."""
     for table in all_tables():
         schema, definitions = table.key_schema, table.attribute_definitions
         if key is not None:
@@ -52,7 +54,7 @@ def make_bare(prefix: str, *, key: str | None = None) -> None:
 
 @pytest.fixture
 def prefix(engine: str, settings: Any) -> str:
-    """A prefix under which no table is."""
+    """A prefix without tables."""
     settings.DYNAMODB_TABLE_PREFIX = f"{uuid.uuid4().hex}-"
     return str(settings.DYNAMODB_TABLE_PREFIX)
 
@@ -64,20 +66,18 @@ def moto_url() -> Iterator[str]:
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
-def test_our_tables_on_a_whole_engine_are_clean(engine: str) -> None:
-    assert found() == []
-
-
 @pytest.mark.usefixtures("engine")
-def test_the_probe_leaves_nothing_behind() -> None:
-    found()
-
+def test_our_tables_have_no_findings_and_the_check_leaves_nothing_behind() -> None:
+    assert found() == []
     assert send("Scan", {"TableName": "cache"})["Items"] == []
 
 
 @pytest.mark.usefixtures("engine")
-def test_a_plain_check_sends_nothing(requests_sent: Requests) -> None:
-    call_command("check")
+@pytest.mark.parametrize("options", [[], ["--tag", "security", "--deploy"]], ids=" ".join)
+def test_a_check_that_does_not_ask_for_ours_sends_nothing(
+    requests_sent: Requests, options: list[str]
+) -> None:
+    call_command("check", *options)
 
     assert requests_sent.operations == []
 
@@ -96,15 +96,8 @@ def test_the_check_runs_once_when_asked_for(requests_sent: Requests, options: li
     assert requests_sent.operations.count("DeleteItem") == 1
 
 
-@pytest.mark.usefixtures("engine")
-def test_another_tag_leaves_our_check_out(requests_sent: Requests) -> None:
-    call_command("check", "--tag", "security", "--deploy")
-
-    assert requests_sent.operations == []
-
-
 @pytest.mark.usefixtures("prefix")
-def test_missing_tables_are_named_with_the_command_that_makes_them() -> None:
+def test_a_missing_table_is_found_with_the_command_that_creates_it() -> None:
     findings = found()
 
     assert [(each.id, each.msg, each.hint) for each in findings] == [
@@ -151,19 +144,22 @@ def test_a_table_without_recovery_is_found_until_createtables_completes_it(
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
-def test_what_the_engine_does_not_know_is_no_finding(prefix: str, engine: str) -> None:
+def test_a_feature_that_the_engine_does_not_have_is_not_a_finding(
+    prefix: str, proxy: FaultProxy
+) -> None:
     make_bare(prefix)
     unknown = {"DescribeTimeToLive", "DescribeContinuousBackups"}
 
-    with refusing(engine, unknown, "UnknownOperationException") as url, through(url):
-        assert found() == []
+    for operation in unknown:
+        proxy.plan(operation, Answer(400, "UnknownOperationException"), ALWAYS)
+
+    assert found() == []
 
 
-def test_an_engine_without_transactions_is_found(engine: str) -> None:
-    old = refusing(engine, {"TransactWriteItems"}, "UnknownOperationException")
+def test_an_engine_without_transactions_is_found(proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", Answer(400, "UnknownOperationException"), ALWAYS)
 
-    with old as url, through(url):
-        assert ids(found()) == {"dynamo.E003"}
+    assert ids(found()) == {"dynamo.E003"}
 
 
 def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
@@ -175,38 +171,36 @@ def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
 
 
 def test_an_unreachable_engine_is_one_finding_of_one_line() -> None:
-    with through("http://127.0.0.1:9"), deadline.within(0.1):
+    with through(NOWHERE), deadline.within(0.1):
         findings = found()
 
     assert [each.id for each in findings] == ["dynamo.E005"]
     assert "\n" not in findings[0].msg
 
 
-def test_missing_rights_are_found_with_the_operation(engine: str) -> None:
-    forbidden = refusing(engine, {"TransactWriteItems"}, "AccessDeniedException")
+def test_missing_rights_are_found_with_the_operation(proxy: FaultProxy) -> None:
+    proxy.plan("TransactWriteItems", Answer(400, "AccessDeniedException"), ALWAYS)
 
-    with forbidden as url, through(url):
-        findings = found()
+    [finding] = found()
 
-    assert [each.id for each in findings] == ["dynamo.E005"]
-    assert "TransactWriteItems: AccessDeniedException" in findings[0].msg
+    assert finding.id == "dynamo.E005"
+    assert "TransactWriteItems: AccessDeniedException" in finding.msg
 
 
 @pytest.mark.usefixtures("prefix")
-def test_what_was_found_before_a_failure_is_kept(engine: str) -> None:
+def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
     first, *others = all_tables()
     create(others[0])
-    forbidden = refusing(engine, {"DescribeContinuousBackups"}, "AccessDeniedException")
+    proxy.plan("DescribeContinuousBackups", Answer(400, "AccessDeniedException"), ALWAYS)
 
-    with forbidden as url, through(url):
-        findings = found()
+    findings = found()
 
     assert first.name in findings[0].msg
     assert [each.id for each in findings] == ["dynamo.E001", "dynamo.E005"]
 
 
 @pytest.mark.fault_of("moto", "ignores client request tokens")
-def test_a_site_in_production_is_clean(engine: str) -> None:
+def test_a_site_in_production_has_no_findings(engine: str) -> None:
     production = {
         "DJANGO_DEBUG": "off",
         "DJANGO_ALLOWED_HOSTS": "www.example.com",

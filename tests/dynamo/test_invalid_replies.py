@@ -1,4 +1,4 @@
-"""Answers that are not DynamoDB's: `send` raises errors of `dynamo.exceptions` and nothing else."""
+"""Invalid replies: `send` raises errors of `dynamo.exceptions` only."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from hypothesis import given
+from django.conf import settings as django_settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo.client import sending
@@ -79,16 +79,17 @@ def server() -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="module", params=["lean", "botocore"])
 def endpoint(server: Endpoint, request: pytest.FixtureRequest) -> Iterator[Endpoint]:
-    """An endpoint that this process talks to, on the short path or on botocore's."""
+    """The endpoint of this process, by the direct path or by botocore's."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "DYNAMODB_LEAN", request.param == "lean")
+        patch.setattr(django_settings, "DYNAMODB_LEAN", request.param == "lean")
         with through(server.url):
             sending.client()
             yield server
 
 
+@settings(max_examples=50)
 @given(request=REQUESTS, status=st.sampled_from([300, 400, 403, 500, 503]), body=BODIES)
-def test_whatever_an_error_says_it_is_an_error_of_ours(
+def test_every_error_reply_is_an_error_of_ours(
     endpoint: Endpoint, request: tuple[str, dict[str, Any]], status: int, body: bytes
 ) -> None:
     endpoint.status, endpoint.body = status, body
@@ -96,13 +97,12 @@ def test_whatever_an_error_says_it_is_an_error_of_ours(
     with within(0), pytest.raises(DynamoError) as raised:
         send(*request)
 
-    # Whoever logs it needs its text.
     assert str(raised.value)
 
 
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"[]", b"null", b"5", b'"text"', b"", b"<p>Hello"])
-def test_a_write_that_gets_such_an_answer_may_have_been_made(
+def test_a_write_with_an_invalid_reply_may_have_been_made(
     endpoint: Endpoint, status: int, body: bytes
 ) -> None:
     endpoint.status, endpoint.body = status, body
@@ -114,7 +114,7 @@ def test_a_write_that_gets_such_an_answer_may_have_been_made(
 
 
 @pytest.mark.parametrize("reasons", [None, [], [{"Code": "None"}], [{"Code": "None"}] * 2])
-def test_a_cancelled_transaction_that_does_not_say_why_is_refused(
+def test_a_cancelled_transaction_without_reasons_is_an_error(
     endpoint: Endpoint, reasons: list[Any] | None
 ) -> None:
     answer = {"__type": "TransactionCanceledException", "CancellationReasons": reasons}

@@ -1,9 +1,10 @@
-"""The tables as the models declare them, and making them."""
+"""The tables that the models declare, and how they are created."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,14 +13,15 @@ from django.core.management import call_command
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
-from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
+from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.models import Model
-from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged, verify
+from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged
 from dynamo.unique.attributes import UniqueAttributes
-from tests.faults.proxy import through
-from tests.other_engines import refusing
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
 
 KEY = (KeyAttribute("pk", "HASH", "S"),)
+ALWAYS = 1_000
 
 
 class Badge(Model):
@@ -34,7 +36,7 @@ class Badge(Model):
 
 @pytest.fixture
 def table(engine: str) -> Table:
-    """A table that is not there yet."""
+    """A table that does not exist yet."""
     return Table(name := f"test-{uuid.uuid4().hex}", name, KEY, ttl_attribute="expires")
 
 
@@ -44,7 +46,7 @@ def described(table: Table) -> dict[str, Any]:
 
 
 def make_bare(table: Table) -> None:
-    """The table with nothing but its key."""
+    """Create the table with nothing but its key."""
     request = {
         "TableName": table.name,
         "KeySchema": table.key_schema,
@@ -60,27 +62,17 @@ def ttl_of(table: Table) -> dict[str, Any]:
     return ttl
 
 
-def test_the_models_give_each_table_its_key_and_its_ttl_attribute() -> None:
+def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table() -> None:
     tables = {table.name: table for table in all_tables()}
 
+    assert len(tables) == len(all_tables())
     assert tables["users"] == Table("users", "users", KEY)
     key = (KeyAttribute("key", "HASH", "S"),)
     assert tables["cache"] == Table("cache", "cache", key, ttl_attribute="expires")
-
-
-def test_users_and_their_guards_are_one_table() -> None:
-    names = [table.name for table in all_tables()]
-
-    assert names == sorted(set(names))
-
-
-def test_guards_in_a_second_table_make_that_a_table_of_ours() -> None:
-    tables = {table.name: table for table in all_tables()}
-
     assert tables["test-badges"].key == tables["test-badge-guards"].key == KEY
 
 
-def test_the_prefix_goes_before_each_name(settings: Any) -> None:
+def test_each_name_has_the_prefix(settings: Any) -> None:
     plain = {table.name for table in all_tables()}
 
     settings.DYNAMODB_TABLE_PREFIX = "staging-"
@@ -104,15 +96,11 @@ def test_a_sort_key_follows_the_partition_key() -> None:
     ]
 
 
-def test_two_declarations_of_one_table_must_agree_on_its_key() -> None:
-    other_key = (KeyAttribute("id", "HASH", "S"),)
-
-    with pytest.raises(ImproperlyConfigured, match="things"):
-        merged([Table("things", "things", KEY), Table("things", "things", other_key)])
-
-
-def test_two_declarations_of_one_table_must_agree_on_ttl() -> None:
-    tables = [Table("things", "things", KEY, ttl) for ttl in ("expires", "until")]
+@pytest.mark.parametrize(
+    ("key", "ttl"), [((KeyAttribute("id", "HASH", "S"),), "expires"), (KEY, "until")]
+)
+def test_two_declarations_of_one_table_must_agree_on_key_and_ttl(key: Any, ttl: str) -> None:
+    tables = [Table("things", "things", KEY, "expires"), Table("things", "things", key, ttl)]
 
     with pytest.raises(ImproperlyConfigured, match="things"):
         merged(tables)
@@ -125,7 +113,7 @@ def test_one_of_two_declarations_may_leave_ttl_to_the_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["ab", "a" * 256, "a table"])
-def test_a_name_that_dynamodb_does_not_take_is_refused(name: str) -> None:
+def test_a_name_that_dynamodb_does_not_accept_is_rejected(name: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="3 to 255"):
         Table(name, name, KEY)
 
@@ -144,19 +132,13 @@ def test_a_new_table_is_on_demand_encrypted_and_protected(table: Table) -> None:
     assert done[-1] == f"Turned on time to live for the table {table.name}."
 
 
-def test_a_table_whose_items_do_not_expire_has_no_ttl(table: Table) -> None:
-    create(Table(table.name, table.base_name, table.key))
-
-    assert ttl_of(table) == {"TimeToLiveStatus": "DISABLED"}
-
-
 def test_creating_again_does_nothing(table: Table) -> None:
     create(table)
 
     assert create(table) == []
 
 
-def test_eight_who_create_at_once_make_one_table(
+def test_eight_threads_that_create_a_table_at_once_create_one(
     table: Table, at_once: Callable[..., list[Any]]
 ) -> None:
     done = at_once(lambda _number: create(table))
@@ -166,7 +148,7 @@ def test_eight_who_create_at_once_make_one_table(
     assert create(table) == []
 
 
-def test_a_table_that_stands_bare_is_completed(table: Table) -> None:
+def test_an_incomplete_table_is_completed(table: Table) -> None:
     make_bare(table)
 
     done = create(table)
@@ -191,80 +173,62 @@ def test_a_table_with_another_key_is_left_as_it_is(table: Table) -> None:
     assert not described(table).get("DeletionProtectionEnabled")
 
 
-def test_a_missing_table_does_not_pass_for_ours(table: Table) -> None:
-    with pytest.raises(TableMissing):
-        verify(table)
-
-
-@pytest.mark.parametrize(
-    "operations",
-    [
-        {"DescribeTimeToLive", "DescribeContinuousBackups"},
-        {"UpdateTimeToLive", "UpdateContinuousBackups"},
-    ],
-)
-def test_what_the_engine_does_not_know_is_passed_over(
-    table: Table, engine: str, operations: set[str]
+@pytest.mark.parametrize("verb", ["Describe", "Update"])
+def test_features_that_the_engine_does_not_have_are_skipped(
+    table: Table, proxy: FaultProxy, verb: str
 ) -> None:
-    with refusing(engine, operations, "UnknownOperationException") as url, through(url):
-        done = create(table)
+    for feature in ("TimeToLive", "ContinuousBackups"):
+        proxy.plan(f"{verb}{feature}", Answer(400, "UnknownOperationException"), ALWAYS)
 
-    assert done == [f"Created the table {table.name}."]
+    assert create(table) == [f"Created the table {table.name}."]
 
 
-def test_a_busy_table_is_asked_again(
-    table: Table, engine: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ready_seconds", [60, 0])
+def test_a_busy_table_is_asked_again_until_the_time_is_over(
+    table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, ready_seconds: float
 ) -> None:
     monkeypatch.setattr("dynamo.tables._PAUSE_SECONDS", 0)
-    busy = refusing(engine, {"UpdateTimeToLive"}, "ResourceInUseException", times=2)
+    monkeypatch.setattr("dynamo.tables.READY_SECONDS", ready_seconds)
+    proxy.plan("UpdateTimeToLive", Answer(400, "ResourceInUseException"), times=2)
 
-    with busy as url, through(url):
+    with nullcontext() if ready_seconds else pytest.raises(Unavailable, match="ResourceInUse"):
         create(table)
 
-    assert ttl_of(table)["TimeToLiveStatus"] == "ENABLED"
+    assert (ttl_of(table)["TimeToLiveStatus"] == "ENABLED") == bool(ready_seconds)
 
 
-def test_a_table_that_stays_busy_is_reported(
-    table: Table, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dynamo.tables.READY_SECONDS", 0)
-    busy = refusing(engine, {"UpdateTimeToLive"}, "ResourceInUseException")
-
-    with busy as url, through(url), pytest.raises(Unavailable, match="ResourceInUse"):
-        create(table)
-
-
-def test_a_table_that_does_not_appear_is_reported(
-    table: Table, engine: str, monkeypatch: pytest.MonkeyPatch
+def test_a_table_that_does_not_appear_is_an_error(
+    table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dynamo.tables.READY_SECONDS", 0)
     monkeypatch.setattr("dynamo.tables.POLL_SECONDS", 0)
-    blind = refusing(engine, {"DescribeTable"}, "ResourceNotFoundException")
+    proxy.plan("DescribeTable", Answer(400, "ResourceNotFoundException"), ALWAYS)
 
-    with blind as url, through(url), pytest.raises(Unavailable, match="still not visible"):
+    with pytest.raises(Unavailable, match="still not visible"):
         create(table)
 
 
-def test_ttl_that_a_rival_turned_on_meanwhile_is_no_error(table: Table, engine: str) -> None:
-    # DynamoDB answers ValidationException to who asks for TTL that is on already.
-    late = refusing(engine, {"UpdateTimeToLive"}, "ValidationException", carried_out=True)
+def test_ttl_that_another_process_turned_on_meanwhile_is_not_an_error(
+    table: Table, proxy: FaultProxy
+) -> None:
+    # So DynamoDB answers a request for TTL that is on already.
+    proxy.plan("UpdateTimeToLive", Answer(400, "ValidationException", carried_out=True), ALWAYS)
 
-    with late as url, through(url):
-        done = create(table)
+    done = create(table)
 
     assert f"Turned on time to live for the table {table.name}." not in done
     assert ttl_of(table)["TimeToLiveStatus"] == "ENABLED"
 
 
 @pytest.mark.parametrize("operation", ["CreateTable", "DescribeTimeToLive", "UpdateTimeToLive"])
-def test_missing_rights_are_reported(table: Table, engine: str, operation: str) -> None:
-    forbidden = refusing(engine, {operation}, "AccessDeniedException")
+def test_missing_rights_are_an_error(table: Table, proxy: FaultProxy, operation: str) -> None:
+    proxy.plan(operation, Answer(400, "AccessDeniedException"), ALWAYS)
 
-    with forbidden as url, through(url), pytest.raises(Rejected, match="AccessDenied"):
+    with pytest.raises(Rejected, match="AccessDenied"):
         create(table)
 
 
-def test_createtables_says_what_it_did_and_then_that_nothing_is_left(
+def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
     engine: str, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings.DYNAMODB_TABLE_PREFIX = prefix = f"{uuid.uuid4().hex}-"
@@ -274,4 +238,4 @@ def test_createtables_says_what_it_did_and_then_that_nothing_is_left(
 
     call_command("createtables")
     count = len(all_tables())
-    assert capsys.readouterr().out == f"Nothing to do: all {count} tables are there.\n"
+    assert capsys.readouterr().out == f"Nothing to do: all {count} tables exist.\n"

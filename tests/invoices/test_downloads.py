@@ -14,13 +14,10 @@ from django.test import AsyncClient, Client
 from django.urls import path
 
 from accounts.models import User
-from dynamo.client.sending import send
-from invoices.documents import series_of
 from invoices.downloads import AT_ONCE
-from invoices.models import InvoiceItem
 from project import urls
 from tests.factories import make_user
-from tests.invoice_factories import DAY, issued
+from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
 from tests.pages import Page
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -58,26 +55,19 @@ def assert_refused(response: Any, status: int, told: str) -> None:
 
 @each_file
 @pytest.mark.parametrize("other", FILES)
-def test_an_account_has_one_download_at_a_time(url: str, other: str) -> None:
+def test_an_account_has_one_download_at_a_time_and_all_other_pages(url: str, other: str) -> None:
     client = seller()
     first = client.get(url)
     assert first.status_code == 200
 
     assert_refused(client.get(other), 429, "Another download of your account is still running.")
+    assert client.get(f"/invoices/{YEAR}-000001.pdf").status_code == 200
 
     assert taken(first)
     assert taken(client.get(other))
 
 
-def test_an_account_that_downloads_has_its_other_pages(client: Client) -> None:
-    client = seller()
-    _first = client.get(ZIP)
-
-    assert client.get(f"/invoices/{YEAR}-000001.pdf").status_code == 200
-    assert client.get("/invoices/").status_code == 200
-
-
-def test_a_process_sends_a_few_files_at_once() -> None:
+def test_a_process_sends_at_most_a_few_files_at_once() -> None:
     clients = [seller(1) for _number in range(AT_ONCE + 1)]
     running = [client.get(ZIP) for client in clients[:-1]]
     assert [response.status_code for response in running] == [200] * AT_ONCE
@@ -89,7 +79,7 @@ def test_a_process_sends_a_few_files_at_once() -> None:
     assert taken(clients[-1].get(ZIP))
 
 
-def test_of_downloads_begun_at_once_by_one_account_one_runs(
+def test_of_downloads_that_an_account_starts_at_once_one_runs(
     at_once: Callable[..., list[Any]],
 ) -> None:
     client = seller()
@@ -108,45 +98,29 @@ def _leave(response: Any) -> None:
 
 
 ENDS: dict[str, Callable[[Any], Any]] = {
-    "taken whole": taken,
-    "left in the middle": _leave,
+    "read to its end": taken,
+    "closed in the middle": _leave,
     "closed before it began": lambda response: response.close(),
+    "dropped": lambda response: None,
 }
 
 
 @each_file
 @pytest.mark.parametrize("ending", ENDS)
-def test_a_download_ends_with(url: str, ending: str) -> None:
+def test_the_next_download_begins_when_one_was(url: str, ending: str) -> None:
     client = seller()
 
     ENDS[ending](client.get(url))
-
-    assert taken(client.get(url))
-
-
-@each_file
-def test_a_download_whose_response_is_dropped_has_ended(url: str) -> None:
-    client = seller()
-    response = client.get(url)
-    del response
     gc.collect()
 
     assert taken(client.get(url))
 
 
-def test_a_download_that_breaks_off_has_ended() -> None:
+def test_a_download_that_fails_has_ended() -> None:
     user = make_user()
     for _number in range(2):
         issued(user.pk)
-    series = {"S": series_of(user.pk, YEAR)}
-    key = {"series": series, "number": {"N": "2"}}
-    update = {"TableName": InvoiceItem.table(), "Key": key}
-    damage = update | {
-        "UpdateExpression": "SET #lines = :none",
-        "ExpressionAttributeNames": {"#lines": "lines"},
-        "ExpressionAttributeValues": {":none": {"S": "none"}},
-    }
-    send("UpdateItem", damage)
+    put_invoice(stored_invoices(user.pk)[1], lines={"S": "none"})
     client = let_in(user)
 
     for _time in range(2):
@@ -154,7 +128,7 @@ def test_a_download_that_breaks_off_has_ended() -> None:
             taken(client.get(ZIP))
 
 
-def test_a_year_without_invoices_takes_no_place() -> None:
+def test_a_year_without_invoices_does_not_count_as_a_download() -> None:
     client = seller()
 
     assert client.get("/invoices/1999.zip").status_code == 404
@@ -180,7 +154,7 @@ def test_a_download_is_the_same_under_asgi(url: str) -> None:
     assert asyncio.run(downloaded()) == (True, expected)
 
 
-def test_an_open_download_under_asgi_refuses_the_next_and_ends_when_it_is_closed() -> None:
+def test_under_asgi_an_open_download_rejects_the_next_until_it_ends() -> None:
     client = seller()
 
     async def statuses() -> list[int]:

@@ -80,19 +80,7 @@ def test_issuing_prints_the_object_of_the_contract(ann: User) -> None:
     ]
 
 
-@pytest.mark.parametrize("who", ["ann", "ANN", "ann@example.com"])
-def test_the_account_is_found_by_whatever_it_goes_by(ann: User, who: str) -> None:
-    assert issue_for(who)["series"].startswith(ann.pk)
-
-
-def test_the_seller_is_as_the_profile_says(ann: User) -> None:
-    invoice = find_invoice(ann.pk, issue_for("ann")["number"])
-
-    assert invoice.seller.name == "Ann & Söhne"
-    assert invoice.seller.address == "Main Street 1\nTown"
-
-
-def test_a_description_may_hold_semicolons_and_lines_may_be_many(ann: User) -> None:
+def test_a_description_may_contain_semicolons_and_lines_may_be_repeated(ann: User) -> None:
     shown = issue_for(
         "ann", "--line", "A; b; c;-1;0.5;0", "--currency", "jpy", "--address", "Road 1\nTown",
         "--note", "Thanks", line="x;y;2;3;8.1",
@@ -102,6 +90,7 @@ def test_a_description_may_hold_semicolons_and_lines_may_be_many(ann: User) -> N
     assert [line.description for line in invoice.lines] == ["x;y", "A; b; c"]
     assert (invoice.currency, invoice.note) == ("JPY", "Thanks")
     assert invoice.customer.address == "Road 1\nTown"
+    assert (invoice.seller.name, invoice.seller.address) == ("Ann & Söhne", "Main Street 1\nTown")
     assert shown["net"] == 5
 
 
@@ -114,11 +103,14 @@ def test_the_same_request_id_is_one_invoice(ann: User) -> None:
     assert error.startswith(f"This request id issued invoice {first['number']} before")
 
 
-def test_without_json_it_is_one_line(ann: User) -> None:
-    out = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;100;19",
-              "--date", "2026-03-14")  # fmt: skip
+def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
+    asked = ["issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;100;19"]
+
+    out = run(*asked, "--date", "2026-03-14")
+    error = run(*asked, "--date", "2026-03-13", code=1)
 
     assert out == "2026-000001  2026-03-14  119.00 EUR  Bob\n"
+    assert error == "The last invoice is dated 2026-03-14. 2026-03-13 is before that day."
 
 
 @pytest.mark.parametrize(
@@ -141,10 +133,10 @@ def test_without_json_it_is_one_line(ann: User) -> None:
         (["--request-id", "x" * 101], "Request id: Use at most 100 characters."),
         (["--request-id", ""], "Request id: This field is required."),
         (["--request-id", "a\u202eb"], "Request id: Use printable characters only."),
-        (["--user", "nobody"], "There is no account 'nobody'."),
+        (["--user", "nobody"], "No account has the username,"),
     ],
 )
-def test_a_value_that_breaks_its_rule_is_one_line_and_issues_nothing(
+def test_a_value_that_is_not_allowed_is_one_line_and_issues_nothing(
     ann: User, more: list[str], error: str
 ) -> None:
     said = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
@@ -172,7 +164,7 @@ def test_a_value_that_breaks_its_rule_is_one_line_and_issues_nothing(
         ["invoicepdf", "--user", "ann", "2026-000001"],
     ],
 )
-def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
+def test_wrong_usage_exits_2(arguments: list[str]) -> None:
     assert run(*arguments, code=2).startswith("Error: ")
 
 
@@ -181,7 +173,7 @@ def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
     [
         (
             "issueinvoice --user nobody --customer Bob --line W;1;1;1",
-            "There is no account 'nobody'.",
+            "No account has the username,",
         ),
         (
             "issueinvoice --user ann --customer Bob --line W;0;1;1",
@@ -189,9 +181,10 @@ def test_wrong_usage_is_told_by_the_parser(arguments: list[str]) -> None:
         ),
         ("voidinvoice --user ann 2026-000001 --reason x", "There is no invoice 2026-000001."),
         ("showinvoice --user ann 2026-000001", "There is no invoice 2026-000001."),
-        ("listinvoices --user nobody", "There is no account 'nobody'."),
+        ("listinvoices --user nobody", "No account has the username,"),
         ("invoicepdf --user ann 2026-000001 -o x.pdf", "There is no invoice 2026-000001."),
-        ("checkinvoices --user nobody", "There is no account 'nobody'."),
+        ("voidinvoice --user ann 2026-000001 --reason \u2060", "Reason: This field is required."),
+        ("checkinvoices --user nobody", "No account has the username,"),
     ],
 )
 def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
@@ -204,26 +197,7 @@ def test_a_refusal_is_one_line_on_stderr_and_exit_code_1(
     assert line.startswith(f"CommandError: {error}")
 
 
-@pytest.mark.parametrize("model", ["nobody.User", "auth.User"])
-def test_a_project_without_accounts_of_ours_is_told_so(settings: Any, model: str) -> None:
-    settings.AUTH_USER_MODEL = model
-
-    line = ["--customer", "Bob", "--line", "Work;1;1;0"]
-    told = run("issueinvoice", "--user", "ann", *line, code=1)
-
-    assert told == "This project has no accounts for invoices."
-
-
-def test_a_date_before_the_last_one_is_one_line(ann: User) -> None:
-    issue_for("ann", "--date", "2026-03-14")
-
-    error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
-                "--date", "2026-03-13", code=1)  # fmt: skip
-
-    assert error == "The last invoice is dated 2026-03-14. 2026-03-13 is before that day."
-
-
-def test_a_profile_that_cannot_be_printed_is_told(ann: User) -> None:
+def test_a_profile_that_cannot_be_printed_is_an_error(ann: User) -> None:
     edit_profile(ann, business_name="Ann \U0001f986")
 
     error = run("issueinvoice", "--user", "ann", "--customer", "Bob", "--line", "Work;1;1;1",
@@ -232,7 +206,7 @@ def test_a_profile_that_cannot_be_printed_is_told(ann: User) -> None:
     assert error.startswith("Change your profile first. This character cannot be printed")
 
 
-def test_after_no_answer_it_names_the_request_id_that_repeats_it(
+def test_without_an_answer_it_shows_the_request_id_to_repeat(
     proxy: FaultProxy, ann: User, impatient: float
 ) -> None:
     proxy.plan("TransactWriteItems", Answer(500, "InternalServerError", carried_out=True), 1_000)
@@ -259,16 +233,7 @@ def test_voiding_keeps_the_number_and_prints_the_status(ann: User) -> None:
     assert error == "Invoice 2026-000001 was already voided: typo"
 
 
-def test_voiding_without_words_is_refused(ann: User) -> None:
-    issued(ann.pk)
-
-    error = run("voidinvoice", "--user", "ann", "2026-000001", "--reason", " ", code=1)
-
-    assert error == "Reason: This field is required."
-    assert not find_invoice(ann.pk, "2026-000001").is_voided
-
-
-def test_showing_prints_all_that_the_invoice_says(ann: User) -> None:
+def test_showing_prints_everything_the_invoice_says(ann: User) -> None:
     issued(ann.pk, request_id="a", note="Thanks")
 
     shown = json.loads(run("showinvoice", "--user", "ann", "2026-000001", "--json"))
@@ -291,7 +256,7 @@ def test_showing_prints_all_that_the_invoice_says(ann: User) -> None:
 
 @pytest.mark.parametrize("number", ["2026-000002", "2025-000001", "nonsense", "2026-0000001"])
 @pytest.mark.parametrize("command", ["showinvoice", "voidinvoice", "invoicepdf"])
-def test_an_invoice_that_is_not_there_is_one_line(
+def test_an_unknown_invoice_is_one_line(
     ann: User, command: str, number: str, tmp_path: Path
 ) -> None:
     issued(ann.pk)
@@ -301,13 +266,6 @@ def test_an_invoice_that_is_not_there_is_one_line(
 
     assert error == f"There is no invoice {number}."
     assert list(tmp_path.iterdir()) == []
-
-
-def test_another_accounts_invoice_is_not_there(ann: User) -> None:
-    issued(ann.pk)
-    make_user(username="eve")
-
-    assert run("showinvoice", "--user", "eve", "2026-000001", code=1)
 
 
 def test_listing_is_newest_first_over_all_years_or_one(ann: User) -> None:
@@ -325,7 +283,7 @@ def test_listing_is_newest_first_over_all_years_or_one(ann: User) -> None:
     assert run("listinvoices", "--user", "ann", "--limit", "1").startswith("2026-000002  2026-")
 
 
-def test_the_pdf_is_a_whole_file_that_is_the_same_each_time(ann: User, tmp_path: Path) -> None:
+def test_the_pdf_is_always_the_same_whole_file(ann: User, tmp_path: Path) -> None:
     issued(ann.pk)
     path = tmp_path / "invoice.pdf"
     path.write_bytes(b"before")
@@ -339,11 +297,6 @@ def test_the_pdf_is_a_whole_file_that_is_the_same_each_time(ann: User, tmp_path:
     assert stat.S_IMODE(path.stat().st_mode) & 0o400
     run("invoicepdf", "--user", "ann", "2026-000001", "-o", str(path))
     assert path.read_bytes() == first
-
-
-def test_the_pdf_goes_to_stdout_too(ann: User) -> None:
-    issued(ann.pk)
-
     assert run("invoicepdf", "--user", "ann", "2026-000001", "-o", "-").startswith("%PDF-")
 
 
@@ -362,9 +315,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
     assert list(folder.iterdir()) == []
 
 
-def test_what_is_no_plain_file_is_written_to_and_a_link_stays_one(
-    ann: User, tmp_path: Path
-) -> None:
+def test_a_pipe_is_written_to_and_a_link_is_kept(ann: User, tmp_path: Path) -> None:
     issued(ann.pk)
     pipe, link, target = tmp_path / "pipe", tmp_path / "link.pdf", tmp_path / "target.pdf"
     os.mkfifo(pipe)
@@ -381,7 +332,7 @@ def test_what_is_no_plain_file_is_written_to_and_a_link_stays_one(
     assert target.read_bytes().startswith(b"%PDF-")
 
 
-def test_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path: Path) -> None:
+def test_the_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_path: Path) -> None:
     issued(ann.pk)
     delete(ann)
 

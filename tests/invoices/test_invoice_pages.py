@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -150,7 +149,7 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
         assert shown in page.text
 
 
-def test_the_form_as_it_is_drawn_is_accepted(client: Client, ann: User) -> None:
+def test_the_form_as_rendered_is_accepted(client: Client, ann: User) -> None:
     drawn = form_values(client, NEW, **HEAD)
     drawn |= {f"lines-0-{name}": text for name, text in LINE.items()}
 
@@ -168,7 +167,7 @@ def test_a_new_form_has_one_line_and_a_request_id_of_its_own(client: Client, ann
     assert one.errors == {}
 
 
-def test_issuing_costs_one_transaction_where_the_counter_was_seen(
+def test_issuing_costs_one_transaction_once_the_counter_was_read(
     client: Client, ann: User, requests_sent: Requests
 ) -> None:
     client.post(NEW, typed(LINE))
@@ -180,7 +179,7 @@ def test_issuing_costs_one_transaction_where_the_counter_was_seen(
     assert requests_sent.operations == ["GetItem", "GetItem", "TransactWriteItems"]
 
 
-def test_blank_lines_are_passed_over(client: Client, ann: User) -> None:
+def test_blank_lines_are_ignored(client: Client, ann: User) -> None:
     blank = {"description": "", "quantity": "1", "unit_price": "", "vat_rate": "19"}
 
     client.post(NEW, typed(blank, LINE, blank, LINE, {}))
@@ -205,17 +204,12 @@ def test_the_form_shows_the_seller_and_where_to_complete_it(client: Client, ann:
 @pytest.mark.parametrize(
     ("currency", "lines", "net", "gross"),
     [
-        ("EUR", [("1", "0.1", "0"), ("1", "0.2", "0")], 30, 30),
-        ("EUR", [("1", "0.10", "8.1"), ("1", "0.20", "8.1")], 30, 32),
-        ("EUR", [("1.5", "9.99", "7")], 1499, 1604),
         ("EUR", [("1", "100", "19"), ("-1", "20", "19"), ("1", "-5.005", "0")], 7499, 9019),
-        ("JPY", [("3", "100.5", "10")], 302, 332),
         ("KWD", [("1", "0.0005", "20"), ("2", "1.25", "20")], 2501, 3001),
-        ("EUR", [("2", "0", "20")], 0, 0),
         ("EUR", [("+1", "5.", "20"), ("1", ".5", "20.0")], 550, 660),
     ],
 )
-def test_amounts_are_exact(
+def test_typed_numbers_are_computed_exactly(
     client: Client,
     ann: User,
     currency: str,
@@ -233,42 +227,27 @@ def test_amounts_are_exact(
     assert readable_amount(gross, currency) in Page(client.get(response["Location"])).text
 
 
-NO_NUMBERS = [
-    *("1e999", "1e3", "NaN", "-inf", "١٢", "１２", "1,5", "1.234,50", "1 000", "0x10", "--1", "."),
-    *("", "1_000", "½", "9" * 1000, "1.2.3", "€5"),
-]
-
-
-@pytest.mark.parametrize("name", ["quantity", "unit_price", "vat_rate"])
-@pytest.mark.parametrize("text", NO_NUMBERS)
-def test_what_is_no_number_is_refused_at_its_field_and_kept(
-    client: Client, ann: User, name: str, text: str
-) -> None:
-    page = refused(client, ann, typed(LINE | {name: text}))
-
-    assert list(page.errors) == ["", f"lines-0-{name}"]
-    assert page.value(f"lines-0-{name}") == text
-    assert page.autofocused() == [f"lines-0-{name}"]
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        *[("quantity", text) for text in ("0", "-0.0", "1234567890", "0.0000001")],
-        *[("unit_price", text) for text in ("1234567890123", "0.0000001")],
-        *[("vat_rate", text) for text in ("-1", "100.001", "1000", "0.0001")],
+        *[("quantity", text) for text in ("", "1e999", "1,5", "0", "1234567890", "9" * 1000)],
+        *[("unit_price", text) for text in ("", "1.234,50", "0.0000001")],
+        *[("vat_rate", text) for text in ("", "-1", "100.001")],
         *[
             ("description", text)
             for text in ("", " ", "x" * 1001, "a\nb", "\u202eabc", "😀", "\x00")
         ],
     ],
 )
-def test_what_a_line_cannot_hold_is_refused_at_its_field(
+def test_a_value_that_a_line_does_not_allow_is_rejected_at_its_field_and_kept(
     client: Client, ann: User, name: str, text: str
 ) -> None:
     page = refused(client, ann, typed(LINE, LINE | {name: text}))
 
     assert list(page.errors) == ["", f"lines-1-{name}"]
+    assert page.value("lines-0-description") == "Work"
+    if text.isprintable():
+        assert page.value(f"lines-1-{name}") == text
     assert page.autofocused() == [f"lines-1-{name}"]
 
 
@@ -281,7 +260,7 @@ def test_what_a_line_cannot_hold_is_refused_at_its_field(
         *[("currency", text) for text in ("", "XXX", "EURO", "€", "<script>")],
     ],
 )
-def test_what_an_invoice_cannot_hold_is_refused_at_its_field(
+def test_a_value_that_an_invoice_does_not_allow_is_rejected_at_its_field(
     client: Client, ann: User, name: str, text: str
 ) -> None:
     page = refused(client, ann, typed(LINE, **{name: text}))
@@ -290,19 +269,18 @@ def test_what_an_invoice_cannot_hold_is_refused_at_its_field(
     assert page.value("lines-0-description") == "Work"
 
 
-def test_what_is_wrong_above_the_lines_is_not_left_out_of_the_heading(
-    client: Client, ann: User
-) -> None:
+def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> None:
     lines_alone = refused(client, ann, typed(LINE | {"quantity": "x"}))
     both = refused(client, ann, typed(LINE | {"quantity": "x"}, customer_name=""))
 
+    huge = refused(client, ann, typed(LINE | {"quantity": "9" * 9, "unit_price": "9" * 12}))
+
     assert lines_alone.errors[""] == ["Correct the marked fields in the lines below."]
     assert both.errors[""] == ["Correct the marked fields, also in the lines below."]
+    assert huge.errors[""] == ["The total of the invoice is too large."]
 
 
-def test_an_error_of_a_line_names_its_field_and_stands_below_the_whole_row(
-    client: Client, ann: User
-) -> None:
+def test_an_error_of_a_line_names_its_field_below_the_row(client: Client, ann: User) -> None:
     page = client.post(NEW, typed(LINE | {"quantity": "x"})).content.decode()
 
     row, below = page.index('class="form-row"'), page.index('id="id_lines-0-quantity_error"')
@@ -310,15 +288,7 @@ def test_an_error_of_a_line_names_its_field_and_stands_below_the_whole_row(
     assert re.search(r'<div class="line-error">\s*<span>Quantity</span>\s*<ul', page)
 
 
-def test_a_total_beyond_all_bounds_is_refused(client: Client, ann: User) -> None:
-    huge = LINE | {"quantity": "999999999", "unit_price": "999999999999"}
-
-    page = refused(client, ann, typed(huge))
-
-    assert page.errors[""] == ["The total of the invoice is too large."]
-
-
-def test_a_seller_that_cannot_be_printed_is_sent_to_the_profile(client: Client, ann: User) -> None:
+def test_a_seller_that_cannot_be_printed_must_change_the_profile(client: Client, ann: User) -> None:
     edit_profile(ann, business_name="Ann 😀")
 
     page = refused(client, ann, typed(LINE))
@@ -331,7 +301,7 @@ def test_a_seller_that_cannot_be_printed_is_sent_to_the_profile(client: Client, 
 
 
 @pytest.mark.parametrize("lines", [[], [{}], [LINE | dict.fromkeys(LINE, "")]])
-def test_an_invoice_without_a_line_is_refused_at_the_first_one(
+def test_an_invoice_without_a_line_is_rejected_at_the_first_line(
     client: Client, ann: User, lines: list[dict[str, str]]
 ) -> None:
     page = refused(client, ann, typed(*lines))
@@ -341,7 +311,7 @@ def test_an_invoice_without_a_line_is_refused_at_the_first_one(
 
 
 @pytest.mark.parametrize("count", [None, "", "x", "1e3", "９９９９９", "99999999999999999999999"])
-def test_lines_without_their_number_are_refused_and_shown_again(
+def test_lines_without_their_count_are_rejected_and_shown_again(
     client: Client, ann: User, count: str | None
 ) -> None:
     form = typed(LINE, LINE) | {"lines-TOTAL_FORMS": count}
@@ -355,14 +325,14 @@ def test_lines_without_their_number_are_refused_and_shown_again(
 
 @pytest.mark.parametrize("name", ["lines-TOTAL_FORMS", "lines-INITIAL_FORMS"])
 @pytest.mark.parametrize("count", ["-1", "0", "1", "5"])
-def test_other_numbers_of_lines_than_were_sent_break_nothing(
+def test_a_wrong_count_of_lines_breaks_nothing(
     client: Client, ann: User, name: str, count: str
 ) -> None:
     assert client.post(NEW, typed(LINE) | {name: count}).status_code in {200, 302}
 
 
-@pytest.mark.parametrize("count", ["-1", "0", "1", "2"])
-def test_no_line_that_was_sent_is_left_out(client: Client, ann: User, count: str) -> None:
+@pytest.mark.parametrize("count", ["-1", "1", "2"])
+def test_every_line_that_was_sent_is_issued(client: Client, ann: User, count: str) -> None:
     client.post(NEW, typed(LINE, LINE) | {"lines-TOTAL_FORMS": count})
 
     assert len(the_invoice(ann).lines) == 2
@@ -378,10 +348,12 @@ def test_two_hundred_lines_of_a_thousand_characters_are_issued_and_shown(
     assert invoice.totals.gross == 200 * 11900
     assert client.get(response["Location"]).content.count(b"x" * 1000) == 200
     assert client.get(f"/invoices/{label(1)}.pdf").content.startswith(b"%PDF-")
+    one_more = Page(client.post(NEW, typed(*[LINE] * 200, add_line="1")))
+    assert one_more.value("lines-TOTAL_FORMS") == "200"
 
 
 @pytest.mark.parametrize("count", [201, 240])
-def test_more_than_two_hundred_lines_are_refused_and_kept(
+def test_more_than_two_hundred_lines_are_rejected_and_kept(
     client: Client, ann: User, count: int
 ) -> None:
     page = refused(client, ann, typed(*[LINE] * count))
@@ -390,7 +362,7 @@ def test_more_than_two_hundred_lines_are_refused_and_kept(
     assert page.value(f"lines-{count - 1}-description") == "Work"
 
 
-def test_an_invoice_over_400_kb_is_refused_with_advice_and_kept(client: Client, ann: User) -> None:
+def test_an_invoice_over_400_kb_is_rejected_with_advice_and_kept(client: Client, ann: User) -> None:
     page = refused(client, ann, typed(*[LINE | {"description": "字" * 1000}] * 200))
 
     (advice,) = page.errors[""]
@@ -417,34 +389,21 @@ def test_a_line_is_added_without_a_script_and_nothing_is_lost(
     assert_nothing_is_stored(ann)
 
 
-def test_a_line_is_removed_without_a_script(client: Client, ann: User) -> None:
-    lines = [LINE | {"description": name} for name in "abc"]
+@pytest.mark.parametrize(
+    ("lines", "at", "left"),
+    [("abc", "1", ["a", "c"]), ("a", "0", [""])]
+    + [("ab", at, ["a", "b"]) for at in ("7", "-1", "x", "９", "1e9")],
+)
+def test_a_line_is_removed_without_a_script(
+    client: Client, ann: User, lines: str, at: str, left: list[str]
+) -> None:
+    page = Page(
+        client.post(NEW, typed(*[LINE | {"description": name} for name in lines], remove_line=at))
+    )
 
-    page = Page(client.post(NEW, typed(*lines, remove_line="1")))
-
-    assert page.value("lines-TOTAL_FORMS") == "2"
-    assert [page.value(f"lines-{at}-description") for at in range(2)] == ["a", "c"]
-    assert page.autofocused() == ["lines-0-description"]
-
-
-def test_the_last_line_that_is_removed_leaves_a_blank_one(client: Client, ann: User) -> None:
-    page = Page(client.post(NEW, typed(LINE, remove_line="0")))
-
-    assert page.value("lines-TOTAL_FORMS") == "1"
-    assert page.value("lines-0-description") == ""
-
-
-@pytest.mark.parametrize("at", ["7", "-1", "x", "９", "1e9"])
-def test_a_line_that_is_not_there_is_not_removed(client: Client, ann: User, at: str) -> None:
-    page = Page(client.post(NEW, typed(LINE, LINE, remove_line=at)))
-
-    assert page.value("lines-TOTAL_FORMS") == "2"
-
-
-def test_no_line_is_added_to_two_hundred(client: Client, ann: User) -> None:
-    page = Page(client.post(NEW, typed(*[LINE] * 200, add_line="1")))
-
-    assert page.value("lines-TOTAL_FORMS") == "200"
+    assert page.value("lines-TOTAL_FORMS") == str(len(left))
+    assert [page.value(f"lines-{at}-description") for at in range(len(left))] == left
+    assert page.autofocused()[0].endswith("-description")
 
 
 # Sent twice -------------------------------------------------------------------------------------
@@ -460,32 +419,7 @@ def test_the_same_form_sent_twice_leads_to_the_same_invoice(client: Client, ann:
     assert the_invoice(ann).number == 1
 
 
-def test_eight_clicks_at_once_make_one_invoice(
-    ann: User, at_once: Callable[..., list[Any]]
-) -> None:
-    form = typed(LINE)
-
-    def click(_n: int) -> str:
-        visitor = Client()
-        visitor.force_login(ann)
-        return str(visitor.post(NEW, form)["Location"])
-
-    assert set(at_once(click)) == {page_of(1)}
-    assert the_invoice(ann).number == 1
-
-
-def test_a_form_whose_reply_was_lost_leads_to_its_invoice(
-    proxy: FaultProxy, client: Client, ann: User
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply())
-
-    response = client.post(NEW, typed(LINE))
-
-    assert (response.status_code, response["Location"]) == (302, page_of(1))
-    assert the_invoice(ann).number == 1
-
-
-def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_invoice(
+def test_after_no_answer_the_form_is_shown_again_and_issues_one_invoice(
     proxy: FaultProxy, client: Client, ann: User, impatient: float
 ) -> None:
     proxy.plan("TransactWriteItems", DropReply(), times=1_000)
@@ -506,22 +440,7 @@ def test_a_form_that_gets_no_answer_is_shown_again_and_then_leads_to_its_one_inv
     assert the_invoice(ann).number == 1
 
 
-def test_a_form_that_gets_no_answer_is_logged_in_one_line(
-    client: Client, ann: User, proxy: FaultProxy, impatient: float, caplog: pytest.LogCaptureFixture
-) -> None:
-    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
-
-    client.post(NEW, typed(LINE))
-
-    (record,) = [
-        record
-        for record in caplog.records
-        if "POST /invoices/new/" in record.message and record.name != "project.access"
-    ]
-    assert "no answer to TransactWriteItems" in record.message
-
-
-def test_the_same_form_with_other_contents_is_refused_and_then_another_invoice(
+def test_the_same_form_with_other_contents_is_rejected_and_then_issues_another_invoice(
     client: Client, ann: User
 ) -> None:
     form = typed(LINE)
@@ -537,16 +456,6 @@ def test_the_same_form_with_other_contents_is_refused_and_then_another_invoice(
     assert the_invoice(ann).number == 1
     again = client.post(NEW, other | {"request_id": page.value("request_id")})
     assert again["Location"] == page_of(2)
-
-
-def test_another_accounts_request_id_means_nothing(
-    client: Client, ann: User, stranger: Client
-) -> None:
-    form = typed(LINE)
-    stranger.post(NEW, form | {"lines-0-quantity": "5"})
-
-    assert client.post(NEW, form)["Location"] == page_of(1)
-    assert the_invoice(ann).lines[0].quantity == 2
 
 
 def drawn(ago: timedelta) -> str:
@@ -575,7 +484,7 @@ def test_a_form_that_was_open_for_almost_a_day_is_issued(client: Client, ann: Us
         "\x00",
     ],
 )
-def test_a_request_id_that_is_not_ours_or_too_old_is_refused_and_renewed(
+def test_a_request_id_that_is_forged_or_too_old_is_rejected_and_renewed(
     client: Client, ann: User, request_id: str
 ) -> None:
     form = typed(LINE, request_id=request_id)
@@ -590,7 +499,7 @@ def test_a_request_id_that_is_not_ours_or_too_old_is_refused_and_renewed(
 # What issuing refuses ---------------------------------------------------------------------------
 
 
-def test_a_series_that_is_ahead_of_today_says_so(client: Client, ann: User) -> None:
+def test_a_series_with_a_later_date_is_an_error_with_that_date(client: Client, ann: User) -> None:
     last = TODAY.replace(month=12, day=31)
     issued(ann, issued_on=last)
     if last == TODAY:
@@ -603,7 +512,7 @@ def test_a_series_that_is_ahead_of_today_says_so(client: Client, ann: User) -> N
     assert len(stored(ann)) == 1
 
 
-def test_a_damaged_series_is_said_and_logged(
+def test_a_damaged_series_is_shown_and_logged(
     client: Client, ann: User, caplog: pytest.LogCaptureFixture
 ) -> None:
     series = issued(ann).series
@@ -625,25 +534,19 @@ def test_issuing_again_fills_a_new_form_from_an_invoice(
     client: Client, ann: User, voided: bool
 ) -> None:
     lines = [LINE | {"description": "b", "quantity": "-1.50"}, LINE]
-    client.post(NEW, typed(*lines, currency="EUR", note="a note"))
+    client.post(NEW, typed(*lines, currency="JPY", note="a note"))
     if voided:
         client.post(f"{page_of(1)}void/", {"reason": "wrong"})
 
-    form = form_values(client, f"{NEW}?from={label(1)}", currency="EUR")
+    shown = client.get(f"{NEW}?from={label(1)}").content.decode()
+    assert re.search(r'<option value="JPY"\s+selected>', shown)
+    form = form_values(client, f"{NEW}?from={label(1)}", currency="JPY")
     response = client.post(f"{NEW}?from={label(1)}", form)
 
     assert response["Location"] == page_of(2)
     first, second = stored(ann)
     assert (second.customer, second.lines, second.note) == (first.customer, first.lines, first.note)
     assert (second.totals, second.status) == (first.totals, "issued")
-
-
-def test_the_currency_comes_along(client: Client, ann: User) -> None:
-    issued(ann, currency="JPY")
-
-    shown = client.get(f"{NEW}?from={label(1)}").content.decode()
-
-    assert re.search(r'<option value="JPY"\s+selected>', shown)
 
 
 # Showing ----------------------------------------------------------------------------------------
@@ -702,12 +605,16 @@ def test_the_pdf_is_sent_again_only_when_it_changed(client: Client, ann: User) -
 # Voiding ----------------------------------------------------------------------------------------
 
 
-def test_an_invoice_is_voided_with_a_reason_and_says_so(client: Client, ann: User) -> None:
+def test_an_invoice_is_voided_with_a_reason_and_shows_it(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
     issued(ann)
     assert "cannot be undone" in Page(client.get(f"{page_of(1)}void/")).text
+    requests_sent.clear()
 
     response = client.post(f"{page_of(1)}void/", {"reason": " Wrong customer. "})
 
+    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem"]
     assert (response.status_code, response["Location"]) == (302, page_of(1))
     invoice = the_invoice(ann)
     assert (invoice.status, invoice.void_reason) == ("voided", "Wrong customer.")
@@ -715,20 +622,12 @@ def test_an_invoice_is_voided_with_a_reason_and_says_so(client: Client, ann: Use
     shown = Page(client.get(page_of(1))).text
     assert "Wrong customer." in shown
     assert "Voided on" in shown
+    assert "Voided" in Page(client.get(LIST)).text
     assert f"{page_of(1)}void/" not in client.get(page_of(1)).content.decode()
 
 
-def test_voiding_costs_one_write(client: Client, ann: User, requests_sent: Requests) -> None:
-    issued(ann)
-    requests_sent.clear()
-
-    client.post(f"{page_of(1)}void/", {"reason": "wrong"})
-
-    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem"]
-
-
 @pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "😀", "\x00", "\u2060"])
-def test_a_reason_that_is_none_is_refused_at_its_field(
+def test_a_reason_that_is_not_allowed_is_rejected_at_its_field(
     client: Client, ann: User, reason: str
 ) -> None:
     before = issued(ann)
@@ -752,30 +651,6 @@ def test_an_invoice_is_voided_once(client: Client, ann: User) -> None:
     assert the_invoice(ann) == before
     assert the_invoice(ann).voided_at == before.voided_at
     assert client.get(f"{page_of(1)}void/")["Location"] == page_of(1)
-
-
-def test_a_voiding_whose_reply_was_lost_is_a_success(
-    proxy: FaultProxy, client: Client, ann: User
-) -> None:
-    issued(ann)
-    proxy.plan("UpdateItem", DropReply())
-
-    assert client.post(f"{page_of(1)}void/", {"reason": "wrong"}).status_code == 302
-    assert the_invoice(ann).is_voided
-
-
-def test_a_voiding_whose_reply_stays_lost_says_so_when_the_form_is_sent_again(
-    proxy: FaultProxy, client: Client, ann: User, impatient: float
-) -> None:
-    issued(ann)
-    proxy.plan("UpdateItem", DropReply(), times=1_000)
-    assert client.post(f"{page_of(1)}void/", {"reason": "wrong"}).status_code == 503
-    proxy.forget()
-
-    again = Page(client.post(f"{page_of(1)}void/", {"reason": "wrong"}))
-
-    assert again.errors == {"reason": ["The invoice was already voided: wrong"]}
-    assert the_invoice(ann).void_reason == "wrong"
 
 
 # The list ---------------------------------------------------------------------------------------
@@ -810,36 +685,20 @@ def test_older_invoices_are_a_link_away(client: Client, ann: User) -> None:
     assert numbers(client, f"?year={YEAR}&before=3") == [2, 1]
 
 
-def test_another_year_is_a_link_away(client: Client, ann: User) -> None:
-    issued(ann, issued_on=TODAY.replace(year=YEAR - 1, day=1))
+@pytest.mark.parametrize("step", [-1, 1])
+def test_the_years_before_and_after_are_a_link_away(client: Client, ann: User, step: int) -> None:
+    year = YEAR + step
+    issued(ann, issued_on=TODAY.replace(year=year, day=1))
 
     assert numbers(client) == []
-    assert f'href="?year={YEAR - 1}"' in client.get(LIST).content.decode()
-    assert numbers(client, f"?year={YEAR - 1}") == [1]
-    assert f'href="?year={YEAR}"' in client.get(f"{LIST}?year={YEAR - 1}").content.decode()
+    assert f'href="?year={year}"' in client.get(LIST).content.decode()
+    assert numbers(client, f"?year={year}") == [1]
+    other = client.get(f"{LIST}?year={year}").content.decode()
+    assert f'href="?year={YEAR}"' in other
+    assert f"year={YEAR + 2}" not in other
 
 
-def test_the_next_year_is_a_link_away_and_none_after_it(client: Client, ann: User) -> None:
-    issued(ann, issued_on=TODAY.replace(year=YEAR + 1, day=1))
-
-    assert f'rel="next" href="?year={YEAR + 1}"' in client.get(LIST).content.decode()
-    assert numbers(client, f"?year={YEAR + 1}") == [1]
-    assert f"year={YEAR + 2}" not in client.get(f"{LIST}?year={YEAR + 1}").content.decode()
-
-
-def test_invoices_are_found_by_their_customer_in_any_case(client: Client, ann: User) -> None:
-    for customer in ("Bob & Sons", "Straße GmbH", "BOBCAT", "山田商店"):
-        issued(ann, customer)
-
-    assert numbers(client, "?customer=bob") == [3, 1]
-    assert numbers(client, "?customer=STRASSE") == [2]
-    assert numbers(client, "?customer=山田") == [4]
-    assert numbers(client, "?customer=%20bob+%26%20") == [1]
-    assert numbers(client, "?customer=nobody") == []
-    assert "nobody" in Page(client.get(f"{LIST}?customer=nobody")).text
-
-
-def test_a_search_without_hits_goes_on_where_it_stopped(
+def test_a_search_without_a_match_continues_where_it_stopped(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 2)
@@ -847,20 +706,12 @@ def test_a_search_without_hits_goes_on_where_it_stopped(
     for customer in ("Zoe", *"abcde"):
         issued(ann, customer)
 
+    assert numbers(client, "?customer=C") == [4]
     first = client.get(f"{LIST}?customer=zoe").content.decode()
 
     assert "in the last 4 invoices" in " ".join(first.split())
     (older,) = re.findall(r'rel="next" href="([^"]*before[^"]*)">Search older invoices<', first)
     assert numbers(client, older.replace("&amp;", "&")) == [1]
-
-
-def test_the_list_says_which_are_voided(client: Client, ann: User) -> None:
-    issued(ann)
-    assert "Voided" not in Page(client.get(LIST)).text
-
-    client.post(f"{page_of(1)}void/", {"reason": "wrong"})
-
-    assert "Voided" in Page(client.get(LIST)).text
 
 
 @pytest.mark.parametrize(
@@ -870,39 +721,26 @@ def test_the_list_says_which_are_voided(client: Client, ann: User) -> None:
         *("before=x", "before=0", "before=1e9", "before=9999999999999999999999"),
     ],
 )
-def test_a_list_that_cannot_be_asked_for_is_not_found(
-    client: Client, ann: User, query: str
-) -> None:
+def test_a_list_with_an_invalid_query_is_not_found(client: Client, ann: User, query: str) -> None:
     assert client.get(f"{LIST}?{query}").status_code == 404
 
 
 # The year as a file -----------------------------------------------------------------------------
 
 
-def downloaded(client: Client, ending: str) -> bytes:
-    response = client.get(f"/invoices/{YEAR}.{ending}")
-    assert response.status_code == 200
-    assert response["Content-Disposition"] == f'attachment; filename="invoices-{YEAR}.{ending}"'
-    assert response.streaming
-    return b"".join(response.streaming_content)
-
-
-def test_the_year_is_downloaded_as_a_table(client: Client, ann: User) -> None:
+def test_the_year_is_downloaded_as_a_table_and_as_pdfs(client: Client, ann: User) -> None:
     for customer in ("Bob", "Eve"):
         issued(ann, customer)
+    files = {}
+    for ending in ("csv", "zip"):
+        response = client.get(f"/invoices/{YEAR}.{ending}")
+        name = f"invoices-{YEAR}.{ending}"
+        assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+        files[ending] = b"".join(response.streaming_content)  # type: ignore[attr-defined]
 
-    table = downloaded(client, "csv").decode()
-
+    table = files["csv"].decode()
     assert table.index("Bob") < table.index("Eve")
-    assert label(2) in table
-    assert "119.00" in table
-
-
-def test_the_year_is_downloaded_as_pdfs(client: Client, ann: User) -> None:
-    for _ in range(2):
-        issued(ann)
-
-    with zipfile.ZipFile(io.BytesIO(downloaded(client, "zip"))) as archive:
+    with zipfile.ZipFile(io.BytesIO(files["zip"])) as archive:
         assert archive.namelist() == [f"{label(1)}.pdf", f"{label(2)}.pdf"]
         assert archive.read(f"{label(1)}.pdf") == client.get(f"/invoices/{label(1)}.pdf").content
 
@@ -932,7 +770,7 @@ def test_another_accounts_invoice_is_not_found(ann: User, stranger: Client, url:
 
 
 @pytest.mark.parametrize("url", [*OWN, LIST, NEW])
-def test_who_is_not_signed_in_is_asked_to(ann: User, url: str) -> None:
+def test_visitors_must_sign_in(ann: User, url: str) -> None:
     before = issued(ann)
 
     for response in (Client().get(url), Client().post(url, typed(LINE, reason="mine now"))):
@@ -948,7 +786,7 @@ def test_who_is_not_signed_in_is_asked_to(ann: User, url: str) -> None:
         *("２０２６-000001", "2026-1e5", "2026-9999999999999999", "-000001"),
     ],
 )
-def test_a_number_that_is_none_is_not_found(client: Client, ann: User, name: str) -> None:
+def test_a_number_that_is_not_valid_is_not_found(client: Client, ann: User, name: str) -> None:
     issued(ann)
 
     for url in (f"/invoices/{name}/", f"/invoices/{name}.pdf", f"/invoices/{name}/void/"):
@@ -956,7 +794,7 @@ def test_a_number_that_is_none_is_not_found(client: Client, ann: User, name: str
     assert client.get(NEW, {"from": name}).status_code == 404
 
 
-def test_a_form_without_its_token_is_refused(ann: User) -> None:
+def test_a_form_without_a_csrf_token_is_rejected(ann: User) -> None:
     visitor = Client(enforce_csrf_checks=True)
     visitor.force_login(ann)
 
@@ -965,7 +803,7 @@ def test_a_form_without_its_token_is_refused(ann: User) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "BREW"])
-def test_no_other_method_does_anything(client: Client, ann: User, method: str) -> None:
+def test_other_methods_are_not_allowed(client: Client, ann: User, method: str) -> None:
     before = issued(ann)
 
     for url in (LIST, NEW, page_of(1), f"{page_of(1)}void/"):

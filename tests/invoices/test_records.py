@@ -1,15 +1,11 @@
-"""Stored invoices: voiding one twice, and listing and searching many with bounded effort."""
+"""Listing and searching many invoices with a bounded number of requests."""
 
 from __future__ import annotations
 
 import pytest
 
-from dynamo.exceptions import Unavailable
 from invoices import records
-from invoices.exceptions import AlreadyVoided, UnknownInvoice
-from invoices.records import find_invoice, list_invoices, void
-from tests.faults.kinds import DropReply, Meanwhile
-from tests.faults.proxy import FaultProxy
+from invoices.records import list_invoices
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
 
@@ -21,56 +17,15 @@ def account() -> str:
     return new_account()
 
 
-def test_who_asks_again_after_a_lasting_lost_reply_learns_that_it_is_voided_and_why(
-    account: str, proxy: FaultProxy, impatient: float
-) -> None:
-    invoice = issued(account)
-    proxy.plan("UpdateItem", DropReply(), times=1_000)
-    with pytest.raises(Unavailable) as unavailable:
-        void(account, invoice.label, "typo")
-    assert unavailable.value.maybe_written
-    proxy.forget()
-
-    with pytest.raises(AlreadyVoided) as refused:
-        void(account, invoice.label, "typo")
-
-    assert refused.value.reason == "typo"
-    assert find_invoice(account, invoice.label).is_voided
-
-
-def test_an_invoice_that_is_issued_while_it_is_to_be_voided_was_not_there(
-    account: str, proxy: FaultProxy
-) -> None:
-    proxy.plan("GetItem", Meanwhile(lambda: issued(account)))
-
-    with pytest.raises(UnknownInvoice):
-        void(account, f"{DAY.year}-000001", "typo")
-
-    assert not find_invoice(account, f"{DAY.year}-000001").is_voided
-
-
-@pytest.mark.parametrize("reason", ["", " ", " \u2060 ", "x" * 2_001, "𠮷" * 501])
-def test_a_reason_that_says_nothing_or_has_no_room_is_refused_before_any_request(
-    account: str, requests_sent: Requests, reason: str
-) -> None:
-    invoice = issued(account)
-    requests_sent.clear()
-
-    with pytest.raises(ValueError, match="reason"):
-        void(account, invoice.label, reason)
-
-    assert requests_sent.operations == []
-
-
 @pytest.fixture
-def short_of_breath(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that reads at most 2 times 3 invoices."""
     monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 3)
     monkeypatch.setattr(records, "MAX_REQUESTS", 2)
 
 
-@pytest.mark.usefixtures("short_of_breath")
-def test_a_search_reads_so_many_and_says_where_it_stopped(
+@pytest.mark.usefixtures("small_pages")
+def test_a_search_stops_after_some_requests_and_tells_where(
     account: str, requests_sent: Requests
 ) -> None:
     for customer in ("Zoe", *"abcdefg"):
@@ -97,9 +52,7 @@ def test_a_search_reads_so_many_and_says_where_it_stopped(
         ("ＡＢＣ", "abc"),
     ],
 )
-def test_a_search_finds_a_name_however_its_letters_are_written(
-    account: str, name: str, typed: str
-) -> None:
+def test_a_search_ignores_case_width_and_composition(account: str, name: str, typed: str) -> None:
     issued(account, customer=name)
     issued(account, customer="Bob")
 
@@ -108,8 +61,8 @@ def test_a_search_finds_a_name_however_its_letters_are_written(
     assert [invoice.customer.name for invoice in page.invoices] == [name]
 
 
-@pytest.mark.usefixtures("short_of_breath")
-def test_a_search_gone_through_page_by_page_finds_every_hit_once(account: str) -> None:
+@pytest.mark.usefixtures("small_pages")
+def test_the_pages_of_a_search_have_every_match_once(account: str) -> None:
     for at in range(14):
         issued(account, customer="Bob" if at % 3 else "Eve")
     found: list[int] = []
@@ -125,7 +78,7 @@ def test_a_search_gone_through_page_by_page_finds_every_hit_once(account: str) -
     assert found == [number for number in range(14, 0, -1) if (number - 1) % 3]
 
 
-def test_a_page_of_large_invoices_is_short_and_goes_on(
+def test_a_page_of_large_invoices_is_short_and_another_follows(
     account: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
     monkeypatch.setattr(records, "MAX_REQUESTS", 1)

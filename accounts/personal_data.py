@@ -1,4 +1,4 @@
-"""What is stored about a person's account, as its owner may see it in an export."""
+"""The personal data of an account that its owner can download. Times are datetimes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from accounts.models import User
 from accounts.sessions import services as sessions
 
-#: What of an account its owner may see, by the names under which it is stored.
+#: Stored name and Python name.
 SHOWN = {
     "pk": "pk",
     "userName": "username",
@@ -31,7 +31,6 @@ SHOWN = {
 
 
 def account_of(user: User) -> dict[str, Any]:
-    """The account; times are datetimes."""
     shown = {name: getattr(user, attribute) for name, attribute in SHOWN.items()}
     if user.pending_until is not None:
         shown["pendingUntil"] = datetime.fromtimestamp(user.pending_until, UTC)
@@ -39,7 +38,7 @@ def account_of(user: User) -> dict[str, Any]:
 
 
 def sessions_of(user: User) -> list[dict[str, Any]]:
-    """The sessions that have not ended; times are datetimes."""
+    """The sessions that have not ended."""
     return [
         {
             "browser": session.browser,

@@ -1,0 +1,218 @@
+"""How commands end, what they cost, and those of Django for a relational database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from io import StringIO
+from logging.handlers import QueueHandler
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from dynamo.terminal import printable
+from locks.lock import claim_once
+from tests.commands import ROOT, run
+from tests.factories import make_user
+from tests.faults.kinds import Answer
+from tests.faults.proxy import FaultProxy
+from tests.forked import Forked
+from tests.programs import start
+from tests.requests import Requests
+
+
+def started(*command: str, endpoint: str) -> Forked:
+    return start("manage.py", *command, env=os.environ | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint})
+
+
+def test_an_error_of_dynamodb_is_one_line_on_stderr_and_exit_code_1(proxy: FaultProxy) -> None:
+    proxy.plan("DescribeTable", Answer(400, "AccessDeniedException"), times=1_000)
+    process = started("createtables", endpoint=proxy.url)
+    out, err = process.communicate(timeout=120)
+
+    assert process.returncode == 1
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "DynamoDB refused DescribeTable: AccessDeniedException" in err
+
+
+def test_ctrl_c_ends_a_command_silently() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = started("createtables", endpoint=url)
+        connection, _address = silent.accept()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+        connection.close()
+
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_command_whose_output_is_not_read_ends_silently() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as unread:
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "cloudformation"],
+            cwd=ROOT,
+            stdout=unread,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("command", "said", "code"),
+    [
+        ("breaklock nightly", "The lock nightly is no longer claimed.", 0),
+        ("changepassword ann", "The input ended before there was an answer.", 1),
+        ("createuser --username bob --email bob@example.org", "--password-stdin", 2),
+        ("deleteuser ann", "Nothing was deleted.", 1),
+    ],
+)
+def test_a_closed_standard_input_is_an_input_without_an_answer(
+    command: str, said: str, code: int
+) -> None:
+    make_user(username="ann")
+    claim_once("nightly")
+
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "manage.py", *command.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert said in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == code
+
+
+# Cost ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.fault_of("moto", "names no units of a transaction")
+@pytest.mark.usefixtures("engine")
+def test_verbosity_2_prints_the_cost_on_stderr_only() -> None:
+    out, err, code = run(
+        "createuser",
+        "--username=ann",
+        "--email=ann@example.org",
+        "--password-stdin",
+        "--json",
+        "-v2",
+        stdin="correct horse battery\n",
+    )
+
+    assert (json.loads(out)["userName"], code) == ("ann", 0)
+    assert err.startswith("createuser: 1 request, 6 WCU; ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_command_that_fails_prints_its_cost_too() -> None:
+    _out, err, code = run("showuser", "nobody", "--verbosity=2")
+
+    assert code == 1
+    assert err.splitlines()[0].startswith("showuser: 1 request, ")
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_cost_is_not_printed_by_default() -> None:
+    make_user(username="ann")
+
+    assert run("showuser", "ann")[1:] == ("", 0)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_setting_logs_the_cost(settings: Any) -> None:
+    settings.LOG_COMMANDS = True
+    make_user(username="ann")
+    written: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    # The command replaces the handlers of the root logger, that of caplog included.
+    logger, handler = logging.getLogger("dynamo.commands"), QueueHandler(written)
+    logger.addHandler(handler)
+    try:
+        run("listusers")
+    finally:
+        logger.removeHandler(handler)
+
+    record = written.get_nowait()
+    assert written.empty()
+    fields = record.__dict__["fields"]
+    assert (fields["command"], fields["dynamodbRequests"]) == ("listusers", 1)
+    assert record.getMessage().startswith("listusers, ")
+
+
+# Commands for a relational database ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["migrate"],
+        ["migrate", "--noinput", "--run-syncdb", "--database", "default"],
+        ["migrate", "accounts", "zero", "--fake"],
+        ["migrate", "--check"],
+        ["migrate", "--plan"],
+        ["makemigrations"],
+        ["makemigrations", "accounts", "--check", "--dry-run", "--empty"],
+    ],
+    ids=" ".join,
+)
+def test_a_migration_command_has_nothing_to_do_and_names_createtables(
+    command: list[str], requests_sent: Requests
+) -> None:
+    out = StringIO()
+
+    call_command(*command, stdout=out)
+
+    assert out.getvalue().startswith("Nothing to migrate")
+    assert "manage.py createtables" in out.getvalue()
+    assert requests_sent.operations == []
+
+
+def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(
+        "INSTALLED_APPS = ['django.contrib.contenttypes', 'dynamo', 'sequences']\n"
+        "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'sql'}}\n"
+    )
+
+    def said(*arguments: str) -> str:
+        command = [sys.executable, "-m", "django", *arguments, "--settings", "beside"]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120
+        ).stdout
+
+    assert "Applying contenttypes.0001_initial... OK" in said("migrate")
+    assert "Updates database schema" in said("migrate", "--help")
+
+
+@pytest.mark.parametrize("command", ["makemigrations", "migrate"])
+def test_the_help_of_a_migration_command_says_that_it_does_nothing(command: str) -> None:
+    out, _err, code = run(command, "--help")
+
+    assert code == 0
+    assert "Says that there is no" in " ".join(out.split())
+
+
+# Output -------------------------------------------------------------------------------------------
+
+
+def test_printable_text_is_one_line_without_control_characters() -> None:
+    assert printable("日本 a\n\x1b[1m\udce9") == "日本 a\\n\\x1b[1m\\udce9"
