@@ -21,7 +21,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from tests.emailchanges import assert_changes_nothing
+from tests.emailchanges import refusal_of
 from tests.factories import (
     PASSWORD,
     changes_of,
@@ -350,7 +350,7 @@ def test_a_page_whose_session_was_ended_changes_nothing(
     page = read_for(ann, mine)
     sessions.end_others(read_for(ann, other))
 
-    assert_changes_nothing(lambda: change(page), StaleUser)
+    assert refusal_of(lambda: change(page)) is StaleUser
     assert stored_ids(ann) == {other}
 
 
