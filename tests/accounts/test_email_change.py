@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -19,13 +18,10 @@ from accounts.emails.change import (
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import (
-    activate,
     change_email,
     change_password,
     change_username,
-    deactivate,
     delete,
-    edit_profile,
     find_user,
 )
 from dynamo.unique import guards
@@ -107,18 +103,6 @@ def test_a_request_for_a_taken_or_invalid_address_changes_nothing(
     assert refusal_of(lambda: request_change(user, email)) is error
 
 
-def test_a_request_for_another_address_frees_the_first_one_and_voids_its_link() -> None:
-    user = waiting_user("first@example.org")
-    first = token_of(user)
-
-    request_change(user, NEW)
-
-    assert guard_owner("email#first@example.org") is None
-    assert refusal_of(lambda: confirm_change(first)) is BadLink
-    assert confirm_change(token_of(user)).user.email == NEW
-    assert_guards_are_correct()
-
-
 def test_the_same_request_again_extends_the_reservation_and_voids_the_older_link() -> None:
     user = waiting_user()
     first, until = token_of(user), user.pending_until
@@ -140,20 +124,6 @@ def test_the_same_form_sent_twice_at_once_makes_one_reservation_and_one_link() -
         request_change(tab, NEW)
 
     assert told_by_link(tabs[0]) == told_by_link(tabs[1]) == told_by_link(again(user))
-    assert_guards_are_correct()
-
-
-@pytest.mark.parametrize("email", ["old@example.org", "Old@Example.org"])
-def test_a_request_for_the_current_address_drops_the_waiting_change(email: str) -> None:
-    user = waiting_user(email="old@example.org")
-    confirmed_by = user.confirmation_id
-
-    request_change(user, email)
-
-    read = again(user)
-    assert (read.email, read.awaited_email, read.confirmation_id) == (email, None, confirmed_by)
-    assert not has_notes(user)
-    assert guard_owner(NEW_KEY) is None
     assert_guards_are_correct()
 
 
@@ -189,17 +159,6 @@ def test_the_link_turns_the_reservation_into_the_guard_and_frees_the_old_address
     assert_guards_are_correct()
 
 
-def test_a_link_followed_twice_succeeds_and_changes_nothing_more() -> None:
-    user = waiting_user()
-    token = token_of(user)
-    confirm_change(token)
-    before = stored_items()
-
-    assert confirm_change(token) == Confirmed(user, None)
-
-    assert stored_items() == before
-
-
 @pytest.mark.parametrize(
     "forged",
     [
@@ -215,61 +174,6 @@ def test_a_link_that_does_not_fit_changes_nothing(forged: Callable[[User], str])
     token = forged(waiting_user())
 
     assert refusal_of(lambda: confirm_change(token)) is BadLink
-
-
-def register_again(user: User) -> None:
-    """Delete the account and register it again under the same key."""
-    delete(user)
-    assert make_user(request_id="ann", email="ann@example.org", username="ann").pk == user.pk
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        cancel_change,
-        lambda user: change_email(user, THIRD),
-        lambda user: change_email(confirm_change(token_of(user)).user, THIRD),
-        lambda user: change_password(user, "another good password"),
-        lambda user: (deactivate(user), activate(user)),
-        delete,
-        register_again,
-    ],
-    ids=["cancel", "change", "follow and change", "password", "deactivate", "delete", "register"],
-)
-def test_a_link_changes_nothing_after(end: Callable[[User], Any]) -> None:
-    user = waiting_user(request_id="ann", email="ann@example.org", username="ann")
-    token = token_of(user)
-
-    end(user)
-
-    assert refusal_of(lambda: confirm_change(token)) is BadLink
-    assert_guards_are_correct()
-
-
-def test_a_change_ended_with_the_sessions_can_be_requested_again() -> None:
-    user = waiting_user()
-    change_password(user, "another good password")
-    assert again(user).awaited_email is None
-
-    request_change(again(user), NEW)
-
-    assert confirm_change(token_of(again(user))).user.email == NEW
-    assert_guards_are_correct()
-
-
-def test_other_changes_do_not_affect_the_waiting_one() -> None:
-    user = waiting_user()
-    token = token_of(user)
-    change_username(user, "Somebody")
-    edit_profile(again(user), full_name="Some Body")
-    assert again(user).awaited_email == NEW
-    assert_guards_are_correct()
-
-    confirm_change(token)
-
-    read = again(user)
-    assert (read.email, read.username, read.full_name) == (NEW, "Somebody", "Some Body")
-    assert_guards_are_correct()
 
 
 # Other changes while one waits --------------------------------------------------------------------
@@ -294,17 +198,6 @@ def test_canceling_frees_the_address_and_succeeds_if_it_was_canceled_meanwhile()
 
     assert user.awaited_email is None
     assert user.to_dynamodb_dict() == stored_user(user.pk)
-
-
-@pytest.mark.parametrize("email", [THIRD, "Ann@example.org"], ids=["address", "spelling"])
-def test_an_immediate_change_drops_the_waiting_one(email: str) -> None:
-    user = waiting_user(email="ann@example.org")
-
-    change_email(user, email)
-
-    assert again(user).email == email
-    assert guard_owner(NEW_KEY) is None
-    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize("email", [NEW, "New@Example.ORG"])
