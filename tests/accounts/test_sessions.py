@@ -159,14 +159,6 @@ def test_two_sign_ins_at_once_are_both_recorded_within_the_limit(
     assert len(stored_ids(ann)) == min(before + 2, sessions.MOST)
 
 
-def test_of_30_sign_ins_at_once_20_remain(ann: User, at_once: Callable[..., list[Any]]) -> None:
-    ids = at_once(lambda _n: begun(ann), 30)
-
-    left = stored_ids(ann)
-    assert len(left) == sessions.MOST
-    assert left < set(ids)
-
-
 @pytest.mark.parametrize(
     "change",
     [lambda user: change_password(user, "another good password"), deactivate],
