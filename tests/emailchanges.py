@@ -1,4 +1,4 @@
-"""Changes of address that wait for their link, and the time at which they lapse."""
+"""Email addresses that are reserved until a link is followed, and time that passes."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def chosen(user: User) -> str | None:
     return User.get(user.pk).language
 
 
-# Who decides -------------------------------------------------------------------------------------
+# Who decides --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
     assert Page(client.get("/")).messages
 
 
-# The profile -------------------------------------------------------------------------------------
+# The profile --------------------------------------------------------------------------------------
 
 
 def test_a_language_chosen_in_the_profile_is_used_at_once(client: Client, ann: User) -> None:
@@ -203,7 +203,7 @@ def test_a_stored_language_that_the_site_no_longer_has_is_ignored(
     assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
 
 
-# What it costs, and what it leaves behind --------------------------------------------------------
+# What it costs, and what it leaves behind ---------------------------------------------------------
 
 
 def test_a_page_in_the_language_of_the_profile_costs_no_further_request(
@@ -264,7 +264,7 @@ def test_a_response_without_text_names_no_language(path: str) -> None:
     assert "Accept-Language" not in response.get("Vary", "")
 
 
-# Mails -------------------------------------------------------------------------------------------
+# Mails --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("ann")

@@ -59,7 +59,7 @@ def run(*arguments: str) -> tuple[str, str]:
     return out.getvalue(), "".join(map(str, failures))
 
 
-# Sound series ------------------------------------------------------------------------------------
+# Sound series -------------------------------------------------------------------------------------
 
 
 def test_no_series_at_all_are_sound() -> None:
@@ -144,7 +144,7 @@ def test_one_accounts_check_reads_the_counter_of_each_year(
     assert sizes == [25] * 5 + [5] + [3]
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 def test_damage_is_reported_in_words_and_exits_with_1(account: str) -> None:

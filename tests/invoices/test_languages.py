@@ -38,7 +38,7 @@ def digest(invoice: Invoice) -> str:
     return hashlib.sha256(render(invoice)).hexdigest()
 
 
-# Amounts -----------------------------------------------------------------------------------------
+# Amounts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("japanese")
@@ -72,7 +72,7 @@ def test_where_no_language_of_ours_is_spoken_amounts_are_english(language: str |
         assert money.readable_amount(123450, "EUR") == "€1,234.50"
 
 
-# The PDF -----------------------------------------------------------------------------------------
+# The PDF ------------------------------------------------------------------------------------------
 
 
 def test_a_pdf_is_in_the_language_of_its_invoice_whoever_looks() -> None:
@@ -104,7 +104,7 @@ def test_an_invoice_of_before_is_english_and_stays_so() -> None:
     assert from_item(to_item(an_invoice(language="ja"))).language == "ja"
 
 
-# Issuing -----------------------------------------------------------------------------------------
+# Issuing ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")

@@ -60,7 +60,7 @@ def series() -> str:
     return new_series()
 
 
-# Numbers -----------------------------------------------------------------------------------------
+# Numbers ------------------------------------------------------------------------------------------
 
 
 def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
@@ -142,7 +142,7 @@ def test_an_item_that_lacks_an_attribute_is_refused_before_anything_is_sent(
     assert requests_sent.operations == []
 
 
-# One request, one item ---------------------------------------------------------------------------
+# One request, one item ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("knows", [True, False], ids=["same process", "another process"])
@@ -265,7 +265,7 @@ def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> No
     assert_whole(Ticket, series, 4)
 
 
-# Further writes ----------------------------------------------------------------------------------
+# Further writes -----------------------------------------------------------------------------------
 
 
 class Full(Exception):
@@ -381,7 +381,7 @@ def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None
     assert_whole(Ticket, series, 2)
 
 
-# Order -------------------------------------------------------------------------------------------
+# Order --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_a_group_is_numbered_in_order(series: str) -> None:
     assert_whole(Entry, series, 3)
 
 
-# Several processes on one series -----------------------------------------------------------------
+# Several processes on one series ------------------------------------------------------------------
 
 
 def overtaken(series: str) -> None:
@@ -553,7 +553,7 @@ def test_two_processes_issue_at_once_without_a_gap_or_a_duplicate(series: str) -
     assert_whole(Ticket, series, 120)
 
 
-# What it costs -----------------------------------------------------------------------------------
+# What it costs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
@@ -664,7 +664,7 @@ def test_more_than_forty_nine_take_a_second_transaction(
     assert_whole(Ticket, series, 56)
 
 
-# Sizes -------------------------------------------------------------------------------------------
+# Sizes --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("own", "others", "each"), [(99_000, 0, 2), (10, 99_000, 3)])
@@ -710,7 +710,7 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
     assert requests_sent.operations == []
 
 
-# Damaged series ----------------------------------------------------------------------------------
+# Damaged series -----------------------------------------------------------------------------------
 
 
 def test_an_item_beyond_the_counter_is_damage(series: str, requests_sent: Requests) -> None:
@@ -813,7 +813,7 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(
     assert_whole(Ticket, series, 3)
 
 
-# Counters ----------------------------------------------------------------------------------------
+# Counters -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "invoices#ann#2026"])
