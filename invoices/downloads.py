@@ -164,7 +164,7 @@ class _Download(Iterator[bytes]):
 
 
 def _refused(request: HttpRequest, status: int) -> HttpResponse:
-    """The page that says why there is no file now."""
+    """The page that tells why the download is rejected."""
     page = render_to_string("invoices/download_refused.html", {"is_own": status == 429})
     response = HttpResponse(page, status=status)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)

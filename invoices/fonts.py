@@ -5,9 +5,9 @@ The files come from PyPI packages (all SIL Open Font License 1.1) that are never
     Noto Sans            fontpkg-noto-sans                     Latin, Greek, Cyrillic, Devanagari
     Noto Sans CJK JP     noto-cjk-sans-jp-regular and -bold    Japanese, Chinese, Korean, symbols
 
-A character is set in the first font that has it. Both have a regular and a bold weight with the
-same characters. Which these are is read from the files here, so that a form can tell what an
-invoice cannot print without starting the typesetter.
+A character is set in the first font that has it. Both fonts have a regular and a bold weight with
+the same characters. This module reads the characters from the files, so that a form can reject a
+character without starting Typst.
 """
 
 from __future__ import annotations
@@ -34,43 +34,43 @@ _BOLD = (
     ("noto_cjk_sans_jp_bold", "NotoSansCJKjp-Bold.otf"),
 )
 
-#: Is printed in place of a character that no font has.
+#: Printed in place of a character that no font has.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _LINE_ENDS_AND_TABS = "\n\r\t"
-# Invisible signs of `invoices.money`, and variation selectors: left out, so that text copied from
-# the PDF is what people read.
+# Invisible characters of `invoices.money`, and variation selectors. They are left out, so that text
+# copied from the PDF is what people read.
 _WITHOUT_GLYPH = dict.fromkeys(map(ord, (LEFT_TO_RIGHT_MARK, WORD_JOINER))) | dict.fromkeys(
     range(0xFE00, 0xFE10)
 )
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# The fonts have some signs of scripts that run from right to left, but none of their letters.
+# The fonts have some characters of scripts that run from right to left, but not their letters.
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _MARKED = re.compile(".[\u0300-\u036f\u3099\u309a]+")
 
 
 def font_folders() -> list[Path]:
-    """The folders that the fonts are in."""
+    """The folders of the font files."""
     return list(dict.fromkeys(_path(*place).parent for place in _REGULAR + _BOLD))
 
 
 def missing_characters(text: str) -> str:
     """The characters of `text` that cannot be printed, each once, in order; empty if all can.
 
-    Line ends and tabs can. Some of the characters are invisible or reorder their neighbors: show
-    them as code points.
+    Line ends and tabs can. Some of the returned characters are invisible or reorder their
+    neighbors, so show them as code points.
     """
     return "".join(char for char in dict.fromkeys(_composed(text)) if not _is_printable(char))
 
 
 def printable(text: str) -> str:
-    """`text` as it is printed: composed, with U+FFFD for every character that cannot be."""
+    """`text` as it is printed: composed, with U+FFFD for every missing character."""
     composed = _composed(text).replace("\t", " ").translate(_WITHOUT_GLYPH)
     return "".join(char if _is_printable(char) else REPLACEMENT for char in composed)
 
 
 def _composed(text: str) -> str:
-    # Only letters with marks: to compose everything would also change some kanji of names.
+    # Only letters with marks. Composing everything would also change some kanji of names.
     return _MARKED.sub(lambda marked: unicodedata.normalize("NFC", marked[0]), text)
 
 
@@ -95,12 +95,12 @@ def _has(ranges: Ranges, code_point: int) -> bool:
 
 @cache
 def _coverage() -> list[Ranges]:
-    """Which characters each font has, read once per process (a few milliseconds)."""
+    """The characters of each font, read once per process (a few milliseconds)."""
     return [_ranges_of(_path(*place)) for place in _REGULAR]
 
 
 def _ranges_of(file: Path) -> Ranges:
-    """The code points of a font, from subtable format 12 of its `cmap` table.
+    """The code points of a font, from format 12 of its `cmap` table.
 
     https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
     """
@@ -116,7 +116,7 @@ def _ranges_of(file: Path) -> Ranges:
                 (groups,) = struct.unpack(">12xI", font.read(16))
                 rows = list(struct.iter_unpack(">II4x", font.read(12 * groups)))
                 return [first for first, _ in rows], [last for _, last in rows]
-    raise ValueError(f"{file} has no table of all its characters.")
+    raise ValueError(f"{file} does not list all its characters.")
 
 
 _FULL_UNICODE = {(0, 4), (3, 10)}
@@ -125,5 +125,5 @@ _FULL_UNICODE = {(0, 4), (3, 10)}
 def _path(package: str, file: str) -> Path:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"The fonts of the package {package!r} are missing.")
+        raise ModuleNotFoundError(f"The font package {package!r} is not installed.")
     return Path(spec.origin).parent / file

@@ -67,7 +67,7 @@ _LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(_LINE_FIELDS)})",
 class _Lines(BaseFormSet):
     """The lines of an invoice. Blank lines are ignored."""
 
-    default_error_messages = {  # noqa: RUF012 - as Django's, which nobody changes
+    default_error_messages = {  # noqa: RUF012 - a class attribute, as in Django
         "too_many_forms": _("An invoice has at most %(num)d lines."),
         "missing_management_form": _(
             "Some lines may be missing. Check the lines and send the form again."

@@ -57,7 +57,7 @@ def issue(
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
-    `request_id` names this invoice within the account (one is drawn if none is given): a later
+    `request_id` names this invoice within the account (a random one if none is given): a later
     call with the same id and contents returns the stored invoice. The seller and `language`, the
     language of the PDF (a tag such as `pt-BR`), are not contents in this sense. For `also` see
     `sequences.series.issue`.

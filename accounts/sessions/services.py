@@ -156,22 +156,22 @@ def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
 def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
     """Record that `session` was used now, and from where, unless that was recorded lately.
 
-    If the session has ended, or another page was faster, it stays so. Costs 1 request and 1 write
-    unit per KB every five minutes.
+    If the session has ended or another page recorded it first, nothing is written. Costs 1 request
+    and 1 write unit per KB every five minutes.
     """
-    now = datetime.now(UTC)
-    if (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS:
+    now, entries = datetime.now(UTC), dict(user.sessions_read())
+    is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
+    if is_recent or session.id not in entries:
         return
     entry = User.sessions[session.id]
     seconds, place = int(now.timestamp()), _plain(address)[:ADDRESS_MAX_LENGTH]
-    sessions = dict(user.sessions_read())
-    noted = sessions[session.id] | {"seenAt": seconds, "address": place}
+    entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
     with joined(write) as write:
         user.join(
             write,
             [entry["seenAt"].set(seconds), entry["address"].set(place)],
             entry["seenAt"] <= seconds - SEEN_EVERY_SECONDS,
-            {"sessions": sessions | {session.id: noted}},
+            {"sessions": entries},
             otherwise=lambda _refusal: None,
         )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
+from accounts.exceptions import UnknownUser
+from accounts.services import find_user
+from accounts.values import as_uuid
 from invoices.documents import Contents, Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
@@ -36,30 +36,14 @@ class InvoiceCommand(SequenceCommand):
 
 @contextmanager
 def one_line_errors(about: str = "") -> Iterator[None]:
-    """Turn a ValidationError into one line on stderr, which begins with `about`; exit code 1."""
+    """Turn what is not allowed into one line on stderr, which begins with `about`; exit code 1."""
     prefix = f"{about}: " if about else ""
     try:
         yield
     except ValidationError as error:
         raise CommandError(f"{prefix}{' '.join(error.messages)}") from error
-
-
-def find_user(who: str) -> Any:
-    """The account with this username, email address or primary key.
-
-    Raises:
-        CommandError: there is no such account, or the project has no accounts.
-    """
-    try:
-        user_model: Any = get_user_model()
-    except ImproperlyConfigured:
-        user_model = None
-    if not hasattr(user_model, "find"):
-        raise CommandError("This project has no accounts for invoices.")
-    try:
-        return user_model.find(who)
-    except user_model.DoesNotExist as error:
-        raise CommandError(f"There is no account {who!r}.") from error
+    except UnknownUser as error:
+        raise CommandError(str(error)) from error
 
 
 def find_account(who: str) -> str:
@@ -69,13 +53,11 @@ def find_account(who: str) -> str:
         CommandError: there is no such account, and `who` is not a primary key.
     """
     try:
-        return str(find_user(who).pk)
-    except CommandError:
-        try:
-            return str(uuid.UUID(who))
-        except ValueError:
-            pass  # The first error is the one to report.
-        raise
+        return find_user(who).pk
+    except UnknownUser as error:
+        if pk := as_uuid(who):
+            return pk
+        raise CommandError(str(error)) from error
 
 
 def as_row(invoice: Invoice) -> str:

@@ -9,7 +9,6 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -808,18 +807,3 @@ def test_an_unreachable_dynamodb_is_reported_in_one_line(
 
     assert said.startswith("Stopped at line 2: DynamoDB gave no answer")
     assert said_of_dry_run.startswith("DynamoDB gave no answer to BatchGetItem")
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_two_imports_of_one_file_at_once_create_each_account_once(file: Path) -> None:
-    write_csv(file, numbered(100))
-    copies = [file, file.with_name("copy.csv")]
-    copies[1].write_bytes(file.read_bytes())
-
-    with ThreadPoolExecutor(2) as pool:
-        done = [each for each, _said in pool.map(import_file, copies)]
-
-    assert [each["rejected"] for each in done] == [0, 0]
-    assert [each["created"] + each["unchanged"] for each in done] == [100, 100]
-    assert len(users()) == 100
-    assert_guards_match_users()

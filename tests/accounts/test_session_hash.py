@@ -32,11 +32,6 @@ from tests.staff.scenes import acting
 END_OTHERS = "/accounts/sessions/end_others/"
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="ann@example.org")
-
-
 def signed_in(user: User) -> Client:
     client = Client()
     sign_in(client, user)

@@ -25,7 +25,6 @@ from tests.emailchanges import assert_changes_nothing
 from tests.factories import (
     PASSWORD,
     changes_of,
-    make_user,
     set_stored,
     stored_items,
     stored_user,
@@ -35,11 +34,6 @@ from tests.requests import Requests
 from tests.session_maps import begun, let_pass, only, read_for, stored_ids
 
 LINUX_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
-
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="ann@example.org")
 
 
 # Beginning ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import exports
+from accounts import personal_data
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
@@ -47,7 +47,7 @@ def exported(client: Client) -> Any:
     return json.loads(b"".join(client.get(URL).streaming_content))  # type: ignore[attr-defined]
 
 
-def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None:
+def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None:
     edit_profile(User.get(ann.pk), business_address="Main Street 1\n12345 Town", vat_id="DE1")
 
     response = client.get(URL)
@@ -80,14 +80,14 @@ def test_the_account_is_in_it_as_it_is_stored(client: Client, ann: User) -> None
     assert datetime.fromisoformat(account["lastLoginAt"]).tzinfo is not None
 
 
-def test_every_attribute_is_shown_or_hidden_on_purpose() -> None:
+def test_every_attribute_is_either_shown_or_hidden() -> None:
     attributes = set(User.get_attributes())
 
-    assert set(exports.SHOWN.values()) == attributes - HIDDEN
+    assert set(personal_data.SHOWN.values()) == attributes - HIDDEN
     assert attributes > HIDDEN
 
 
-def test_nothing_secret_is_in_it(client: Client, ann: User) -> None:
+def test_the_export_has_no_secrets(client: Client, ann: User) -> None:
     user = User.get(ann.pk)
     [session_id] = [session.id for session in sessions.alive(user)]
 
@@ -99,7 +99,7 @@ def test_nothing_secret_is_in_it(client: Client, ann: User) -> None:
         assert secret not in text
 
 
-def test_a_pending_address_is_in_it(client: Client, ann: User) -> None:
+def test_the_export_has_a_pending_address(client: Client, ann: User) -> None:
     until = int(datetime(2030, 1, 2, tzinfo=UTC).timestamp())
     values = {"pending_email": "new@example.org", "pending_until": until}
     ann.update(User.set_or_remove(values))
@@ -110,7 +110,7 @@ def test_a_pending_address_is_in_it(client: Client, ann: User) -> None:
     assert account["pendingUntil"] == "2030-01-02T00:00:00+00:00"
 
 
-def test_the_sessions_are_in_it(client: Client, ann: User) -> None:
+def test_the_export_has_the_sessions(client: Client, ann: User) -> None:
     sessions.begin(User.get(ann.pk), browser="Firefox/1", address="192.0.2.7")
 
     first, second = exported(client)["sessions"]
@@ -121,7 +121,7 @@ def test_the_sessions_are_in_it(client: Client, ann: User) -> None:
     assert datetime.fromisoformat(first["seenAt"]).tzinfo is not None
 
 
-def test_the_invoices_of_all_years_are_in_it_as_the_command_shows_them(
+def test_the_export_has_the_invoices_of_all_years_as_showinvoice_prints_them(
     client: Client, ann: User
 ) -> None:
     for day in (date(2026, 3, 14), date(2024, 1, 1), date(2026, 3, 15)):
@@ -139,7 +139,7 @@ def test_the_invoices_of_all_years_are_in_it_as_the_command_shows_them(
 
 
 @pytest.mark.parametrize("page", ["/accounts/profile/", "/accounts/delete/"])
-def test_it_is_offered(client: Client, ann: User, page: str) -> None:
+def test_two_pages_offer_the_export(client: Client, ann: User, page: str) -> None:
     assert f'href="{URL}"' in client.get(page).content.decode()
 
 
@@ -163,7 +163,7 @@ def test_invoices_are_read_while_they_are_sent(
     ]
 
 
-def test_without_an_answer_before_the_first_byte_it_is_a_503(
+def test_without_an_answer_before_the_first_byte_the_export_is_a_503(
     engine: str, client: Client, ann: User, impatient: float
 ) -> None:
     issued(ann.pk)
@@ -175,7 +175,7 @@ def test_without_an_answer_before_the_first_byte_it_is_a_503(
     assert "Content-Disposition" not in response
 
 
-def test_what_breaks_off_in_the_middle_is_no_whole_document(
+def test_an_export_that_ends_early_is_not_valid_json(
     engine: str, client: Client, ann: User, impatient: float
 ) -> None:
     issued(ann.pk, day=date(2023, 1, 1))

@@ -62,7 +62,7 @@ def run(*arguments: str) -> tuple[str, str]:
 # Sound series -------------------------------------------------------------------------------------
 
 
-def test_no_series_at_all_are_sound() -> None:
+def test_no_series_is_sound() -> None:
     assert run("--json") == ("", "")
 
 
@@ -113,7 +113,7 @@ def test_two_invoices_of_one_request_in_two_years_are_duplicates(account: str) -
     assert check(account) == check()
 
 
-def test_a_guard_that_names_nothing_stands_under_its_account() -> None:
+def test_a_guard_without_an_owner_is_reported_for_its_account() -> None:
     account = new_account()
     key = request_key(account, "a#b")
     put_invoice({"series": {"S": key}, "number": {"N": "0"}})
@@ -123,14 +123,14 @@ def test_a_guard_that_names_nothing_stands_under_its_account() -> None:
     assert (report.series, report.guards.listed) == (account, [key])
 
 
-def test_a_counter_without_a_date_is_reported_as_it_stops_the_series() -> None:
+def test_a_counter_with_a_damaged_date_is_reported() -> None:
     account = new_account()
     put_counter(account, 0, "yesterday")
 
     assert [report.last for report in check()] == [None]
 
 
-def test_one_accounts_check_reads_the_counter_of_each_year(
+def test_the_check_of_one_account_reads_the_counter_of_each_year(
     account: str, requests_sent: Requests
 ) -> None:
     requests_sent.clear()
@@ -147,7 +147,7 @@ def test_one_accounts_check_reads_the_counter_of_each_year(
 # The command --------------------------------------------------------------------------------------
 
 
-def test_damage_is_reported_in_words_and_exits_with_1(account: str) -> None:
+def test_damage_is_one_line_per_series_and_exits_1(account: str) -> None:
     remove_invoice(series(account), 2)
     remove_invoice(request_key(account, "b"), 0)
     issued(new_account())

@@ -79,7 +79,7 @@ def test_a_process_sends_at_most_a_few_files_at_once() -> None:
     assert taken(clients[-1].get(ZIP))
 
 
-def test_of_downloads_begun_at_once_by_one_account_one_runs(
+def test_of_downloads_that_an_account_starts_at_once_one_runs(
     at_once: Callable[..., list[Any]],
 ) -> None:
     client = seller()
@@ -116,7 +116,7 @@ def test_the_next_download_begins_when_one_was(url: str, ending: str) -> None:
     assert taken(client.get(url))
 
 
-def test_a_download_that_breaks_off_has_ended() -> None:
+def test_a_download_that_fails_has_ended() -> None:
     user = make_user()
     for _number in range(2):
         issued(user.pk)
@@ -128,7 +128,7 @@ def test_a_download_that_breaks_off_has_ended() -> None:
             taken(client.get(ZIP))
 
 
-def test_a_year_without_invoices_takes_no_place() -> None:
+def test_a_year_without_invoices_does_not_count_as_a_download() -> None:
     client = seller()
 
     assert client.get("/invoices/1999.zip").status_code == 404
@@ -154,7 +154,7 @@ def test_a_download_is_the_same_under_asgi(url: str) -> None:
     assert asyncio.run(downloaded()) == (True, expected)
 
 
-def test_an_open_download_under_asgi_refuses_the_next_and_ends_when_it_is_closed() -> None:
+def test_under_asgi_an_open_download_rejects_the_next_until_it_ends() -> None:
     client = seller()
 
     async def statuses() -> list[int]:

@@ -88,7 +88,7 @@ def of(**changes: Any) -> Draft:
         ),
     ],
 )
-def test_a_draft_that_no_form_takes_is_refused_before_any_request(
+def test_a_draft_that_no_form_allows_is_rejected_before_any_request(
     account: str, requests_sent: Requests, bad: Draft, said: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{said}$"):
@@ -106,7 +106,7 @@ def test_a_draft_that_no_form_takes_is_refused_before_any_request(
         (None, "The seller: must be a Party, not None."),
     ],
 )
-def test_a_seller_that_no_invoice_can_name_is_refused_before_any_request(
+def test_a_seller_that_is_not_allowed_is_rejected_before_any_request(
     account: str, requests_sent: Requests, seller: Any, said: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{said}$"):
@@ -118,7 +118,7 @@ def test_a_seller_that_no_invoice_can_name_is_refused_before_any_request(
 @pytest.mark.parametrize(
     "language", ["", "x", "en_US", "../en", "en\n", "e" * 9, "en-" * 9, None, 5]
 )
-def test_what_is_no_tag_of_a_language_is_refused_before_any_request(
+def test_a_language_that_is_not_a_tag_is_rejected_before_any_request(
     account: str, requests_sent: Requests, language: Any
 ) -> None:
     with pytest.raises(ValueError, match=r"^The language:? must be a"):
@@ -128,14 +128,14 @@ def test_what_is_no_tag_of_a_language_is_refused_before_any_request(
 
 
 @pytest.mark.parametrize("language", ["ja", "pt-BR", "zh-Hant-TW"])
-def test_an_invoice_is_in_any_language_that_has_a_tag(account: str, language: str) -> None:
+def test_an_invoice_may_be_in_any_language_with_a_tag(account: str, language: str) -> None:
     invoice = issue(draft(), account=account, seller=SELLER, language=language)
 
     assert find_invoice(account, invoice.label).language == language
 
 
 @pytest.mark.parametrize("request_id", ["", " ", "x" * 101, "x" * 3_000, "a\nb", "\ud800", 5])
-def test_a_request_id_that_no_command_takes_is_refused_before_any_request(
+def test_a_request_id_that_no_command_allows_is_rejected_before_any_request(
     account: str, requests_sent: Requests, request_id: Any
 ) -> None:
     with pytest.raises(ValueError, match=r"^The request id: "):
@@ -144,7 +144,7 @@ def test_a_request_id_that_no_command_takes_is_refused_before_any_request(
     assert requests_sent.operations == []
 
 
-def test_a_uuid_is_a_request_id_by_its_text(account: str) -> None:
+def test_a_uuid_is_the_same_request_id_as_its_text(account: str) -> None:
     request_id = uuid.uuid4()
 
     first = issued(account, request_id=request_id)
@@ -155,7 +155,7 @@ def test_a_uuid_is_a_request_id_by_its_text(account: str) -> None:
 
 
 @pytest.mark.parametrize("account", ["", "t#b", "#", None, 5])
-def test_an_account_whose_keys_could_be_anothers_is_refused_before_any_request(
+def test_an_account_that_could_share_keys_is_rejected_before_any_request(
     requests_sent: Requests, account: Any
 ) -> None:
     with pytest.raises(ValueError, match="without #"):
@@ -164,14 +164,14 @@ def test_an_account_whose_keys_could_be_anothers_is_refused_before_any_request(
     assert requests_sent.operations == []
 
 
-def test_an_account_whose_invoices_would_be_taken_for_guards_is_refused() -> None:
+def test_an_account_whose_keys_look_like_guards_is_rejected() -> None:
     with pytest.raises(ValueError, match="keys of guard items begin with it"):
         issued("requestId")
 
     assert issued("requestIds").number == 1
 
 
-def test_a_request_id_with_a_number_sign_is_kept_apart_from_every_account(account: str) -> None:
+def test_a_request_id_with_a_number_sign_belongs_to_one_account(account: str) -> None:
     first = issued(account, request_id="b#c")
 
     with pytest.raises(ValueError, match="without #"):

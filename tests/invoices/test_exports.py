@@ -12,7 +12,7 @@ from datetime import date
 import pytest
 
 from invoices.documents import Invoice, Party
-from invoices.exports import COLUMNS, as_csv, as_zip
+from invoices.exports import as_csv, as_zip
 from invoices.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 
@@ -25,66 +25,31 @@ def rows_of(*invoices: Invoice) -> list[dict[str, str]]:
 def test_a_table_has_a_row_for_each_invoice() -> None:
     issued = an_invoice(a_line("1.5", "100"), a_line("-1", "1000", "7"))
 
-    assert rows_of(issued, a_voided_invoice(number=43)) == [
-        dict(
-            zip(
-                COLUMNS,
-                (
-                    "2026-000042",
-                    "2026-11-21",
-                    "issued",
-                    "株式会社山田商店",
-                    "EUR",
-                    "-850.00",
-                    "-41.50",
-                    "-891.50",
-                    "",
-                ),
-                strict=True,
-            )
-        ),
-        dict(
-            zip(
-                COLUMNS,
-                (
-                    "2026-000043",
-                    "2026-11-21",
-                    "voided",
-                    "株式会社山田商店",
-                    "EUR",
-                    "100.00",
-                    "19.00",
-                    "119.00",
-                    "Wrong customer",
-                ),
-                strict=True,
-            )
-        ),
+    rows = [list(row.values()) for row in rows_of(issued, a_voided_invoice(number=43))]
+
+    customer = "株式会社山田商店"
+    amounts, others = ["-850.00", "-41.50", "-891.50"], ["100.00", "19.00", "119.00"]
+    assert rows == [
+        ["2026-000042", "2026-11-21", "issued", customer, "EUR", *amounts, ""],
+        ["2026-000043", "2026-11-21", "voided", customer, "EUR", *others, "Wrong customer"],
     ]
 
 
-@pytest.mark.parametrize(
-    ("currency", "net"), [("JPY", "100"), ("EUR", "100.00"), ("KWD", "100.000")]
-)
-def test_amounts_have_the_decimals_of_their_currency(currency: str, net: str) -> None:
-    assert rows_of(an_invoice(currency=currency))[0]["net"] == net
-
-
-def test_spreadsheets_are_told_that_it_is_utf_8() -> None:
+def test_a_table_begins_with_a_byte_order_mark() -> None:
     assert b"".join(as_csv([])).startswith(b"\xef\xbb\xbfnumber,date,")
 
 
 @pytest.mark.parametrize(
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "＠x"]
 )
-def test_no_text_is_a_formula(text: str) -> None:
+def test_text_is_never_a_formula(text: str) -> None:
     [row] = rows_of(a_voided_invoice(customer=Party(text), void_reason=text))
 
     assert row["customer"] == f"'{text}"
     assert row["void reason"] == f"'{text}"
 
 
-def test_no_text_is_a_formula_where_semicolons_end_a_cell() -> None:
+def test_a_text_after_a_semicolon_is_not_a_formula() -> None:
     [row] = rows_of(an_invoice(customer=Party("Bob; =cmd|'/C calc'!A0;-1;b")))
 
     assert row["customer"] == "Bob;' =cmd|'/C calc'!A0;'-1;b"
@@ -96,10 +61,13 @@ def test_commas_quotes_and_lines_stay_in_their_cell() -> None:
     assert rows_of(an_invoice(customer=Party(name)))[0]["customer"] == name
 
 
-def test_a_zip_holds_each_invoice_as_its_pdf_dated_by_its_issue_date() -> None:
+def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
     invoices = [an_invoice(), a_voided_invoice(number=43)]
 
-    with zipfile.ZipFile(io.BytesIO(b"".join(as_zip(invoices)))) as archive:
+    content = b"".join(as_zip(invoices))
+
+    assert content == b"".join(as_zip(invoices))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == ["2026-000042.pdf", "2026-000043.pdf"]
         for invoice, entry in zip(invoices, archive.infolist(), strict=True):
@@ -107,16 +75,7 @@ def test_a_zip_holds_each_invoice_as_its_pdf_dated_by_its_issue_date() -> None:
             assert entry.date_time == (2026, 11, 21, 0, 0, 0)
 
 
-def test_a_zip_is_the_same_each_time() -> None:
-    assert b"".join(as_zip([an_invoice()])) == b"".join(as_zip([an_invoice()]))
-
-
-def test_a_zip_of_nothing_is_a_zip() -> None:
-    with zipfile.ZipFile(io.BytesIO(b"".join(as_zip([])))) as archive:
-        assert archive.namelist() == []
-
-
-def test_an_invoice_older_than_zip_is_dated_as_early_as_zip_can() -> None:
+def test_an_invoice_before_1980_has_the_first_year_of_zip() -> None:
     old = replace(an_invoice(), issued_at=date(1975, 2, 3))
 
     with zipfile.ZipFile(io.BytesIO(b"".join(as_zip([old])))) as archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import translation
 
 from invoices.documents import Line, Party
 from invoices.fields import Field, fields_of
-from invoices.kinds import Day, Number, SingleLine
+from invoices.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
 DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE = fields_of(Line)
 _NAME, ADDRESS, _VAT_ID = fields_of(Party)
@@ -65,8 +66,23 @@ def test_a_blank_text_is_the_default_of_an_optional_field(text: str) -> None:
         Field("reference", SingleLine(20)).clean(text)
 
 
-def test_a_kind_reads_what_it_stores() -> None:
-    price = Number(12, 6)
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        *[(Number(12, 6), Decimal(number)) for number in ("1.50", "-0.0", "1E+3", "0.000001")],
+        (Day(), date(2026, 12, 24)),
+        (Moment(), datetime(2026, 12, 24, 12, 30, tzinfo=UTC)),
+        (Amount(), -5),
+    ],
+)
+def test_a_kind_reads_what_it_stores(kind: Kind, value: object) -> None:
+    assert kind.from_text(kind.to_text(value)) == value
+    assert kind.clean(kind.to_text(value)) == value
 
-    for number in ("1.50", "-0.0", "1E+3", "0.000001"):
-        assert price.from_text(price.to_text(Decimal(number))) == Decimal(number)
+
+def test_a_date_is_typed_with_the_date_picker_of_the_browser() -> None:
+    field = Field("due_date", Day(), default=None, label="Due date").form_field()
+
+    assert 'type="date"' in field.widget.render("due_date", "2026-12-24")
+    assert field.clean("2026-12-24") == date(2026, 12, 24)
+    assert field.clean("") is None

@@ -37,7 +37,7 @@ DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", "Thank you.", date(2
 
 
 @given(invoices())
-def test_an_invoice_comes_back_from_its_item_as_it_was(invoice: Invoice) -> None:
+def test_an_invoice_is_read_from_its_item_as_it_was(invoice: Invoice) -> None:
     stored = from_item(to_item(invoice))
 
     assert stored == invoice
@@ -54,7 +54,7 @@ def test_an_item_leaves_out_what_is_empty() -> None:
 
 
 @given(NUMBERS, st.integers(0, 6))
-def test_the_spelling_of_a_number_changes_no_digest(number: Decimal, zeros: int) -> None:
+def test_the_notation_of_a_number_does_not_change_the_digest(number: Decimal, zeros: int) -> None:
     spelled = number.quantize(Decimal(1).scaleb(-4 - zeros))
     line = replace(DRAFT.lines[0], quantity=number, unit_price=number, vat_rate=abs(number))
     other = replace(line, quantity=spelled, unit_price=spelled, vat_rate=abs(spelled))
@@ -63,7 +63,7 @@ def test_the_spelling_of_a_number_changes_no_digest(number: Decimal, zeros: int)
 
 
 @pytest.mark.parametrize(("one", "other"), [("1", "1.00"), ("1000", "1E+3"), ("0", "-0.0")])
-def test_equal_numbers_have_one_digest(one: str, other: str) -> None:
+def test_equal_numbers_have_the_same_digest(one: str, other: str) -> None:
     drafts = [replace(DRAFT, lines=(a_line(quantity),)) for quantity in (one, other)]
 
     assert drafts[0].digest() == drafts[1].digest()
@@ -130,7 +130,7 @@ def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> No
     assert len({DRAFT.digest(), *(draft.digest() for draft in changed)}) == 5
 
 
-def test_contents_do_not_flow_into_each_other() -> None:
+def test_the_digest_separates_the_fields() -> None:
     one = replace(DRAFT, customer=Party("Ann", "Lee"))
     other = replace(DRAFT, customer=Party("AnnLee", ""))
 
@@ -138,7 +138,7 @@ def test_contents_do_not_flow_into_each_other() -> None:
 
 
 @given(st.integers(1000, 9999), st.integers(1, 10**15 - 1))
-def test_a_label_is_read_as_it_was_written(year: int, number: int) -> None:
+def test_a_label_is_parsed_as_it_was_formatted(year: int, number: int) -> None:
     assert parse_label(label_of(year, number)) == (year, number)
 
 
@@ -159,7 +159,7 @@ def test_a_label_is_read_as_it_was_written(year: int, number: int) -> None:
         "2026-" + "9" * 16,
     ],
 )
-def test_what_is_no_label_names_no_invoice(label: str) -> None:
+def test_a_text_that_is_not_a_label_is_an_unknown_invoice(label: str) -> None:
     with pytest.raises(UnknownInvoice):
         parse_label(label)
 

@@ -43,7 +43,7 @@ def account() -> str:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-def test_what_is_stored_is_what_was_answered(account: str) -> None:
+def test_an_invoice_is_stored_as_returned(account: str) -> None:
     invoice = issued(account, request_id="a", note="Thank you")
 
     assert find_invoice(account, invoice.label) == invoice
@@ -56,7 +56,7 @@ def test_what_is_stored_is_what_was_answered(account: str) -> None:
     }
 
 
-def test_each_account_and_each_year_begins_at_one(account: str) -> None:
+def test_each_account_and_each_year_starts_at_one(account: str) -> None:
     other = new_account()
 
     labels = [
@@ -86,7 +86,7 @@ def test_the_year_is_that_of_today_in_the_configured_time_zone(
     assert stored_numbers(account, year) == [1]
 
 
-def test_a_date_before_the_last_one_is_refused_and_burns_no_number(account: str) -> None:
+def test_a_date_before_the_last_one_is_rejected_and_burns_no_number(account: str) -> None:
     issued(account)
 
     with pytest.raises(DateTooEarly) as refused:
@@ -97,7 +97,7 @@ def test_a_date_before_the_last_one_is_refused_and_burns_no_number(account: str)
     assert_whole(account, 2)
 
 
-def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
+def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issued(account, day=date(2026, 3, 15))
@@ -111,7 +111,7 @@ def test_midnight_between_the_look_at_the_clock_and_the_commit_is_no_early_date(
 # One request, one invoice -------------------------------------------------------------------------
 
 
-def test_the_same_request_for_today_gets_it_in_the_next_year(
+def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("invoices.issuing.today", lambda: date(2026, 12, 31))
@@ -134,7 +134,7 @@ def test_the_same_request_for_today_gets_it_in_the_next_year(
         {"day": None},
     ],
 )
-def test_the_same_request_id_with_other_contents_is_refused_and_burns_no_number(
+def test_a_request_id_with_other_contents_is_rejected_and_burns_no_number(
     account: str, other: dict[str, Any]
 ) -> None:
     first = issued(account, request_id="a")
@@ -147,7 +147,7 @@ def test_the_same_request_id_with_other_contents_is_refused_and_burns_no_number(
     assert_whole(account, 2)
 
 
-def test_a_request_id_of_another_account_means_nothing(account: str) -> None:
+def test_request_ids_of_other_accounts_do_not_matter(account: str) -> None:
     first = issued(account, request_id="a")
 
     other = issued(new_account(), request_id="a", customer="Eve")
@@ -185,7 +185,7 @@ def test_a_counter_without_a_date_stops_the_series(account: str, last_date: Any)
     assert stored_numbers(account) == []
 
 
-def test_a_counter_put_far_ahead_goes_on_exactly(account: str) -> None:
+def test_a_counter_far_ahead_continues_exactly(account: str) -> None:
     put_counter(account, 10**14)
 
     invoice = issued(account)

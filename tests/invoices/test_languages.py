@@ -52,7 +52,7 @@ def digest(invoice: Invoice) -> str:
         (-500, "USD", "\N{LEFT-TO-RIGHT MARK}−\N{WORD JOINER}$5.00"),
     ],
 )
-def test_an_amount_reads_as_japanese_has_it(amount: int, currency: str, text: str) -> None:
+def test_an_amount_follows_japanese_rules(amount: int, currency: str, text: str) -> None:
     assert money.readable_amount(amount, currency) == text
 
 
@@ -67,7 +67,7 @@ def test_currencies_have_their_japanese_names_and_their_own_codes() -> None:
 
 
 @pytest.mark.parametrize("language", ["de", "xx", None])
-def test_where_no_language_of_ours_is_spoken_amounts_are_english(language: str | None) -> None:
+def test_amounts_are_english_in_other_languages(language: str | None) -> None:
     with translation.override(language):
         assert money.readable_amount(123450, "EUR") == "€1,234.50"
 
@@ -75,7 +75,7 @@ def test_where_no_language_of_ours_is_spoken_amounts_are_english(language: str |
 # The PDF ------------------------------------------------------------------------------------------
 
 
-def test_a_pdf_is_in_the_language_of_its_invoice_whoever_looks() -> None:
+def test_a_pdf_is_in_the_language_of_its_invoice_for_every_reader() -> None:
     invoices = [
         replace(invoice, language=language)
         for language in ("en", "ja")
@@ -90,13 +90,13 @@ def test_a_pdf_is_in_the_language_of_its_invoice_whoever_looks() -> None:
     assert len(set(in_english)) == 4
 
 
-def test_a_pdf_tells_programs_its_language() -> None:
+def test_a_pdf_has_its_language_as_metadata() -> None:
     reader = PdfReader(io.BytesIO(render(an_invoice(language="ja"))))
 
     assert reader.root_object["/Lang"] == "ja"
 
 
-def test_an_invoice_of_before_is_english_and_stays_so() -> None:
+def test_an_invoice_stored_without_a_language_is_english() -> None:
     item = to_item(an_invoice())
 
     assert "language" not in item
@@ -108,7 +108,7 @@ def test_an_invoice_of_before_is_english_and_stays_so() -> None:
 
 
 @pytest.mark.usefixtures("engine")
-def test_the_page_issues_in_the_language_that_it_is_read_in() -> None:
+def test_the_page_issues_in_its_own_language() -> None:
     user = make_user()
     client = Client(headers={"accept-language": "ja"})
     client.force_login(user)
@@ -145,7 +145,7 @@ def test_a_request_repeated_in_another_language_gets_its_invoice() -> None:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("language", ["ja", ""])
-def test_a_command_issues_in_the_language_of_the_profile_and_speaks_english(
+def test_a_command_issues_in_the_language_of_the_profile_and_prints_english(
     language: str,
 ) -> None:
     user = make_user()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,7 @@ from django.utils import timezone
 from hypothesis import given
 from pypdf import PdfReader
 
-from invoices import fonts
+from invoices import fonts, pdf
 from invoices.documents import Invoice, Party
 from invoices.fonts import REPLACEMENT, missing_characters, printable
 from invoices.pdf import render
@@ -32,7 +33,7 @@ def text_of(invoice: Invoice) -> str:
     return "\n".join(pages_of(invoice))
 
 
-def test_an_invoice_says_who_sold_what_to_whom_for_how_much() -> None:
+def test_a_pdf_has_everything_the_invoice_says() -> None:
     invoice = an_invoice(
         a_line("7.5", "120", "19", "Consulting"),
         a_line("3", "24.9", "7", "Book"),
@@ -112,12 +113,12 @@ def test_a_letter_and_its_accent_are_printed_as_one() -> None:
         ("\ud800", "\ud800"),
     ],
 )
-def test_what_cannot_be_printed_is_named_once_in_order(text: str, missing: str) -> None:
+def test_missing_characters_are_named_once_in_order(text: str, missing: str) -> None:
     assert missing_characters(text) == missing
 
 
 @given(TEXTS)
-def test_every_text_is_printed_or_replaced_and_never_breaks_the_page(text: str) -> None:
+def test_every_text_is_printed_or_replaced(text: str) -> None:
     invoice = an_invoice(
         a_line(description=text or "x"), customer=Party(text, text, text), note=text
     )
@@ -126,7 +127,7 @@ def test_every_text_is_printed_or_replaced_and_never_breaks_the_page(text: str) 
     assert missing_characters(printable(text)) == ""
 
 
-def test_what_cannot_be_printed_leaves_a_sign() -> None:
+def test_a_character_that_cannot_be_printed_is_replaced() -> None:
     assert f"Ann {REPLACEMENT} Lee" in text_of(an_invoice(seller=Party("Ann \U0001f600 Lee")))
 
 
@@ -181,7 +182,7 @@ def test_the_bold_fonts_have_the_characters_of_the_regular_ones() -> None:
         assert fonts._ranges_of(fonts._path(*regular)) == fonts._ranges_of(fonts._path(*bold))
 
 
-def test_the_bytes_are_the_same_each_time_and_others_once_voided() -> None:
+def test_the_bytes_are_always_the_same_until_the_invoice_is_voided() -> None:
     assert render(an_invoice()) == render(an_invoice())
     assert render(a_voided_invoice()) == render(a_voided_invoice())
     assert render(an_invoice()) != render(a_voided_invoice())
@@ -196,7 +197,7 @@ def test_the_bytes_are_the_same_from_threads_at_once(
     assert at_once(lambda n: render(invoices[n])) == alone
 
 
-def test_the_pdf_names_its_number_its_seller_and_its_date() -> None:
+def test_the_metadata_has_the_number_the_seller_and_the_date() -> None:
     metadata = PdfReader(io.BytesIO(render(an_invoice()))).metadata
 
     assert metadata is not None
@@ -213,7 +214,7 @@ def test_the_pdf_is_tagged_for_screen_readers() -> None:
     assert "/StructTreeRoot" in root
 
 
-def test_the_day_of_voiding_is_no_visitors_one() -> None:
+def test_the_day_of_voiding_does_not_depend_on_the_reader() -> None:
     invoice = a_voided_invoice()
     usual = render(invoice)
 
@@ -222,7 +223,7 @@ def test_the_day_of_voiding_is_no_visitors_one() -> None:
             assert render(invoice) == usual
 
 
-def test_a_voided_invoice_says_so_on_every_page() -> None:
+def test_a_voided_invoice_is_marked_on_every_page() -> None:
     lines = [a_line(description=f"Item {n}") for n in range(200)]
     pages = pages_of(a_voided_invoice(lines=tuple(lines)))
 
@@ -231,6 +232,23 @@ def test_a_voided_invoice_says_so_on_every_page() -> None:
     assert len(pages) > 1
     assert all(page.startswith("VOID\n") for page in pages)
     assert "VOID" not in text_of(an_invoice())
+
+
+def test_a_voided_invoice_without_a_stored_time_has_no_date() -> None:
+    assert "VOID: this invoice was voided.\n" in text_of(a_voided_invoice(voided_at=None))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a\r\nb ", "a\nb"),
+        (Decimal("1234.50"), "1,234.5"),
+        (date(2026, 12, 24), "2026-12-24"),
+        (None, ""),
+    ],
+)
+def test_a_value_of_any_kind_is_printed(value: Any, text: str) -> None:
+    assert pdf._readable(value) == text
 
 
 def test_two_hundred_lines_have_page_numbers_and_a_heading_on_each_page() -> None:
@@ -246,7 +264,7 @@ def test_two_hundred_lines_have_page_numbers_and_a_heading_on_each_page() -> Non
 
 
 @pytest.mark.parametrize("count", range(33, 41))
-def test_no_page_has_a_heading_without_a_line(count: int) -> None:
+def test_every_page_with_a_heading_has_a_line(count: int) -> None:
     for page in pages_of(an_invoice(*[a_line(description="Item")] * count)):
         assert ("Description" in page) == ("Item" in page)
 
@@ -286,7 +304,7 @@ def test_japanese_is_broken_between_characters_but_never_before_a_full_stop() ->
     assert not any(line.startswith("。") for line in lines)
 
 
-def test_numbers_too_wide_for_the_page_get_smaller_and_stay_whole() -> None:
+def test_numbers_too_wide_for_the_page_get_smaller() -> None:
     huge = a_line("999999999999.123456", "9999999999.99", description="Gold")
 
     text = text_of(an_invoice(huge, currency="KWD"))
@@ -296,7 +314,7 @@ def test_numbers_too_wide_for_the_page_get_smaller_and_stay_whole() -> None:
     )
 
 
-def test_numbers_of_a_column_have_their_decimal_points_below_each_other() -> None:
+def test_the_numbers_of_a_column_are_aligned_at_the_decimal_point() -> None:
     starts: dict[str, float] = {}
 
     def look(text: str, cm: list[float], tm: list[float], _font: Any, _size: Any) -> None:
@@ -309,6 +327,11 @@ def test_numbers_of_a_column_have_their_decimal_points_below_each_other() -> Non
     assert starts["1"] == pytest.approx(starts["2.5"], abs=0.01)
     assert starts["2.5"] == pytest.approx(starts["3.125"], abs=0.01)
     assert starts["22.5"] < starts["2.5"] - 4
+
+
+@pytest.mark.parametrize("language", ["pt-BR", "zh-Hant-TW", "EN"])
+def test_an_invoice_in_any_language_becomes_a_pdf(language: str) -> None:
+    assert "Invoice 2026-000042" in text_of(an_invoice(language=language))
 
 
 FORKING = """
@@ -330,11 +353,6 @@ if not child:
 _pid, status = os.waitpid(child, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
-
-
-@pytest.mark.parametrize("language", ["pt-BR", "zh-Hant-TW", "EN"])
-def test_an_invoice_in_any_language_becomes_a_pdf(language: str) -> None:
-    assert "Invoice 2026-000042" in text_of(an_invoice(language=language))
 
 
 def test_the_forked_child_of_a_process_that_made_a_pdf_makes_the_same_one() -> None:
@@ -359,7 +377,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 """
 
 
-def test_large_invoices_do_not_pile_up_in_memory() -> None:
+def test_large_invoices_are_not_kept_in_memory() -> None:
     megabytes = subprocess.check_output([sys.executable, "-c", LARGE], cwd=ROOT, timeout=120)
 
     # One takes about 220, and all five took 470 while each was remembered.

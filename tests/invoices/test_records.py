@@ -52,9 +52,7 @@ def test_a_search_stops_after_some_requests_and_tells_where(
         ("ＡＢＣ", "abc"),
     ],
 )
-def test_a_search_finds_a_name_however_its_letters_are_written(
-    account: str, name: str, typed: str
-) -> None:
+def test_a_search_ignores_case_width_and_composition(account: str, name: str, typed: str) -> None:
     issued(account, customer=name)
     issued(account, customer="Bob")
 

@@ -430,16 +430,6 @@ def test_ranges_drawn_at_the_same_time_do_not_overlap(
     assert Counter(map(len, ranges)) == dict.fromkeys(range(1, 17), 5)
 
 
-@both
-def test_many_threads_cost_few_requests(
-    requests_sent: Requests, at_once: Callable[..., list[Any]], strategy: Strategy
-) -> None:
-    at_once(lambda _number: [next_value("a", strategy=strategy) for _round in range(25)], 16)
-
-    assert last_value("a") == 400
-    assert requests_sent.operations.count("UpdateItem") < 200
-
-
 @pytest.mark.fault_of("moto", "loses updates that meet")
 def test_callers_with_other_settings_use_the_same_counter(
     at_once: Callable[..., list[Any]],

@@ -225,15 +225,6 @@ def test_every_item_has_a_guard_and_its_id_can_be_repeated(
     assert_whole(Ticket, series, 1)
 
 
-def test_one_request_from_sixteen_threads_is_one_item(
-    series: str, at_once: Callable[..., list[Ticket]]
-) -> None:
-    tickets = at_once(lambda _n: ticket(series, request_id="a"), threads=16)
-
-    assert {each.number for each in tickets} == {1}
-    assert_whole(Ticket, series, 1)
-
-
 def test_of_a_group_only_the_item_with_the_reused_id_is_refused(series: str) -> None:
     ticket(series, request_id="a")
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
+from accounts.services import find_user
 from dynamo.exceptions import Unavailable
 from invoices.documents import (
     TYPED_FIELDS,
@@ -31,7 +32,7 @@ from invoices.issuing import (
     language_of,
     seller_of,
 )
-from invoices.management.base import InvoiceCommand, as_row, find_user, one_line_errors
+from invoices.management.base import InvoiceCommand, as_row, one_line_errors
 
 _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     name: f"--{name.replace('_', '-')}"
@@ -76,9 +77,9 @@ class Command(InvoiceCommand):
         if options["request_id"] is not None:
             with one_line_errors("Request id"):
                 request_id = REQUEST_ID.clean(options["request_id"])
-        user = find_user(options["user"])
-        seller = seller_of(user)
         with one_line_errors():
+            user = find_user(options["user"])
+            seller = seller_of(user)
             check_may_issue(user)
             check_seller(seller)
         try:
