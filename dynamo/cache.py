@@ -26,7 +26,7 @@ import operator
 import pickle
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeGuard
@@ -104,6 +104,13 @@ class CacheItem(Model):
     nonce = UnicodeAttribute(null=True)
 
 
+def _asynchronous(name: str) -> Any:
+    async def call(self: DynamoCache, *args: Any, **kwargs: Any) -> Any:
+        return await sync_to_async(getattr(self, name))(*args, **kwargs)
+
+    return call
+
+
 class DynamoCache(BaseCache):
     """A cache that all processes share, whose writes are single and atomic.
 
@@ -119,7 +126,7 @@ class DynamoCache(BaseCache):
 
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
         """The value of `key`, or `default`. Costs 1 request."""
-        return _value_of(self._item(self._stored_key(key, version)), default)
+        return _value_of(self._item(key, version), default)
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
         """Whether `key` has a value, None included. Costs 1 request."""
@@ -193,7 +200,7 @@ class DynamoCache(BaseCache):
         except ConditionFailed as refused:
             if not refused.repeated:
                 return False
-            stored = self._item(item["key"]["S"], ["nonce"])
+            stored = self._item(key, version)
             return stored is not None and stored.get("nonce") == nonce
         return True
 
@@ -206,8 +213,7 @@ class DynamoCache(BaseCache):
             return self.delete(key, version)
         expiry = _expiry(expires_at)
         request = {
-            "TableName": CacheItem.table(),
-            "Key": {"key": {"S": self._stored_key(key, version)}},
+            **self._address(key, version),
             "UpdateExpression": "SET expires = :expires, expiresAt = :expiresAt"
             if expiry
             else "REMOVE expires, expiresAt",
@@ -227,11 +233,7 @@ class DynamoCache(BaseCache):
 
         After a lost reply the answer may be False although it was this call that deleted it.
         """
-        request = {
-            "TableName": CacheItem.table(),
-            "Key": {"key": {"S": self._stored_key(key, version)}},
-            "ReturnValues": "ALL_OLD",
-        }
+        request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return _is_live(send("DeleteItem", request).get("Attributes") or None)
 
     def end(self, key: Any, seconds: float, version: int | None = None) -> None:
@@ -257,8 +259,7 @@ class DynamoCache(BaseCache):
                 counted (`maybe_written`).
         """
         request = {
-            "TableName": CacheItem.table(),
-            "Key": {"key": {"S": self._stored_key(key, version)}},
+            **self._address(key, version),
             "UpdateExpression": "ADD #value :delta",
             "ConditionExpression": _COUNTABLE,
             "ExpressionAttributeNames": _VALUE_NAME,
@@ -331,27 +332,10 @@ class DynamoCache(BaseCache):
 
     # Django's asynchronous forms of these send several requests (`aincr` reads and then writes).
     # These send the same single requests as above.
-
-    async def aincr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """See `incr`."""
-        return await sync_to_async(self.incr)(key, delta, version)
-
-    async def aget_many(self, keys: Iterable[Any], version: int | None = None) -> dict[Any, Any]:
-        """See `get_many`."""
-        return await sync_to_async(self.get_many)(keys, version)
-
-    async def aset_many(
-        self,
-        data: dict[Any, Any],
-        timeout: float | None = DEFAULT_TIMEOUT,
-        version: int | None = None,
-    ) -> list[Any]:
-        """See `set_many`."""
-        return await sync_to_async(self.set_many)(data, timeout, version)
-
-    async def adelete_many(self, keys: Iterable[Any], version: int | None = None) -> None:
-        """See `delete_many`."""
-        await sync_to_async(self.delete_many)(keys, version)
+    aincr = _asynchronous("incr")
+    aget_many = _asynchronous("get_many")
+    aset_many = _asynchronous("set_many")
+    adelete_many = _asynchronous("delete_many")
 
     def _stored_key(self, key: Any, version: int | None) -> str:
         named = f"{FORMAT}|{self.make_and_validate_key(key, version)}"
@@ -370,16 +354,13 @@ class DynamoCache(BaseCache):
         item = {"key": {"S": stored_key}, "value": _encoded(key, stored_key, value)}
         return item | _expiry(expires_at)
 
-    def _item(self, stored_key: str, only: Sequence[str] = ()) -> Item | None:
-        """The item under `stored_key`, expired or not: whole, or `only` these attributes of it."""
-        request: dict[str, Any] = {
-            "TableName": CacheItem.table(),
-            "Key": {"key": {"S": stored_key}},
-        }
-        if only:
-            request["ProjectionExpression"] = ", ".join(f"#{name}" for name in only)
-            request["ExpressionAttributeNames"] = {f"#{name}": name for name in only}
-        return send("GetItem", request).get("Item") or None
+    def _address(self, key: Any, version: int | None) -> dict[str, Any]:
+        stored_key = self._stored_key(key, version)
+        return {"TableName": CacheItem.table(), "Key": {"key": {"S": stored_key}}}
+
+    def _item(self, key: Any, version: int | None) -> Item | None:
+        """The item of `key`, expired or not."""
+        return send("GetItem", self._address(key, version)).get("Item") or None
 
 
 def now_ms() -> int:

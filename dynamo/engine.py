@@ -49,6 +49,8 @@ POLL_SECONDS = 0.01
 
 PROC = Path("/proc")
 
+_MINISTACK_ENVIRONMENT = {"PERSIST_STATE": "0", "SERVICES": "dynamodb"}
+
 #: Engines that this process started and has to reap, or they stay zombies.
 _children: set[int] = set()
 
@@ -170,20 +172,20 @@ def _remember(running: Running) -> None:
 
 
 def _launch(port: int) -> Running:
-    command = _command(port)
+    program, executable = _installed()
     log = _folder() / "engine.log"
     log.write_bytes(b"")
     with log.open("ab") as output:
         child = subprocess.Popen(
-            command.argv,
+            [executable, *_arguments(program, port)],
             cwd=_folder(),  # in the checkout its packages would shadow ministack's
-            env=os.environ | command.environment,
+            env=os.environ | _MINISTACK_ENVIRONMENT | {"GATEWAY_PORT": str(port)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    running = Running(child.pid, port, command.program)
+    running = Running(child.pid, port, program)
     _remember(running)  # first, so that the next process finds it if this one is killed now
 
     def has_ended_or_answers() -> bool:
@@ -201,24 +203,19 @@ def _launch(port: int) -> Running:
     return running
 
 
-@dataclass(frozen=True)
-class _Command:
-    program: Program
-    argv: list[str]
-    environment: dict[str, str]
-
-
-def _command(port: int) -> _Command:
-    binary = _dynoxide()
+def _installed() -> tuple[Program, str]:
+    """The program and its executable."""
+    cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    package = Path(sys.prefix, "node_modules", "@dynoxide", f"{platform.system().lower()}-{cpu}")
+    binary = shutil.which("dynoxide") or shutil.which("dynoxide", path=package)
     if binary is not None:
-        return _Command("dynoxide", [binary, *_arguments("dynoxide", port)], {})
+        return "dynoxide", binary
     if importlib.util.find_spec("ministack") is None:
         raise LocalEngineFailed(
             "No local engine is installed. Install dynoxide (npm) or ministack (pip)."
         )
     sys.stderr.write("dynoxide is not installed. Using ministack, which stores no data.\n")
-    environment = {"GATEWAY_PORT": str(port), "PERSIST_STATE": "0", "SERVICES": "dynamodb"}
-    return _Command("ministack", [sys.executable, *_arguments("ministack", port)], environment)
+    return "ministack", sys.executable
 
 
 def _arguments(program: Program, port: int) -> list[str]:
@@ -229,12 +226,6 @@ def _arguments(program: Program, port: int) -> list[str]:
     # 0 workers is one process, without children that a signal does not reach.
     server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{HOST}:{port}", "--workers", "0"]
     return [*server, "--error-logfile", str(_folder() / "engine.log")]
-
-
-def _dynoxide() -> str | None:
-    cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    package = Path(sys.prefix, "node_modules", "@dynoxide", f"{platform.system().lower()}-{cpu}")
-    return shutil.which("dynoxide") or shutil.which("dynoxide", path=package)
 
 
 def _announced(running: Running, log: Path) -> bool:

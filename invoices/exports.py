@@ -14,8 +14,8 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from accounts.exports import account_of, sessions_of
 from accounts.models import User
+from accounts.personal_data import account_of, sessions_of
 from dynamo.processes import PerProcess
 from invoices.documents import Invoice, Line, Party, VatShare
 from invoices.fields import fields_of

@@ -69,7 +69,7 @@ class _Heartbeats:
     def end(self) -> None:
         with self._changed:
             self._is_ending = True
-            leases = [lease for lease in self._due if lease.is_in_use]
+            leases = [lease for lease in self._due if lease.is_held]
         ends_at = now() + ENDING_SECONDS
         with page(ENDING_SECONDS):
             for lease in leases:
@@ -92,7 +92,7 @@ class _Heartbeats:
         """Wait until a lease is due and return it; None once no lease is left."""
         with self._changed:
             while True:
-                for lease in [lease for lease in self._due if not lease.is_in_use]:
+                for lease in [lease for lease in self._due if not lease.is_held]:
                     self.drop(lease)
                 if not self._due:
                     self._thread = None

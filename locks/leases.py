@@ -39,7 +39,7 @@ RENEWED_AFTER = 0.25
 MOST_VERSIONS = 99
 
 _LATE = "it was not renewed in time"
-_TAKEN = "another holds the lock, or it was broken"
+_TAKEN = "another process holds the lock, or it was broken"
 _REASONS = {_LATE: "late", _TAKEN: "taken"}
 
 
@@ -99,9 +99,9 @@ class Lease:
         return f"<Lease {self.name!r} fence={self.fence} {self._state.value}>"
 
     @property
-    def is_in_use(self) -> bool:
-        """Whether `release` has not been called yet."""
-        return self._state is not _State.RELEASED
+    def is_held(self) -> bool:
+        """Whether the lease was not released and not found to be lost, until now."""
+        return self._state is _State.HELD
 
     @property
     def released(self) -> bool:

@@ -66,8 +66,8 @@ class LockView:
     def is_silent(self, at: datetime) -> bool:
         """Whether it was not renewed for a whole lease before `at`, by the holder's clock.
 
-        If clocks differ, a running holder may seem silent. A lock without these attributes is
-        silent.
+        If clocks differ, a running holder may seem silent. A lock without a lease or a time of
+        renewal counts as silent.
         """
         age = self.age_seconds(at)
         return age is None or self.lease_seconds is None or age > self.lease_seconds

@@ -91,7 +91,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 def whole_number(least: int = 1) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if not (re.fullmatch("[0-9]{1,9}", value) and int(value) >= least):
-            raise ValueError(f"is not a whole number from {least} on")
+            raise ValueError(f"is not a whole number of at least {least}")
         return int(value)
 
     return parse

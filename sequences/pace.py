@@ -7,8 +7,10 @@ number of processes. The winner of a collision does not learn of it, so for some
 loss a process also rests between its own groups. A process that has lost for long pauses less and
 less, so that none starves.
 
-With full jitter alone, which lets the winner send at once, a process can lose every race until its
-callers' deadlines have passed; `benchmarks/README.md` has the numbers.
+With full jitter alone the winner sends again at once, and the others lose every race until their
+callers' deadlines have passed: with replies 5 ms late, one of 2 processes and most of 4 issued
+nothing in 10 seconds, in each of five rounds. At this pace all of them issue, and in the slowest
+process 99 of 100 calls took less than 1.1 seconds.
 
 No clock is read here: `now` is from any clock that does not go back, so it can be simulated.
 """

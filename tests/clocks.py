@@ -1,6 +1,6 @@
-"""Clocks for deadlines: one that leaps, and one that does not notice when the machine stands still.
+"""Clocks for deadlines: one that a test moves, and one that ignores the pauses of a busy machine.
 
-They stand in for the module `time` in the modules that count deadlines.
+They replace the module `time` in the modules that have deadlines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 from django.utils import timezone
 
-#: Who looks at deadlines of `dynamo.client.deadline`; all of them on one clock.
+#: The modules that use deadlines of `dynamo.client.deadline`. They must share a clock.
 _MODULES = (
     "dynamo.bulk",
     "dynamo.client.breaker",
@@ -27,20 +27,20 @@ _MODULES = (
 
 
 class _Clock:
-    """The module `time`, but for what a subclass has."""
+    """The module `time`, except for what a subclass defines."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
 
 
 class LeapingClock(_Clock):
-    """The system's, which a test lets leap instead of waiting."""
+    """The system clock, which a test moves ahead instead of waiting."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
 
     def leap(self, seconds: float) -> None:
-        """Let so much time pass at once."""
+        """Move ahead by so many seconds."""
         self._ahead += seconds
 
     def monotonic(self) -> float:
@@ -51,7 +51,7 @@ class LeapingClock(_Clock):
 
 
 class SleeplessClock(LeapingClock):
-    """Leaps over each pause, and stands still otherwise."""
+    """A clock that moves only when something sleeps, and then at once."""
 
     def monotonic(self) -> float:
         return self._ahead
@@ -61,14 +61,14 @@ class SleeplessClock(LeapingClock):
 
 
 class StallProofClock(_Clock):
-    """The system's, but between two looks no more time passes than `most_seconds`."""
+    """The system clock, but at most `most_seconds` pass between two readings."""
 
     def __init__(self, most_seconds: float) -> None:
         self._most_seconds = most_seconds
         self._seen = self._now = time.monotonic()
 
     def monotonic(self) -> float:
-        # Of threads that look at once one may be counted short, which does no harm.
+        # Threads that read it at once may count too little time, which does no harm.
         seen = time.monotonic()
         self._now += min(max(0.0, seen - self._seen), self._most_seconds)
         self._seen = seen
@@ -76,9 +76,9 @@ class StallProofClock(_Clock):
 
 
 class Stopwatch:
-    """How long a block takes, not counting the time for which the machine stands still.
+    """How long a block takes, without the time during which the machine stands still.
 
-    `seconds` is there when the block has ended.
+    `seconds` is set when the block has ended.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Stopwatch:
 
 
 def hold_the_day(today: date, patch: pytest.MonkeyPatch) -> None:
-    """Let it stay `today` for all who ask Django which day it is, though midnight passes."""
+    """Let Django's date stay `today`, even if midnight passes."""
     localdate = timezone.localdate
 
     def held(value: datetime | None = None, timezone: tzinfo | None = None) -> date:

@@ -1,4 +1,4 @@
-"""Runs management commands as a shell would: what they print, and how they end."""
+"""Runs management commands: what they print, and their exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class _Terminal(io.StringIO):
-    """What is typed, on a stream that says it is a terminal."""
+    """An input stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -33,7 +33,7 @@ class _Terminal(io.StringIO):
 def run(*arguments: str, stdin: str = "", terminal: bool = False) -> tuple[str, str, int]:
     """Run a command in this process; its stdout, its stderr, its exit code.
 
-    `terminal`: whether it takes its standard input for one.
+    `terminal`: whether its standard input claims to be a terminal.
     """
     out, err = io.StringIO(), io.StringIO()
     code = 0
@@ -89,9 +89,9 @@ def _run_forked(arguments: Sequence[str], stdin: bytes) -> tuple[str, str, int] 
 
 
 def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tuple[str, int]:
-    """Run `manage.py` on a terminal and answer its prompts; what was shown, and the exit code.
+    """Run `manage.py` on a terminal and answer its prompts; what it shows, and the exit code.
 
-    `typed` are pairs of a prompt and the line that is typed when it stands there.
+    `typed` are pairs of a prompt and the line that is typed when the prompt appears.
     """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(ours, (24, 100))
@@ -107,7 +107,7 @@ def run_on_a_terminal(*arguments: str, typed: Sequence[tuple[str, str]]) -> tupl
                 continue
             try:
                 shown += os.read(ours, 4096).decode()
-            except OSError:  # its last descriptor is closed (Linux says so as an error)
+            except OSError:  # on Linux: the other side is closed
                 break
             while waiting and (found := shown.find(waiting[0][0], seen)) >= 0:
                 prompt, line = waiting.pop(0)

@@ -1,4 +1,4 @@
-"""The mails that the site sends: read as their owner does, or taken by a server as it pleases."""
+"""The mails that the site sends, and an SMTP server that accepts or refuses them."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def the_mail() -> EmailMessage:
 
 
 def whole_link(message: EmailMessage | None = None) -> str:
-    """The only link in a mail, else in the only mail that was sent."""
+    """The only link in `message`, by default in the only mail that was sent."""
     [link] = _LINK.findall((message or the_mail()).body)
     return str(link)
 
 
 def link(message: EmailMessage | None = None) -> str:
-    """Its path, which a test client follows."""
+    """The path of that link, for a test client."""
     return urlsplit(whole_link(message)).path
 
 
 def told_by(message: EmailMessage) -> str:
-    """A mail as it is sent, but for its link's token: there any short word may stand by chance."""
+    """A mail as it is sent, without the token of its link, which can contain any short word."""
     return _TOKEN.sub("", message.message().as_string())
 
 
 @contextmanager
 def later(**units: float) -> Iterator[None]:
-    """So much time has passed, for links and for what the cache holds."""
+    """Let the clock be ahead, for links and for the cache."""
     ahead = timedelta(**units)
     now, now_ns, reset_now = time.time, time.time_ns, PasswordResetTokenGenerator._now
     with pytest.MonkeyPatch.context() as patch:
@@ -65,10 +65,10 @@ def later(**units: float) -> Iterator[None]:
 
 @dataclass
 class MailServer:
-    """An SMTP server on a free port, which answers each recipient with `answer`."""
+    """An SMTP server on a free port. It answers each recipient with `answer`."""
 
     answer: str = "250 OK"
-    #: Recipient and bytes of each mail that it took.
+    #: Recipient and bytes of each mail that it accepted.
     taken: list[tuple[str, bytes]] = field(default_factory=list)
 
     def __enter__(self) -> Self:
@@ -91,11 +91,11 @@ class MailServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._server.server_address[1])
 
     def received(self) -> ReceivedMail:
-        """The only mail that it took, as a mail program reads it."""
+        """The only mail that it accepted, as a mail program reads it."""
         [(_recipient, message)] = self.taken
         return cast(ReceivedMail, message_from_bytes(message, policy=policy.default))
 
@@ -129,7 +129,7 @@ class _Conversation(socketserver.StreamRequestHandler):
 
 
 def sent_by(settings: Any, port: int) -> None:
-    """Let the site send its mails to an SMTP server at `port` of this machine."""
+    """Let the site send its mails to an SMTP server on `port` of this machine."""
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
     settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -1,4 +1,4 @@
-"""Reads a page as a visitor does: its fields, their labels and errors, its messages and text."""
+"""What a visitor sees on a page: fields, labels, errors, messages and text."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tests.faults.proxy import FaultProxy, through
 
 
 class Page(HTMLParser):
-    """A page of ours, parsed."""
+    """A page of the site, parsed."""
 
     def __init__(self, response: HttpResponse) -> None:
         super().__init__()
-        #: The attributes of each field by its name; of a text area also its text, as `value`.
+        #: By name: the attributes of each field. The text of a text area is its `value`.
         self.fields: dict[str, dict[str, str]] = {}
-        #: The ids that labels are for.
+        #: The ids of the fields that have a label.
         self.labels: set[str] = set()
-        #: What is said at each field; under `""` what is said of the whole form.
+        #: The errors at each field; under `""` those of the whole form.
         self.errors: dict[str, list[str]] = {}
         self.messages: list[str] = []
         self.text = ""
@@ -41,7 +41,7 @@ class Page(HTMLParser):
         self._into: list[str] | None = None
         self._area: dict[str, str] | None = None
         self._errors_of: str | None = None
-        # At the foot of every page stands the switch of languages, a form of its own.
+        # The footer of every page has a form of its own, which switches the language.
         self._at_foot = False
         self.feed(response.content.decode())
 
@@ -80,18 +80,18 @@ class Page(HTMLParser):
             self._area["value"] = self._area.get("value", "") + data
 
     def value(self, name: str) -> str:
-        """What a field holds, as a browser reads it."""
+        """The value of a field, as a browser reads it."""
         value = self.fields[name].get("value", "").replace("\r\n", "\n")
         # A text area's first line break belongs to the markup.
         return value.removeprefix("\n") if "rows" in self.fields[name] else value
 
     def autofocused(self) -> list[str]:
-        """The names of the fields where the cursor is to be."""
+        """The names of the fields with the attribute `autofocus`."""
         return [name for name, attrs in self.fields.items() if "autofocus" in attrs]
 
 
 def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
-    """What a visitor sends who opened the form at `url` and typed `values` into it."""
+    """The form at `url` as a visitor sends it after typing `values`."""
     page = Page(client.get(url))
     shown = {name: page.value(name) for name in page.fields if name != "csrfmiddlewaretoken"}
     return shown | values
@@ -108,18 +108,18 @@ def signed_in_as(client: Client) -> str | None:
 
 
 def shown_user(response: HttpResponse) -> str | None:
-    """The username in the head of a page; None on one for anonymous visitors."""
+    """The username in the header of a page; None on one for anonymous visitors."""
     shown = re.search(r'class="who"[^>]*><bdi>(.*?)</bdi>', response.content.decode())
     return html.unescape(shown[1]) if shown else None
 
 
 def stored_sessions() -> list[dict[str, Any]]:
-    """The items of the table that keeps the sessions; no counts of limits, no tombstones."""
+    """The stored sessions: items of the cache that are neither counters of limits nor deleted."""
     return [item for item in _cached() if "N" not in item.get("value", {"N": ""})]
 
 
 def stored_counts() -> list[dict[str, Any]]:
-    """The items of the same table that are counts of limits."""
+    """The items of the cache that are counters of limits."""
     return [item for item in _cached() if "N" in item.get("value", {})]
 
 
@@ -129,7 +129,7 @@ def _cached() -> list[dict[str, Any]]:
 
 
 def request_id_drawn(ago: timedelta) -> str:
-    """The request id of a sign-up form that has been open for so long."""
+    """The request id of a sign-up form that was opened so long ago."""
     drawn_at = signing.time.time() - ago.total_seconds()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signing.time, "time", lambda: drawn_at)
@@ -138,7 +138,7 @@ def request_id_drawn(ago: timedelta) -> str:
 
 @contextmanager
 def meanwhile(engine: str, operation: str, action: Any) -> Iterator[FaultProxy]:
-    """Let `action` happen just before the engine sees the next request of `operation`."""
+    """Do `action` just before the next request of `operation` reaches the engine."""
     with FaultProxy(engine) as proxy, through(proxy):
         proxy.plan(operation, Meanwhile(action))
         yield proxy

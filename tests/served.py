@@ -1,10 +1,10 @@
-"""The site under the server of production, as a process of its own.
+"""The site under the production server, as a separate process.
 
     with Server(checkout, engine_url) as server:
         reply = server.get("/livez")
 
-Granian imports this module, too: `application` is the site with one page more, and each of its
-processes has a thread that holds a lock until the process ends.
+Granian imports this module, too. Its `application` is the site with one more page. Each process of
+Granian has a thread that holds a lock until the process ends.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from tests.waiting import wait_until
 
 BIN = Path(sys.executable).parent
 
-#: As behind a proxy of ours that ends TLS.
+#: As behind a trusted proxy that ends TLS.
 VISITOR = {"Host": HOST, "X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
 BEHIND_A_PROXY = {"DJANGO_BEHIND_TLS_PROXY": "on", "ACCOUNTS_TRUSTED_HOPS": "1"}
 
-#: The page that takes the lock `of a request` and reads an item while it holds it.
+#: A page that acquires the lock `of a request` and reads an item while it holds it.
 LOCKED = "/under-a-lock"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server answered."""
+    """A response of the server."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -49,7 +49,7 @@ class Reply:
 
 
 class Server:
-    """A process of granian's with two workers, from `with` on until it is ended."""
+    """A Granian process with two workers, from `with` on until it is ended."""
 
     def __init__(self, checkout: Path, engine_url: str, target: str = f"{__name__}:application"):
         self.port = free_port()
@@ -77,7 +77,7 @@ class Server:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        # Not as soon as it answers: a worker that still starts does not hear a signal.
+        # A worker that is still starting does not handle signals, even if another one answers.
         wait_until(lambda: self.log.count("Started worker") == 2 or self.process.poll() is not None)
         return self
 
@@ -87,7 +87,7 @@ class Server:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Not as it is to be ended: nobody waits here for what it does then.
+        # Not a graceful end: no test waits for it here.
         workers = self.workers() if self.process.poll() is None else set()
         self.process.kill()
         self.process.wait()
@@ -97,22 +97,22 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What it has said."""
+        """What it has printed."""
         return self._log.read_text()
 
     def workers(self) -> set[int]:
-        """The ids of its processes that serve."""
+        """The ids of its worker processes."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return {int(pid) for pid in children.read_text().split()}
 
     def get(self, path: str, **headers: str) -> Reply:
-        """Ask for a page as our proxy does for a visitor."""
+        """Request a page as the proxy does for a visitor."""
         return self.ask(
             "GET", path, headers={name.replace("_", "-"): headers[name] for name in headers}
         )
 
     def ask(self, method: str, path: str, body: bytes = b"", headers: Any = None) -> Reply:
-        """Send a request, with more headers than a visitor's."""
+        """Send a request, with `headers` besides those of a visitor."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, body, VISITOR | (headers or {}))

@@ -1,10 +1,10 @@
 """The sessions of an account: where its user is signed in, and the operations that end sessions.
 
-The account's item has the map `sessions` of the sessions that have not ended. Each has a random id,
-which Django's session stores too, so whoever reads the map cannot use a session. A page reads the
-account in any case, and so learns without another request whether its session has ended; see
-`accounts.sessions.middleware`. A session ends two weeks (`SESSION_COOKIE_AGE`) after its sign-in at
-the latest.
+The account's item has the map `sessions` of the sessions that have not ended. Django's session has
+the random id of its entry. The id is not the session's key, so the map does not help to take over a
+session. A page reads the account in any case, and so learns without another request whether its
+session has ended (`accounts.sessions.middleware`). A session ends two weeks (`SESSION_COOKIE_AGE`)
+after its sign-in at the latest.
 
 Every write is one UpdateItem of single entries under a condition that it makes false itself. So a
 late or repeated write brings no session back. None increases `version`: no form depends on them.
@@ -156,22 +156,22 @@ def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
 def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
     """Record that `session` was used now, and from where, unless that was recorded lately.
 
-    If the session has ended, or another page was faster, it stays so. Costs 1 request and 1 write
-    unit per KB every five minutes.
+    If the session has ended or another page recorded it first, nothing is written. Costs 1 request
+    and 1 write unit per KB every five minutes.
     """
-    now = datetime.now(UTC)
-    if (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS:
+    now, entries = datetime.now(UTC), dict(user.sessions_read())
+    is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
+    if is_recent or session.id not in entries:
         return
     entry = User.sessions[session.id]
     seconds, place = int(now.timestamp()), _plain(address)[:ADDRESS_MAX_LENGTH]
-    sessions = dict(user.sessions_read())
-    noted = sessions[session.id] | {"seenAt": seconds, "address": place}
+    entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
     with joined(write) as write:
         user.join(
             write,
             [entry["seenAt"].set(seconds), entry["address"].set(place)],
             entry["seenAt"] <= seconds - SEEN_EVERY_SECONDS,
-            {"sessions": sessions | {session.id: noted}},
+            {"sessions": entries},
             otherwise=lambda _refusal: None,
         )
 

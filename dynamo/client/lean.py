@@ -63,8 +63,17 @@ _CONTENT_TYPE = "application/x-amz-json-1.0"
 _ONCE = urllib3.Retry(False)
 _PORTS = {"http": 80, "https": 443}
 
+#: botocore's error for each of urllib3's; the first one that matches.
+_ERRORS: tuple[tuple[Any, Any], ...] = (
+    (urllib3_errors.SSLError, SSLError),
+    ((urllib3_errors.NewConnectionError, socket.gaierror), EndpointConnectionError),
+    (urllib3_errors.ConnectTimeoutError, ConnectTimeoutError),
+    (urllib3_errors.ReadTimeoutError, ReadTimeoutError),
+    (urllib3_errors.ProtocolError, ConnectionClosedError),
+)
 
-def may_go_lean(client: Any) -> bool:
+
+def can_bypass_botocore(client: Any) -> bool:
     """Whether botocore would sign as this module does, and send directly to the endpoint."""
     url = client.meta.endpoint_url
     parts = urlsplit(url)
@@ -78,7 +87,7 @@ def may_go_lean(client: Any) -> bool:
     )
 
 
-class LeanWay:
+class LeanClient:
     """Sends as the botocore `client` would: same endpoint, `credentials` and connections.
 
     Thread-safe. A forked child makes its own.
@@ -116,7 +125,6 @@ class LeanWay:
         return _read(answer.data)
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
-        url = self._url
         try:
             return self._pool.urlopen(
                 "POST",
@@ -129,17 +137,10 @@ class LeanWay:
                 # The CRC is that of the bytes received.
                 decode_content=False,
             )
-        except urllib3_errors.SSLError as error:
-            raise SSLError(endpoint_url=url, error=error) from error
-        except (urllib3_errors.NewConnectionError, socket.gaierror) as error:
-            raise EndpointConnectionError(endpoint_url=url, error=error) from error
-        except urllib3_errors.ConnectTimeoutError as error:
-            raise ConnectTimeoutError(endpoint_url=url, error=error) from error
-        except urllib3_errors.ReadTimeoutError as error:
-            raise ReadTimeoutError(endpoint_url=url, error=error) from error
-        except urllib3_errors.ProtocolError as error:
-            raise ConnectionClosedError(endpoint_url=url, error=error) from error
         except (urllib3_errors.HTTPError, OSError, ValueError) as error:
+            for kinds, raised in _ERRORS:
+                if isinstance(error, kinds):
+                    raise raised(endpoint_url=self._url, error=error) from error
             # A ValueError is a line break in a header, for example in pasted credentials.
             raise HTTPClientError(error=error) from error
 

@@ -44,17 +44,7 @@ _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "Service
 _CONFLICT_REASONS = {"TransactionConflict"}
 _PASSING_REASONS = _CONFLICT_REASONS | {"ThrottlingError", "ProvisionedThroughputExceeded"}
 
-_READS = {
-    "BatchGetItem",
-    "DescribeContinuousBackups",
-    "DescribeTable",
-    "DescribeTimeToLive",
-    "GetItem",
-    "ListTables",
-    "Query",
-    "Scan",
-    "TransactGetItems",
-}
+_READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
 _COUNTS_UP = re.compile(r"\bADD\b|list_append|[^\s(,=]\s*[+-]\s*[^\s]", re.IGNORECASE)
 
 
@@ -69,7 +59,10 @@ class Fault(Enum):
 def fault_of(error: BotoCoreError | ClientError) -> Fault:
     """What this error of one attempt says about its request."""
     if isinstance(error, ClientError):
-        return _fault_of_answer(error)
+        outcome = outcome_of(error)
+        if outcome == "failed" or is_stalled(error):
+            return Fault.MAYBE_DONE
+        return Fault.NOT_DONE if outcome in {"conflict", "throttled"} else Fault.FINAL
     # Credentials come over the network as well, and nothing is sent without them.
     if isinstance(error, (CredentialRetrievalError, MetadataRetrievalError)):
         return Fault.NOT_DONE
@@ -79,23 +72,6 @@ def fault_of(error: BotoCoreError | ClientError) -> Fault:
     if isinstance(error, (HTTPClientError, SSLError, ChecksumError, ResponseParserError)):
         return Fault.MAYBE_DONE
     return Fault.FINAL
-
-
-def _fault_of_answer(error: ClientError) -> Fault:
-    code = code_of(error)
-    if code in _THROTTLED | _CONFLICT:
-        return Fault.NOT_DONE
-    if code == "TransactionCanceledException":
-        passing = not _PASSING_REASONS.isdisjoint(cancellation_codes(error))
-        return Fault.NOT_DONE if passing else Fault.FINAL
-    if code in _IN_PROGRESS or _is_server_fault(error):
-        return Fault.MAYBE_DONE
-    return Fault.FINAL
-
-
-def _is_server_fault(error: ClientError) -> bool:
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return code_of(error) in _SERVER_FAULT or status >= 500
 
 
 def code_of(error: ClientError) -> str:
@@ -118,9 +94,12 @@ def outcome_of(error: BaseException) -> str:
         return "conflict"
     if code in _THROTTLED or reasons & _PASSING_REASONS:
         return "throttled"
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if code in _SERVER_FAULT or status >= 500:
+        return "failed"
     if code == "ConditionalCheckFailedException" or reasons == {"ConditionalCheckFailed"}:
         return "refused"
-    return "failed" if _is_server_fault(error) else "rejected"
+    return "rejected"
 
 
 def is_stalled(error: BotoCoreError | ClientError) -> bool:
@@ -139,7 +118,7 @@ def cancellation_codes(error: BaseException) -> list[str]:
 
 def is_read(operation: str) -> bool:
     """Whether the operation writes nothing."""
-    return operation in _READS
+    return operation.startswith(_READS)
 
 
 def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:

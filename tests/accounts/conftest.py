@@ -11,13 +11,20 @@ from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from dynamo import tables
 from tests import engines
+from tests.factories import make_user
 from tests.faults.proxy import FaultProxy, through
 from tests.mailbox import MailServer, sent_by
 
 
 @pytest.fixture
+def ann(engine: str) -> User:
+    """An account."""
+    return make_user(username="Ann", email="ann@example.org")
+
+
+@pytest.fixture
 def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
-    """The limits of this test, none but those that it sets."""
+    """The rate limits of this test: only those that it sets."""
     settings.ACCOUNTS_LIMITS = dict.fromkeys(DEFAULTS)
     chosen: dict[str, tuple[int, int] | None] = settings.ACCOUNTS_LIMITS
     return chosen
@@ -25,7 +32,7 @@ def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
 
 @pytest.fixture(params=["550 no such user", "451 later", "421 too busy", "out of reach"])
 def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
-    """A mail server that takes no mail, or is not there."""
+    """A mail server that refuses every mail, or that cannot be reached."""
     if request.param == "out of reach":
         sent_by(settings, engines.free_port())
         yield
@@ -40,7 +47,7 @@ def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
 def own_engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[engines.Durable, FaultProxy]]:
-    """An engine that forgets its request tokens when it restarts, and a proxy before it."""
+    """An engine that forgets its request tokens when it restarts, and a proxy in front of it."""
     if request.config.getoption("--engine") != "dynoxide":
         pytest.skip("needs an engine that keeps its data when it is killed")
     engine = engines.Durable(tmp_path_factory.mktemp("engine"))

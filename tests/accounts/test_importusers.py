@@ -9,7 +9,6 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -21,6 +20,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
 from accounts.imports import files
+from accounts.imports.services import ROWS_PER_WORKER
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
@@ -573,7 +573,7 @@ def test_rows_are_read_only_as_they_are_needed(
     with FaultProxy(engine) as proxy, through(proxy):
         import_file(file, "--workers", "2")
 
-    assert max(ahead) <= 2 * 4 + 1
+    assert max(ahead) <= 2 * ROWS_PER_WORKER + 1
 
 
 # --dry-run ----------------------------------------------------------------------------------------
@@ -808,18 +808,3 @@ def test_an_unreachable_dynamodb_is_reported_in_one_line(
 
     assert said.startswith("Stopped at line 2: DynamoDB gave no answer")
     assert said_of_dry_run.startswith("DynamoDB gave no answer to BatchGetItem")
-
-
-@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
-def test_two_imports_of_one_file_at_once_create_each_account_once(file: Path) -> None:
-    write_csv(file, numbered(100))
-    copies = [file, file.with_name("copy.csv")]
-    copies[1].write_bytes(file.read_bytes())
-
-    with ThreadPoolExecutor(2) as pool:
-        done = [each for each, _said in pool.map(import_file, copies)]
-
-    assert [each["rejected"] for each in done] == [0, 0]
-    assert [each["created"] + each["unchanged"] for each in done] == [100, 100]
-    assert len(users()) == 100
-    assert_guards_match_users()

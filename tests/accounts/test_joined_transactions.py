@@ -9,9 +9,10 @@ import pytest
 from accounts import services
 from accounts.emails.change import request_change
 from accounts.emails.confirmation import mark_confirmed
-from accounts.exceptions import StaleUser
+from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User
 from accounts.sessions import services as sessions
+from accounts.signup import pending
 from dynamo.exceptions import AlreadyDone
 from dynamo.transactions import Transaction
 from tests.factories import (
@@ -110,6 +111,23 @@ def test_a_registration_joins_the_callers_transaction() -> None:
     assert user.stored == stored_user(user.pk)
     assert User.get(other.pk).full_name == "Other"
     assert_guards_match_users()
+
+
+def test_a_held_sign_up_joins_a_transaction() -> None:
+    other, values = make_user(), {"username": "ann", "email": "ann@example.org"}
+    token = pending.hold(values, password=PASSWORD, request_id="form")
+    assert token
+
+    with Transaction() as write:
+        user = pending.release(token, write=write)
+        services.edit_profile(other, write=write, full_name="Other")
+
+    assert user.stored == stored_user(user.pk)
+    assert user.is_confirmed
+    assert User.get(other.pk).full_name == "Other"
+    services.delete(User.get(user.pk))
+    with pytest.raises(BadLink):
+        pending.release(token)
 
 
 def test_an_operation_that_another_caller_did_meanwhile_rejects_the_transaction() -> None:

@@ -21,11 +21,6 @@ REMINDER = "/accounts/username_reminder/"
 CHANGE = "/accounts/email/"
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="Ann@Example.org")
-
-
 def sign_up(client: Client, username: str, email: str) -> Any:
     typed = {"username": username, "email": email, "password1": PASSWORD, "password2": PASSWORD}
     return client.post(SIGN_UP, form_values(client, SIGN_UP, **typed))

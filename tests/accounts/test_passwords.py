@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts import passwords
 from accounts.models import User
-from accounts.passwords import AT_ONCE, Argon2idHasher
+from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from dynamo.client import deadline
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
@@ -59,7 +59,7 @@ class Counting(Argon2idHasher):
 
 
 class Blocking(MD5PasswordHasher):
-    """Makes the hash of `BLOCKS` once it may."""
+    """Hashes the password `blocks` only after `may_end` was set."""
 
     algorithm = "blocking"
     entered = threading.Semaphore(0)
@@ -74,7 +74,7 @@ class Blocking(MD5PasswordHasher):
 
 @contextmanager
 def all_slots_taken(settings: Any) -> Iterator[None]:
-    """All that the process may hash at once is under way."""
+    """As many hashes are under way as the process makes at once."""
     settings.PASSWORD_HASHERS = [f"{__name__}.Blocking", *settings.PASSWORD_HASHERS]
     Blocking.may_end.clear()
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -89,7 +89,7 @@ def all_slots_taken(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def busy(settings: Any) -> Iterator[None]:
-    """So it is until the test ends."""
+    """All slots are taken until the test ends."""
     with all_slots_taken(settings):
         yield
 
@@ -211,6 +211,7 @@ def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
 
 
 def test_waiting_for_a_hash_ends_at_the_deadline_of_the_page(busy: None, settings: Any) -> None:
+    assert WAIT_SECONDS <= project_settings.DYNAMODB_PAGE_SECONDS - 2  # for the page's requests
     settings.DYNAMODB_PAGE_SECONDS = 0.5
 
     assert attempt("nobody").status_code == 503

@@ -1,4 +1,4 @@
-"""Pages that ask for the password again, unless it was checked within the last five minutes."""
+"""Pages that ask for the password again, unless it was entered within the last five minutes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.session_maps import begun, forget_password_check
 URL = "/accounts/reauthenticate/"
 SESSIONS = "/accounts/sessions/"
 EXPORT = "/accounts/export/"
-SIGN_IN = "/accounts/login/"
 
 
 @pytest.fixture
@@ -52,27 +51,30 @@ def test_an_older_sign_in_must_enter_the_password_and_returns_to_the_page(
 
 
 @pytest.mark.parametrize("page", [f"{SESSIONS}end/", f"{SESSIONS}end_others/"])
-def test_a_form_sent_after_that_changes_nothing_and_returns_to_the_page(
+def test_a_form_of_an_older_sign_in_changes_nothing_and_returns_to_its_page(
     client: Client, ann: User, page: str
 ) -> None:
     other = begun(ann)
     before = stored_items()
 
     response = client.post(page, {"session": other})
+    of_a_visitor = Client().post(page, {"session": other})
 
     assert (response.status_code, response["Location"]) == (302, f"{URL}?next={SESSIONS}")
+    assert of_a_visitor["Location"] == f"/accounts/login/?next={SESSIONS}"
     assert stored_items() == before
 
 
 @pytest.mark.parametrize(
-    ("seconds", "fresh"), [(0, True), (290, True), (301, False), (-60, False), (10**9, False)]
+    ("seconds", "is_fresh"), [(0, True), (290, True), (301, False), (-60, False), (10**9, False)]
 )
-def test_a_password_check_is_fresh_for_five_minutes(
-    client: Client, ann: User, seconds: int, fresh: bool
+def test_a_password_is_fresh_for_five_minutes(
+    client: Client, ann: User, seconds: int, is_fresh: bool
 ) -> None:
+    assert visitor.FRESH_SECONDS == 300
     forget_password_check(client, seconds)
 
-    assert (client.get(SESSIONS).status_code == 200) is fresh
+    assert (client.get(SESSIONS).status_code == 200) is is_fresh
 
 
 def test_a_wrong_password_is_refused(client: Client, ann: User) -> None:
@@ -86,14 +88,7 @@ def test_a_wrong_password_is_refused(client: Client, ann: User) -> None:
 
 
 @pytest.mark.parametrize(
-    "away",
-    [
-        "//evil.example",
-        "https://evil.example",
-        "javascript:alert(1)",
-        "/\\evil.example",
-        "http://[",
-    ],
+    "away", ["//evil.example", "https://evil.example", "/\\evil.example", "http://["]
 )
 @pytest.mark.parametrize("way", ["body", "query"])
 def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: str) -> None:
@@ -107,20 +102,12 @@ def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: s
     assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
 
 
-def test_the_time_of_the_check_is_stored_in_this_session_only(client: Client, ann: User) -> None:
+def test_the_time_is_stored_in_this_session_only_by_one_more_write(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
     other = Client()
     sign_in(other, ann)
     forget_password_check(other)
-
-    client.post(URL, {"password": PASSWORD})
-
-    assert client.get(SESSIONS).status_code == 200
-    assert other.get(SESSIONS).status_code == 302
-
-
-def test_entering_the_password_costs_one_more_write_of_the_session(
-    client: Client, ann: User, requests_sent: Requests
-) -> None:
     requests_sent.clear()
 
     client.post(URL, {"password": PASSWORD})
@@ -130,4 +117,5 @@ def test_entering_the_password_costs_one_more_write_of_the_session(
     assert requests_sent.operations[:2] == ["GetItem", "GetItem"]
     assert tables[-1] == tables[0]  # the session
     assert writes[-1] == "PutItem"
-    assert visitor.FRESH_SECONDS == 300
+    assert client.get(SESSIONS).status_code == 200
+    assert other.get(SESSIONS).status_code == 302

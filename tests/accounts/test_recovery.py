@@ -38,11 +38,6 @@ REFUSED = "This link was already used, is too old, or is incomplete."
 each_form = pytest.mark.parametrize("url", [RESET, REMINDER])
 
 
-@pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="ann@example.org")
-
-
 def ask(email: str = "ann@example.org", url: str = RESET) -> Any:
     """Send the form with this address."""
     mail.outbox.clear()
@@ -284,20 +279,16 @@ def test_a_link_is_refused_for_another_account_or_one_registered_again(ann: User
     "uid",
     [
         "x",
-        "%20",
         "%00",
-        "set-password",
         "a" * 3000,
         "%ff%fe",
         *(
             urlsafe_base64_encode(name)
             for name in (
                 b"email#ann@example.org",
-                b"userName#ann",
                 b"\xff\xfe",
                 b"\xed\xa0\x80",
                 b"\x00",
-                b"nobody",
                 b"Ann",
                 b"x" * 2900,
                 "５b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57".encode(),

@@ -37,11 +37,6 @@ NEW = {"new_password1": "quite another", "new_password2": "quite another"}
 
 
 @pytest.fixture
-def ann(engine: str) -> User:
-    return make_user(username="Ann", email="ann@example.org")
-
-
-@pytest.fixture
 def here(client: Client, ann: User) -> str:
     """The id of the session in which `client` is signed in."""
     sign_in(client, ann)

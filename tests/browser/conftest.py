@@ -1,4 +1,4 @@
-"""A real browser against the site on a real port."""
+"""Fixtures of the browser tests: Chromium against the site on a real port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.test.testcases import LiveServerThread
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-# Else five seconds, which a machine under load may stand still for.
+# The default of five seconds is too short for a busy machine.
 expect.set_options(timeout=60_000)
 
 QUIET = [
@@ -28,13 +28,13 @@ QUIET = [
 ]
 
 
-#: Without windows, and without what shows a PDF: it computes a third as long.
+#: Without windows and PDF viewer. It takes a third of the CPU time.
 SHELL = "chromium-headless-shell"
 WHOLE = ("chromium", "chromium-browser", "google-chrome")
 
 
-# Not for the session: while Playwright runs, its event loop makes Django's commands, which other
-# modules call in this thread, believe that they are called from asynchronous code.
+# Per module, not per session: while Playwright runs its event loop, Django's commands refuse to run
+# in this thread, because they seem to be called from asynchronous code.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with _launched(SHELL, *WHOLE) as browser:
@@ -43,7 +43,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def whole_browser() -> Iterator[Browser]:
-    """As people have it, with its viewer of PDFs."""
+    """The whole browser, with its PDF viewer."""
     with _launched(*WHOLE) as browser:
         yield browser
 
@@ -58,7 +58,7 @@ def _launched(*names: str) -> Iterator[Browser]:
 
 
 def _found(names: tuple[str, ...], playwright: Playwright) -> str:
-    """The first of these Chromiums that the machine has, else the one that Playwright loaded."""
+    """The first of these programs that is installed, or the Chromium that Playwright installed."""
     for name in names:
         if found := shutil.which(name):
             return found
@@ -86,7 +86,7 @@ def site(engine: str, settings: Any) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, site: str) -> Iterator[Page]:
-    """A fresh visitor."""
+    """A page in a new browser context."""
     context = browser.new_context(base_url=site, locale="en-GB")
     context.set_default_timeout(60_000)
     yield context.new_page()

@@ -1,4 +1,4 @@
-"""axe-core finds nothing serious on any page: on a phone and a desk, by day and by night."""
+"""axe-core finds nothing serious on any page: narrow and wide, light and dark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from invoices.records import void
 from locks.lock import Lock, claim_once
 from staff.actions import deactivate
 from staff.audit_log import Actor
-from tests.browser.test_invoice_story import let_in, write
+from tests.browser.test_invoices import let_in, write
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.project.test_url_map import ROWS
@@ -35,7 +35,7 @@ LABEL = f"{DAY.year}-000001"
 VOIDED = f"{DAY.year}-000002"
 ERRORS = ("400", "403", "403_csrf", "404", "429", "500", "503")
 
-# These show no page of ours, or one that another of them shows.
+# These show no page of the site, or the same page as another one.
 LEFT_OUT = {
     "healthz",
     "livez",
@@ -58,7 +58,7 @@ urlpatterns = [path("error/<str:name>/", error_page), path("", include("project.
 
 @pytest.fixture
 def visitor(browser: Browser, site: str) -> Iterator[Page]:
-    # Colours that are still fading from day to night have no contrast to speak of.
+    # Colors in transition between the two looks would have too little contrast.
     context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
     context.set_default_timeout(60_000)
     yield context.new_page()
@@ -66,7 +66,7 @@ def visitor(browser: Browser, site: str) -> Iterator[Page]:
 
 
 def pages(*, signed_in: bool) -> list[str]:
-    """The addresses of the pages for this visitor; of who is signed in, those of theirs alone."""
+    """The addresses of the pages for this visitor; for a signed-in one, only those that differ."""
     found = [reverse("home")] if signed_in else []
     for name, row in ROWS.items():
         out, own = row.get
@@ -77,7 +77,7 @@ def pages(*, signed_in: bool) -> list[str]:
 
 
 def faults(page: Page) -> list[Any]:
-    """What axe says of the page that is shown, on a phone by day and on a desktop by night."""
+    """The findings of axe on the current page, in both looks."""
     page.evaluate(AXE_SCRIPT)
     found: list[Any] = []
     for width, scheme in LOOKS:
@@ -88,7 +88,7 @@ def faults(page: Page) -> list[Any]:
 
 
 def _run(page: Page) -> list[list[str]]:
-    """The rules and places of what is serious."""
+    """Rule and place of each serious finding."""
     result = page.evaluate("axe.run({resultTypes: ['violations']})")
     assert result["violations"] or result["passes"] or result["inapplicable"]
     return [
@@ -107,7 +107,7 @@ def seen(page: Page, addresses: list[str]) -> list[Any]:
     return found
 
 
-def test_axe_finds_nothing_serious_on_the_pages_for_everybody(visitor: Page) -> None:
+def test_axe_finds_nothing_serious_on_public_pages(visitor: Page) -> None:
     make_user(username="ann")
     errors = [f"/error/{name}/" for name in ERRORS]
 
@@ -122,7 +122,7 @@ def test_axe_finds_nothing_serious_on_the_pages_for_everybody(visitor: Page) -> 
     visitor.get_by_role("button", name="Create account").click()
     visitor.get_by_text("This username is taken.").wait_for()
     assert found + faults(visitor) == []
-    # Else axe may have been kept from work.
+    # A page with errors, to check that axe runs at all.
     visitor.set_content('<p><font color="#eeeeee">Pale</font><input>')
     assert {fault[-2] for fault in faults(visitor)} >= {"color-contrast", "label"}
 

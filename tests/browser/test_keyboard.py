@@ -1,4 +1,4 @@
-"""The main stories without a mouse; with scripts and without."""
+"""The main tasks by keyboard only, with scripts and without."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from tests.browser.test_invoice_story import let_in
+from tests.browser.test_invoices import let_in
 from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
 
 pytestmark = pytest.mark.browser
@@ -23,7 +23,7 @@ MOST_STEPS = 60
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no-scripts"])
 def person(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
-    """Somebody with a keyboard alone, whose browser may run no scripts; only invoices have one."""
+    """A user with a keyboard only, in a browser with or without scripts."""
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=request.param)
     context.set_default_timeout(60_000)
     yield context.new_page()
@@ -41,7 +41,7 @@ def reach(page: Page, target: Locator) -> None:
 
 
 def enter(page: Page, label: str, text: str) -> None:
-    """Type into the field of that label, over what stands there."""
+    """Replace the text of the field with that label."""
     reach(page, page.get_by_label(label, exact=True))
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.type(text)
@@ -59,7 +59,7 @@ def mailed_link(mail: EmailMessage) -> str:
 
 
 @pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
-def test_an_account_is_made_used_and_recovered_by_keyboard(
+def test_an_account_can_be_created_used_and_recovered_by_keyboard(
     person: Page, mailoutbox: list[EmailMessage]
 ) -> None:
     person.goto("/")
@@ -109,7 +109,7 @@ def test_an_account_is_made_used_and_recovered_by_keyboard(
     assert_guards_match_users()
 
 
-def test_an_invoice_is_written_by_keyboard(person: Page, site: str) -> None:
+def test_an_invoice_can_be_written_by_keyboard(person: Page, site: str) -> None:
     let_in(person.context, site, make_user())
     person.goto("/")
     press(person, "link", "Invoices")
@@ -123,7 +123,7 @@ def test_an_invoice_is_written_by_keyboard(person: Page, site: str) -> None:
 
 
 @pytest.mark.parametrize("person", [False], indirect=True, ids=["no-scripts"])
-def test_the_first_press_of_tab_leads_past_the_header(person: Page) -> None:
+def test_the_first_tab_key_leads_to_a_link_that_skips_the_header(person: Page) -> None:
     person.goto("/accounts/profile/")
     person.goto("/")
 

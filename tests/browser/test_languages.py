@@ -1,4 +1,4 @@
-"""The switch of languages as a person uses it, and the pages in Japanese."""
+"""The language switch, and the pages in Japanese."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from invoices.records import all_invoices
 from tests.browser.test_axe import faults
-from tests.browser.test_invoice_story import TODAY, let_in, stored_totals, totals
+from tests.browser.test_invoices import TODAY, let_in, stored_totals, totals
 from tests.browser.test_keyboard import press
 from tests.clocks import hold_the_day
 from tests.factories import make_user
@@ -20,7 +20,9 @@ from tests.factories import make_user
 pytestmark = pytest.mark.browser
 
 
-def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site: str) -> None:
+def test_the_language_switch_works_by_keyboard_and_without_scripts(
+    browser: Browser, site: str
+) -> None:
     user = make_user()
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
     context.set_default_timeout(60_000)
@@ -40,7 +42,7 @@ def test_the_switch_works_by_keyboard_and_without_scripts(browser: Browser, site
     context.close()
 
 
-def test_an_invoice_adds_up_in_japanese_as_it_is_issued(
+def test_a_japanese_invoice_shows_the_totals_that_are_stored(
     browser: Browser, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold_the_day(TODAY, monkeypatch)

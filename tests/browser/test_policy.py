@@ -1,18 +1,18 @@
-"""A real browser under the site's policies: nothing of ours is held back."""
+"""The Content Security Policy blocks nothing of the site in a real browser."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.test_invoice_story import let_in, write
+from tests.browser.test_invoices import let_in, write
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 
 pytestmark = pytest.mark.browser
 
 
-def test_pages_scripts_and_the_viewer_of_pdfs_work_without_a_complaint(
+def test_the_content_security_policy_allows_pages_scripts_and_the_pdf_viewer(
     whole_browser: Browser, site: str
 ) -> None:
     user = make_user(username="ann", full_name="Ann Example")

@@ -1,4 +1,4 @@
-"""The debug toolbar in a browser, under the policy that the site has with it."""
+"""The debug toolbar in a real browser, under the Content Security Policy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ def development(engine: str) -> Iterator[str]:
         yield address
 
 
-def test_the_panel_opens_and_no_policy_is_in_its_way(browser: Browser, development: str) -> None:
+def test_the_panel_opens_under_the_content_security_policy(
+    browser: Browser, development: str
+) -> None:
     context = browser.new_context(base_url=development)
     context.set_default_timeout(60_000)
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    # A session that is not there is looked for all the same.
+    # The site looks for an unknown session too.
     context.add_cookies([{"name": "sessionid", "value": "x" * 32, "url": development}])
 
     answer = page.goto("/")

@@ -238,4 +238,4 @@ def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
 
     call_command("createtables")
     count = len(all_tables())
-    assert capsys.readouterr().out == f"Nothing to do: all {count} tables are there.\n"
+    assert capsys.readouterr().out == f"Nothing to do: all {count} tables exist.\n"

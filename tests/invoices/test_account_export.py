@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import exports
+from accounts import personal_data
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
@@ -83,7 +83,7 @@ def test_the_export_has_the_account_as_stored(client: Client, ann: User) -> None
 def test_every_attribute_is_either_shown_or_hidden() -> None:
     attributes = set(User.get_attributes())
 
-    assert set(exports.SHOWN.values()) == attributes - HIDDEN
+    assert set(personal_data.SHOWN.values()) == attributes - HIDDEN
     assert attributes > HIDDEN
 
 

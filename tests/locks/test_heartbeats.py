@@ -69,6 +69,17 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
     wait_until(lambda: not beating())
 
 
+def test_the_thread_ends_after_its_last_holder_found_the_lease_lost() -> None:
+    # Its renewal is due in ten minutes.
+    lease = taken("a", lease_seconds=60_000)
+    put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
+
+    with pytest.raises(LeaseLost):
+        lease.renew()
+
+    wait_until(lambda: not beating())
+
+
 def test_a_lease_is_renewed_again_and_again() -> None:
     lease = taken("a", lease_seconds=LEASE_SECONDS)
     ends_at = now() + lease.remaining_seconds

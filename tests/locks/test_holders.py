@@ -82,9 +82,9 @@ def test_a_holder_that_did_not_renew_for_a_whole_lease_is_gone_and_can_write_no_
 
     assert now() - began >= 0.3
     assert stored("a") == {}
-    with pytest.raises(LeaseLost, match="another holds"):
+    with pytest.raises(LeaseLost, match="another process holds"):
         write_under(unaware(lease))
-    with pytest.raises(LeaseLost, match="another holds"):
+    with pytest.raises(LeaseLost, match="another process holds"):
         lease.renew()
     assert stored("a") == {}
     assert not is_written()

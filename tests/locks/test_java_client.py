@@ -74,7 +74,7 @@ def test_the_java_client_takes_our_expired_lock_and_we_notice() -> None:
     theirs = java.acquire_expired("a", seen)
 
     assert theirs is not None
-    with pytest.raises(LeaseLost, match="another holds"):
+    with pytest.raises(LeaseLost, match="another process holds"):
         lease.renew()
     with pytest.raises(LeaseLost):
         lease.release()

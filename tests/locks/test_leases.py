@@ -142,7 +142,7 @@ def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() 
     lease = taken("a")
     put("a", ownerName={"S": "another"}, recordVersionNumber={"S": "theirs"})
 
-    with pytest.raises(LeaseLost, match="another holds the lock"):
+    with pytest.raises(LeaseLost, match="another process holds the lock"):
         lease.renew()
 
     assert lease.lost.is_set()
@@ -244,7 +244,7 @@ def test_a_transaction_after_another_took_the_lock_is_refused() -> None:
     taken("a", poll_seconds=0.02, wait_seconds=60)
     unaware(mine).check()
 
-    with pytest.raises(LeaseLost, match="another holds the lock"):
+    with pytest.raises(LeaseLost, match="another process holds the lock"):
         write_under(mine)
     assert not is_written()
 

@@ -312,7 +312,7 @@ def test_an_exception_in_the_with_block_is_raised_also_if_the_lease_was_lost() -
         work()
 
     [note] = error.value.__notes__
-    assert note.endswith("is lost: another holds the lock, or it was broken.")
+    assert note.endswith("is lost: another process holds the lock, or it was broken.")
 
 
 def test_a_with_block_that_ends_after_its_lease_raises() -> None:

@@ -185,7 +185,9 @@ def test_a_broken_lock_ends_the_command_and_exits_70(tmp_path: Path) -> None:
         said = process.stderr.read()
     assert term.exists()
     assert said.count("\n") == 1
-    assert "is lost: another holds the lock, or it was broken. The command has ended." in said
+    assert (
+        "is lost: another process holds the lock, or it was broken. The command has ended." in said
+    )
     assert stored("a")["isReleased"] == {"S": "1"}
 
 

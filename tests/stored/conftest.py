@@ -1,4 +1,4 @@
-"""What the tests of stored items share."""
+"""Fixtures of the tests of stored items."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ each_release = pytest.mark.parametrize("release", RELEASES, ids=lambda folder: f
 
 @dataclass(frozen=True)
 class Stored:
-    """What a release stored, all of it in the tables now."""
+    """Everything that a release stored. It is in the tables now."""
 
     folder: Path
     about: dict[str, Any]
@@ -47,7 +47,7 @@ class Stored:
 
 
 def load(release: Path) -> Stored:
-    """Put all items of a release into the tables, as old as if they had been written just now."""
+    """Put all items of a release into the tables, with times as if they had been written now."""
     stored = Stored(release, json.loads((release / "about.json").read_text()))
     age_seconds = int(time.time()) - stored.about["storedAt"]
     for file in sorted(release.glob("*.json")):

@@ -1,4 +1,4 @@
-"""Accounts that released versions stored, through every operation; guards are right afterwards."""
+"""Every operation works on accounts of released versions, and leaves correct guards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from staff.audit_log import list_actions, month_of, on_account
 from staff.models import StaffAction
 from staff.reports import KINDS, last_reports
 from tests.commands import run
-from tests.emailchanges import assert_all_is_well
+from tests.emailchanges import assert_guards_are_correct
 from tests.factories import stored_items
 from tests.pages import sign_in, signed_in_as
 from tests.staff.scenes import acting, let_in, logged_actions, stored_report
@@ -77,11 +77,11 @@ def test_every_operation_succeeds_on_every_account(
     for pk in stored.about["accounts"].values():
         operation(User.get(pk))
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_every_operation_succeeds_once_more_on_the_same_copy(
+def test_every_operation_succeeds_after_another_change_by_the_same_copy(
     stored: Stored, operation: Callable[[User], object]
 ) -> None:
     for pk in stored.about["accounts"].values():
@@ -89,10 +89,10 @@ def test_every_operation_succeeds_once_more_on_the_same_copy(
         edit_profile(user, vat_id="GB1")
         operation(user)
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_a_copy_from_before_another_change_is_stale(stored: Stored) -> None:
+def test_a_copy_read_before_another_change_is_stale(stored: Stored) -> None:
     for pk in stored.about["accounts"].values():
         stale = User.get(pk)
         edit_profile(User.get(pk), vat_id="GB1")
@@ -102,15 +102,15 @@ def test_a_copy_from_before_another_change_is_stale(stored: Stored) -> None:
         with pytest.raises(StaleUser):
             delete(stale)
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_all_guards_are_right(stored: Stored) -> None:
-    assert_all_is_well()
+def test_all_guards_are_correct(stored: Stored) -> None:
+    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize("by", ["username", "email"])
-def test_people_sign_in_and_out_with_their_passwords(
+def test_users_sign_in_and_out_with_their_passwords(
     stored: Stored, client: Client, by: str
 ) -> None:
     for username, pk in stored.about["accounts"].items():
@@ -123,7 +123,7 @@ def test_people_sign_in_and_out_with_their_passwords(
         client.post("/accounts/logout/")
         assert signed_in_as(client) is None
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_stored_session_is_signed_in_or_has_ended(stored: Stored, client: Client) -> None:
@@ -138,25 +138,25 @@ def test_the_sessions_in_an_account_are_alive(stored: Stored) -> None:
     assert len(sessions.alive(User.get(stored.pk("Ann.Müller")))) == 2
 
 
-def test_a_change_of_address_is_made_by_its_link(stored: Stored) -> None:
+def test_a_waiting_change_of_the_email_address_is_made_by_its_link(stored: Stored) -> None:
     user = User.get(stored.pk("cid"))
 
     confirm_change(link_token(user))
 
     assert User.get(user.pk).email == "cid@example.net"
     assert find_user("cid@example.net") == user
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_a_change_of_address_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
+def test_a_waiting_change_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
     with pytest.raises(BadLink):
         confirm_change(link_token(User.get(stored.pk("dee"))))
 
     assert find_user("dee@example.org").pk == stored.pk("dee")
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_a_held_sign_up_makes_its_account_or_has_ended(stored: Stored) -> None:
+def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) -> None:
     token = links.make(pending.PURPOSE, stored.about["heldSignUp"])
     try:
         made = pending.release(token)
@@ -165,10 +165,10 @@ def test_a_held_sign_up_makes_its_account_or_has_ended(stored: Stored) -> None:
     else:
         assert made.check_password(stored.about["password"])
         assert find_user("ivy@example.org") == made
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_a_registration_asked_for_again_finds_its_account(stored: Stored) -> None:
+def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
     asked = {"username": "bobby.tables", "email": "BOBBY@example.org", "request_id": "form of bob"}
     before = stored_items()
 
@@ -180,10 +180,10 @@ def test_a_registration_asked_for_again_finds_its_account(stored: Stored) -> Non
         register(**asked, password="another password")
     delete(User.get(again.pk))
     assert register(**asked, password="another password").pk == again.pk
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
-def test_values_that_are_stored_are_taken(stored: Stored) -> None:
+def test_stored_values_are_taken(stored: Stored) -> None:
     for username, pk in stored.about["accounts"].items():
         for values in ({"username": username}, {"email": User.get(pk).email}):
             with pytest.raises(AccountError):
@@ -191,7 +191,7 @@ def test_values_that_are_stored_are_taken(stored: Stored) -> None:
     with pytest.raises(AccountError):
         register(username="new", email="cid@example.net")
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_the_commands_read_what_is_stored(stored: Stored) -> None:
@@ -203,7 +203,7 @@ def test_the_commands_read_what_is_stored(stored: Stored) -> None:
     assert run("checkguards", "--json")[2] == 0
 
 
-def test_staff_see_what_was_recorded_and_act_on_what_is_stored(stored: Stored) -> None:
+def test_staff_see_the_audit_log_and_can_act_on_stored_accounts(stored: Stored) -> None:
     stored_actions = map(StaffAction.from_raw_data, stored.items("staffactions"))
     months = {month_of(action.at) for action in stored_actions}
     listed = [action for month in months for action in list_actions(month).actions]
@@ -221,7 +221,7 @@ def test_staff_see_what_was_recorded_and_act_on_what_is_stored(stored: Stored) -
     assert "activate" in logged_actions()
 
 
-def test_the_report_of_a_run_is_shown_and_replaced_by_the_next(stored: Stored) -> None:
+def test_a_stored_report_is_shown_and_replaced_by_the_next(stored: Stored) -> None:
     [before] = last_reports(KINDS["guards"])
     assert (before.stored_by, before.is_wrong) == ("fay", False)
     assert before.result is not None

@@ -1,4 +1,4 @@
-"""What released versions kept in the cache: readable, or gone; never an error."""
+"""Cache items of released versions can be read or are missing, without errors."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_a_value_is_read_or_missing_and_can_be_replaced(stored: Stored, key: str
     assert cache.delete(key)
 
 
-def test_a_number_is_counted_or_missing(stored: Stored) -> None:
+def test_a_number_can_be_counted_up_or_is_missing(stored: Stored) -> None:
     try:
         assert cache.incr("number") == 42
     except ValueError:
         assert cache.add("number", 1)
 
 
-def test_a_limit_counts_on_or_anew_and_stops_in_any_case(stored: Stored) -> None:
+def test_a_stored_or_new_limit_stops_too_many_attempts(stored: Stored) -> None:
     hal = User.get(stored.pk("hal"))
     times = limit("sign_in").times
     assert times is not None

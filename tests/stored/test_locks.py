@@ -1,4 +1,4 @@
-"""Locks and claims that released versions stored, through every operation."""
+"""Every operation works on locks and claims of released versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = each_release
 
 
 @pytest.mark.parametrize(("name", "data"), [("held", b"page 7"), ("released", b"done")])
-def test_a_lock_is_taken_under_a_higher_fence_with_what_was_left_on_it(
+def test_a_lock_is_acquired_with_a_higher_fencing_token_and_its_data(
     stored: Stored, name: str, data: bytes
 ) -> None:
     [before] = [item for item in stored.items("locks") if item["key"]["S"] == name]
@@ -31,18 +31,18 @@ def test_a_lock_is_taken_under_a_higher_fence_with_what_was_left_on_it(
     assert Lock(name).acquire().data == b"new"
 
 
-def test_a_lock_that_is_held_is_not_taken_at_once(stored: Stored) -> None:
+def test_a_held_lock_is_not_acquired_at_once(stored: Stored) -> None:
     assert Lock("held").try_acquire() is None
 
 
-def test_a_claim_is_claimed_once_until_it_is_broken(stored: Stored) -> None:
+def test_a_claim_can_be_made_again_only_after_it_is_broken(stored: Stored) -> None:
     assert not claim_once("claimed")
 
     assert break_lock("claimed") is Broken.DELETED
     assert claim_once("claimed")
 
 
-def test_a_lock_is_broken_and_taken_under_a_higher_fence(stored: Stored) -> None:
+def test_a_broken_lock_is_acquired_with_a_higher_fencing_token(stored: Stored) -> None:
     fences = {
         item["key"]["S"]: int(item["fencingToken"]["N"])
         for item in stored.items("locks")

@@ -1,4 +1,4 @@
-"""Counters and invoices that released versions stored, through every operation."""
+"""Every operation works on counters and invoices of released versions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def account(stored: Stored) -> str:
     return stored.pk("Ann.Müller")
 
 
-def test_counters_go_on_from_where_they_are(stored: Stored) -> None:
+def test_counters_continue_from_their_values(stored: Stored) -> None:
     assert (last_value("tickets"), last_value("seconds")) == (42, 10)
 
     assert next_value("tickets") == 43
@@ -46,7 +46,7 @@ def test_counters_go_on_from_where_they_are(stored: Stored) -> None:
     assert next_value("seconds", 10, increment=-10) == 0
 
 
-def test_invoices_say_what_they_said(stored: Stored, account: str) -> None:
+def test_invoices_are_read_as_they_were_stored(stored: Stored, account: str) -> None:
     first, second, third = all_invoices(account, 2026, oldest_first=True)
 
     assert (first.label, first.lines, first.note) == ("2026-000001", FIRST.lines, "Thanks")
@@ -57,9 +57,7 @@ def test_invoices_say_what_they_said(stored: Stored, account: str) -> None:
     assert find_invoice(account, "2026-000002") == second
 
 
-def test_an_invoice_asked_for_again_is_the_one_that_was_issued(
-    stored: Stored, account: str
-) -> None:
+def test_a_repeated_request_returns_the_stored_invoice(stored: Stored, account: str) -> None:
     def again(asked: Draft) -> str:
         return issue(asked, account=account, seller=SELLER, request_id="first form").label
 

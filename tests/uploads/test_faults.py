@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.kinds import CloseBefore, DropReply, Duplicate, Fault, Meanwhile
+from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
@@ -25,17 +26,25 @@ SMALL_BYTES = 1000
 BUSY = S3Answer(409, "ConditionalRequestConflict")
 SLOW_DOWN = S3Answer(503, "SlowDown")
 
-PASSING: dict[str, Fault] = {
-    "SlowDown": SLOW_DOWN,
-    "InternalError after it was done": S3Answer(500, "InternalError", carried_out=True),
-    "reset": CloseBefore(),
-    "reply lost": DropReply(),
-    "busy": BUSY,
-}
+PASSING: list[Fault] = [
+    SLOW_DOWN,
+    S3Answer(500, "InternalError", carried_out=True),
+    CloseBefore(),
+    DropReply(),
+    BUSY,
+]
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-@pytest.mark.parametrize("operation", ["PutObject", "CompleteMultipartUpload"])
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [
+        *product(["PutObject", "CompleteMultipartUpload"], PASSING),
+        # botocore repeated the request after a lost reply, and these are the second answers.
+        ("CompleteMultipartUpload", S3Answer(404, "NoSuchUpload", carried_out=True)),
+        ("CompleteMultipartUpload", S3Answer(412, "PreconditionFailed", carried_out=True)),
+    ],
+    ids=str,
+)
 def test_a_temporary_failure_of_the_storing_request_ends_in_one_object(
     storage: Storage, operation: str, fault: Fault
 ) -> None:
@@ -46,46 +55,9 @@ def test_a_temporary_failure_of_the_storing_request_ends_in_one_object(
 
     assert uploaded.outcomes == ["uploaded"]
     assert storage.proxy.stored == {"in/a": 1}
-    storage.assert_stored([file])
-
-
-def test_an_object_that_is_put_twice_is_stored_once(storage: Storage) -> None:
-    files = [storage.file(name, content(SMALL_BYTES, name)) for name in "abcd"]
-    storage.proxy.plan("PutObject", Duplicate(0.02), times=4)
-
-    uploaded = storage.upload(*files, workers=1)
-
-    assert uploaded.outcomes == ["uploaded"] * 4
-    storage.assert_stored(files)
-    assert storage.proxy.stored == {file.key: 1 for file in files}
-
-
-def test_an_upload_that_is_gone_after_a_lost_reply_to_complete_counts_as_uploaded(
-    storage: Storage,
-) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    storage.proxy.plan(
-        "CompleteMultipartUpload", S3Answer(404, "NoSuchUpload", carried_out=True), times=9
-    )
-
-    assert storage.upload(file).outcomes == ["uploaded"]
-
-    assert storage.proxy.count("UploadPart") == 3
-    assert storage.proxy.stored == {"in/a": 1}
-    storage.assert_stored([file])
-
-
-def test_a_failed_precondition_after_a_lost_reply_to_complete_counts_as_uploaded(
-    storage: Storage,
-) -> None:
-    file = storage.file("a", content(LARGE_BYTES))
-    storage.proxy.plan(
-        "CompleteMultipartUpload", S3Answer(412, "PreconditionFailed", carried_out=True)
-    )
-
-    assert storage.upload(file).outcomes == ["uploaded"]
-
-    assert storage.proxy.stored == {"in/a": 1}
+    if file.size == LARGE_BYTES:
+        # After a 409, S3 wants a new upload.
+        assert storage.proxy.count("UploadPart") == (6 if fault is BUSY else 3)
     storage.assert_stored([file])
 
 
@@ -196,9 +168,10 @@ def test_a_part_that_s3_refuses_as_the_file_changed_is_reported_as_the_change(
         (SLOW_DOWN, "S3 PutObject failed: SlowDown: planned by a test"),
         (BUSY, "S3 PutObject failed: ConditionalRequestConflict: planned by a test"),
         (S3Answer(403, "AccessDenied"), "S3 PutObject failed: AccessDenied: planned by a test"),
+        (S3Answer(400, "BadDigest"), "S3 PutObject failed: BadDigest: planned by a test"),
         (CloseBefore(), "S3 PutObject failed: ConnectionClosedError: Connection was closed"),
     ],
-    ids=["SlowDown", "busy", "AccessDenied", "reset"],
+    ids=["SlowDown", "busy", "AccessDenied", "BadDigest", "reset"],
 )
 def test_a_lasting_failure_has_a_reason_and_leaves_no_claim_and_the_rest_is_stored(
     storage: Storage, fault: Fault, reason: str
@@ -346,13 +319,3 @@ def test_an_unreachable_table_is_a_failure_with_a_reason_and_the_object_is_adopt
 
     assert storage.proxy.stored == {"in/a": 1}
     storage.assert_stored([file])
-
-
-def test_a_wrong_checksum_is_refused_by_s3(storage: Storage) -> None:
-    file = storage.file("a", content(SMALL_BYTES))
-    storage.proxy.plan("PutObject", S3Answer(400, "BadDigest"), times=9)
-
-    failed = storage.upload(file)
-
-    assert failed.result.reason == "S3 PutObject failed: BadDigest: planned by a test"
-    storage.assert_untouched(file)

@@ -8,10 +8,10 @@ from dynamo.checks import TAG
 
 
 class Command(check.Command):
-    """Django's, but for this: our deployment checks need no `--deploy` when asked for by tag.
+    """Django's, but `--tag dynamodb` runs our deployment checks without `--deploy`.
 
-    Django knows checks that run always and checks that run with `--deploy`, and none that run
-    only when asked for. Other tags named beside ours get their deployment checks as well.
+    Django has no checks that run only if their tag is given. The deployment checks of other tags on
+    the same command line run as well.
     """
 
     def handle(self, *app_labels: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`runserver` under development: the tables are there before the first page."""
+"""`runserver`, which creates missing tables of the local engine first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,8 @@ from dynamo.tables import all_tables, create
 
 
 class Command(DynamoCommand, runserver.Command):
-    """Django's, which on the local engine creates what is missing first.
-
-    In the process that serves, not in the one that starts and watches it.
-    """
-
     def run(self, **options: Any) -> None:
-        """Create the tables, then serve."""
+        # Only in the process that serves, not in the one that watches it.
         serves = not options["use_reloader"] or os.environ.get(DJANGO_AUTORELOAD_ENV) == "true"
         if settings.DYNAMODB_LOCAL and serves:
             for table in all_tables():

@@ -1,4 +1,4 @@
-"""How a person comes to an account by mail alone, and comes back to it."""
+"""Signing up and recovering an account by mail, in a real browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_account_story import sign_in, sign_up
+from tests.browser.test_accounts import sign_in, sign_up
 from tests.factories import stored_items
 from tests.mailbox import link
 
@@ -19,11 +19,13 @@ NEW_PASSWORD = "another good password"
 
 
 def follow_link(page: Page) -> None:
-    """Go where the last mail leads."""
+    """Follow the link in the last mail."""
     page.goto(link(mail.outbox.pop()))
 
 
-def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settings: Any) -> None:
+def test_a_user_signs_up_by_mail_and_recovers_username_and_password(
+    page: Page, settings: Any
+) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = True
     sign_up(page, "ann", "ann@example.org")
     expect(page).to_have_url(re.compile("/accounts/signup/sent/$"))
@@ -62,7 +64,7 @@ def test_a_person_signs_up_by_mail_forgets_all_and_comes_back(page: Page, settin
     expect(page).to_have_url(re.compile("/accounts/profile/$"))
 
 
-def test_a_person_asks_for_another_link_and_confirms_the_address(page: Page) -> None:
+def test_a_user_requests_another_link_and_confirms_the_email_address(page: Page) -> None:
     sign_up(page, "ann", "ann@example.org")
     expect(page.get_by_role("main")).to_contain_text("Not confirmed")
     page.get_by_role("button", name="Send the link again").click()

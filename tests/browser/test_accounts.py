@@ -1,4 +1,4 @@
-"""The whole story of an account, as a person lives it."""
+"""An account in a real browser, from the sign-up to the deletion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def sign_in(page: Page, who: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_a_person_signs_up_changes_the_address_signs_in_by_it_and_leaves(page: Page) -> None:
+def test_a_user_signs_up_changes_the_email_address_signs_in_by_it_and_deletes_the_account(
+    page: Page,
+) -> None:
     page.goto("/")
     page.get_by_role("main").get_by_role(
         "link", name=re.compile("account|sign up", re.I)
@@ -64,7 +66,7 @@ def test_a_person_signs_up_changes_the_address_signs_in_by_it_and_leaves(page: P
     assert_guards_match_users()
 
 
-def test_taken_values_are_said_at_their_fields_and_nothing_typed_is_lost(page: Page) -> None:
+def test_taken_values_have_errors_at_their_fields_and_nothing_typed_is_lost(page: Page) -> None:
     make_user(username="ann")
     make_user(email="bob@example.org")
 
@@ -92,7 +94,7 @@ def test_a_double_click_makes_one_account(page: Page) -> None:
     assert_guards_match_users()
 
 
-def test_going_back_after_signing_up_shows_the_account_not_the_form(page: Page) -> None:
+def test_going_back_after_the_sign_up_shows_the_account_not_the_form(page: Page) -> None:
     sign_up(page, "ann", "ann@example.org")
     expect(page).to_have_url(re.compile("/accounts/profile/$"))
 
@@ -102,7 +104,7 @@ def test_going_back_after_signing_up_shows_the_account_not_the_form(page: Page) 
     assert_guards_match_users()
 
 
-def test_a_form_left_open_in_another_tab_says_that_it_made_no_second_account(page: Page) -> None:
+def test_a_form_left_open_in_another_tab_says_that_it_was_not_accepted(page: Page) -> None:
     other_tab = page.context.new_page()
     other_tab.goto("/accounts/signup/")
     sign_up(page, "ann", "ann@example.org")
@@ -142,7 +144,7 @@ def test_no_page_scrolls_sideways(page: Page, width: int) -> None:
     assert max(after.values()) <= width
 
 
-def test_a_sign_up_without_an_answer_is_finished_by_sending_the_form_again(
+def test_a_sign_up_without_an_answer_is_completed_by_sending_the_form_again(
     page: Page, engine: str
 ) -> None:
     unanswered = Answer(500, "InternalServerError", carried_out=True)

@@ -1,4 +1,4 @@
-"""A day of staff: an account is found and kept out, a lock is broken, and all of it is recorded."""
+"""The staff pages in a real browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.sessions import services as sessions
 from locks.lock import Lock
 from sequences.counters import next_value
-from tests.browser.test_invoice_story import let_in
+from tests.browser.test_invoices import let_in
 from tests.factories import PASSWORD, make_user
 from tests.staff.scenes import logged_actions, make_staff, stored_report
 
@@ -24,7 +24,7 @@ def confirm(page: Page, reason: str, button: str) -> None:
     page.get_by_role("button", name=button).click()
 
 
-def test_staff_finds_an_account_keeps_it_out_breaks_a_lock_and_reads_what_was_done(
+def test_staff_find_and_deactivate_an_account_break_a_lock_and_read_the_audit_log(
     page: Page, site: str
 ) -> None:
     bob = make_user(username="bob")

@@ -1,4 +1,4 @@
-"""The whole story of an invoice, as a person lives it; with the page's script and without."""
+"""An invoice in a real browser, with the page's script and without."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ann(engine: str) -> User:
 
 
 def let_in(context: BrowserContext, site: str, user: User) -> None:
-    """Sign in without the pages for it."""
+    """Sign in without the sign-in page."""
     client = Client()
     client.force_login(user)
     name = settings.SESSION_COOKIE_NAME
@@ -54,7 +54,7 @@ def let_in(context: BrowserContext, site: str, user: User) -> None:
 
 @pytest.fixture
 def page(page: Page, site: str, ann: User) -> Page:
-    """Ann's browser; an error of a script is an error of the test."""
+    """Ann's browser. An error in a script fails the test."""
     let_in(page.context, site, ann)
     page.on("pageerror", _raise)
     return page
@@ -62,7 +62,7 @@ def page(page: Page, site: str, ann: User) -> Page:
 
 @pytest.fixture
 def plain_page(browser: Browser, site: str, ann: User) -> Iterator[Page]:
-    """Ann's other browser, which runs no scripts."""
+    """Ann's browser without scripts."""
     context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
     context.set_default_timeout(60_000)
     let_in(context, site, ann)
@@ -86,7 +86,7 @@ def fill_line(page: Page, at: int, line: tuple[str, str, str, str]) -> None:
 
 
 def write(page: Page, lines: list[tuple[str, str, str, str]] = LINES) -> None:
-    """Fill in a new invoice."""
+    """Fill in the form of a new invoice."""
     page.goto("/invoices/new/")
     page.get_by_label("Customer’s name").fill("Bob & Söhne")
     for at, line in enumerate(lines):
@@ -100,7 +100,7 @@ def send(page: Page) -> None:
 
 
 def totals(page: Page) -> list[str]:
-    """The amounts that the page adds up to: net, VAT by rate, gross."""
+    """The totals that the page shows: net, VAT by rate, gross."""
     return [amount.inner_text() for amount in page.locator(".totals dd").all()]
 
 
@@ -161,7 +161,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
         ("USD", [("a", "-1", "0.005", "7"), ("b", "9.5", "99999999999.99", "0")]),
     ],
 )
-def test_the_totals_shown_while_typing_are_those_that_are_stored(
+def test_the_totals_shown_while_typing_are_stored(
     page: Page, ann: User, currency: str, lines: list[tuple[str, str, str, str]]
 ) -> None:
     write(page, lines)
@@ -173,7 +173,7 @@ def test_the_totals_shown_while_typing_are_those_that_are_stored(
     assert promised == stored_totals(the_invoice(ann))
 
 
-def test_lines_are_removed_and_the_others_close_up(page: Page, ann: User) -> None:
+def test_removing_a_line_moves_the_others_up(page: Page, ann: User) -> None:
     write(page)
     page.get_by_role("button", name="Remove line 2").click()
 
@@ -184,7 +184,7 @@ def test_lines_are_removed_and_the_others_close_up(page: Page, ann: User) -> Non
     assert [line.description for line in the_invoice(ann).lines] == ["Design", "Rebate"]
 
 
-def test_a_refused_form_keeps_what_was_typed_and_puts_the_cursor_there(
+def test_a_refused_form_keeps_what_was_typed_and_moves_the_focus_to_the_error(
     page: Page, ann: User
 ) -> None:
     write(page)
@@ -220,7 +220,7 @@ def test_a_double_click_makes_one_invoice(page: Page, ann: User) -> None:
     assert the_invoice(ann).number == 1
 
 
-def test_the_same_form_works_without_a_script(plain_page: Page, ann: User) -> None:
+def test_the_form_works_without_a_script(plain_page: Page, ann: User) -> None:
     page = plain_page
     write(page, LINES)
     page.get_by_label("Customer’s name").press("Enter")
@@ -235,7 +235,7 @@ def test_the_same_form_works_without_a_script(plain_page: Page, ann: User) -> No
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_long_price_is_seen_whole_and_an_error_of_its_line_in_full_width(
+def test_a_long_price_and_an_error_of_its_line_are_fully_visible(
     page: Page, ann: User, width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 844})
@@ -248,7 +248,7 @@ def test_a_long_price_is_seen_whole_and_an_error_of_its_line_in_full_width(
     assert error.bounding_box()["height"] < 40  # type: ignore[index]  # it is seen: one row of text
 
 
-def test_wide_numbers_leave_the_description_room(page: Page, ann: User) -> None:
+def test_wide_numbers_leave_room_for_the_description(page: Page, ann: User) -> None:
     page.set_viewport_size({"width": 1280, "height": 844})
     write(page, [("Design of the archive", "999.123456", "999999999.123456", "8.125")])
     send(page)

@@ -1,4 +1,4 @@
-"""What an account's owner may see of the stored account, for an export. Times are datetimes."""
+"""The personal data of an account that its owner can download. Times are datetimes."""
 
 from __future__ import annotations
 
