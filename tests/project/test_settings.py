@@ -310,6 +310,13 @@ def test_a_dotenv_file_adds_what_the_environment_lacks(checkout: Path) -> None:
     assert ended.stdout == "['from.file'] eu-west-1\n"
 
 
+def test_an_unreadable_dotenv_file_stops_the_start(checkout: Path) -> None:
+    (checkout / ".env").write_bytes(b"\xff")
+
+    with pytest.raises(SystemExit, match=r"^The site cannot start: \.env cannot be read: "):
+        settings_under(checkout)
+
+
 @pytest.mark.parametrize(
     ("changes", "origin"),
     [
