@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -19,13 +18,10 @@ from accounts.emails.change import (
 from accounts.exceptions import BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import (
-    activate,
     change_email,
     change_password,
     change_username,
-    deactivate,
     delete,
-    edit_profile,
     find_user,
 )
 from dynamo.unique import guards
@@ -33,10 +29,10 @@ from tests.emailchanges import (
     NEW,
     NEW_KEY,
     again,
-    assert_all_is_well,
-    assert_changes_nothing,
+    assert_guards_are_correct,
     days_later,
     link_of_days_ago,
+    refusal_of,
     token_of,
     told_by_link,
     waiting_user,
@@ -79,7 +75,7 @@ def test_a_request_reserves_the_address_for_three_days_and_changes_nothing_else(
     version = {"version": {"N": str(user.version)}}
     assert items == before | {user.pk: before[user.pk] | noted | version}
     assert user.to_dynamodb_dict() == items[user.pk]
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_reserved_address_finds_no_account_and_is_taken_for_others() -> None:
@@ -94,7 +90,7 @@ def test_a_reserved_address_finds_no_account_and_is_taken_for_others() -> None:
         lambda: change_email(other, "NEW@example.org"),
         lambda: request_change(other, NEW),
     ):
-        assert_changes_nothing(act, EmailTaken)
+        assert refusal_of(act) is EmailTaken
 
 
 @pytest.mark.parametrize(("email", "error"), [(NEW, EmailTaken), ("new", ValidationError)])
@@ -104,19 +100,7 @@ def test_a_request_for_a_taken_or_invalid_address_changes_nothing(
     make_user(email=NEW)
     user = make_user()
 
-    assert_changes_nothing(lambda: request_change(user, email), error)
-
-
-def test_a_request_for_another_address_frees_the_first_one_and_voids_its_link() -> None:
-    user = waiting_user("first@example.org")
-    first = token_of(user)
-
-    request_change(user, NEW)
-
-    assert guard_owner("email#first@example.org") is None
-    assert_changes_nothing(lambda: confirm_change(first), BadLink)
-    assert confirm_change(token_of(user)).user.email == NEW
-    assert_all_is_well()
+    assert refusal_of(lambda: request_change(user, email)) is error
 
 
 def test_the_same_request_again_extends_the_reservation_and_voids_the_older_link() -> None:
@@ -127,8 +111,8 @@ def test_the_same_request_again_extends_the_reservation_and_voids_the_older_link
         request_change(user, "NEW@example.org")
 
     assert user.pending_until >= until + 24 * 60 * 60 - 60
-    assert_changes_nothing(lambda: confirm_change(first), BadLink)
-    assert_all_is_well()
+    assert refusal_of(lambda: confirm_change(first)) is BadLink
+    assert_guards_are_correct()
     assert confirm_change(token_of(user)).user.email == "NEW@example.org"
 
 
@@ -140,21 +124,7 @@ def test_the_same_form_sent_twice_at_once_makes_one_reservation_and_one_link() -
         request_change(tab, NEW)
 
     assert told_by_link(tabs[0]) == told_by_link(tabs[1]) == told_by_link(again(user))
-    assert_all_is_well()
-
-
-@pytest.mark.parametrize("email", ["old@example.org", "Old@Example.org"])
-def test_a_request_for_the_current_address_drops_the_waiting_change(email: str) -> None:
-    user = waiting_user(email="old@example.org")
-    confirmed_by = user.confirmation_id
-
-    request_change(user, email)
-
-    read = again(user)
-    assert (read.email, read.awaited_email, read.confirmation_id) == (email, None, confirmed_by)
-    assert not has_notes(user)
-    assert guard_owner(NEW_KEY) is None
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_request_after_a_password_change_ended_the_waiting_one_is_stale() -> None:
@@ -184,20 +154,9 @@ def test_the_link_turns_the_reservation_into_the_guard_and_frees_the_old_address
     read = again(user)
     assert (read.email, read.is_confirmed, changes_of(user)) == ("New@Example.org", True, 2)
     assert find_user(NEW) == user
-    assert_changes_nothing(lambda: confirmation.confirm(old_link), BadLink)
+    assert refusal_of(lambda: confirmation.confirm(old_link)) is BadLink
     make_user(email="old@example.org")
-    assert_all_is_well()
-
-
-def test_a_link_followed_twice_succeeds_and_changes_nothing_more() -> None:
-    user = waiting_user()
-    token = token_of(user)
-    confirm_change(token)
-    before = stored_items()
-
-    assert confirm_change(token) == Confirmed(user, None)
-
-    assert stored_items() == before
+    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize(
@@ -214,62 +173,7 @@ def test_a_link_followed_twice_succeeds_and_changes_nothing_more() -> None:
 def test_a_link_that_does_not_fit_changes_nothing(forged: Callable[[User], str]) -> None:
     token = forged(waiting_user())
 
-    assert_changes_nothing(lambda: confirm_change(token), BadLink)
-
-
-def register_again(user: User) -> None:
-    """Delete the account and register it again under the same key."""
-    delete(user)
-    assert make_user(request_id="ann", email="ann@example.org", username="ann").pk == user.pk
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        cancel_change,
-        lambda user: change_email(user, THIRD),
-        lambda user: change_email(confirm_change(token_of(user)).user, THIRD),
-        lambda user: change_password(user, "another good password"),
-        lambda user: (deactivate(user), activate(user)),
-        delete,
-        register_again,
-    ],
-    ids=["cancel", "change", "follow and change", "password", "deactivate", "delete", "register"],
-)
-def test_a_link_changes_nothing_after(end: Callable[[User], Any]) -> None:
-    user = waiting_user(request_id="ann", email="ann@example.org", username="ann")
-    token = token_of(user)
-
-    end(user)
-
-    assert_changes_nothing(lambda: confirm_change(token), BadLink)
-    assert_all_is_well()
-
-
-def test_a_change_ended_with_the_sessions_can_be_requested_again() -> None:
-    user = waiting_user()
-    change_password(user, "another good password")
-    assert again(user).awaited_email is None
-
-    request_change(again(user), NEW)
-
-    assert confirm_change(token_of(again(user))).user.email == NEW
-    assert_all_is_well()
-
-
-def test_other_changes_do_not_affect_the_waiting_one() -> None:
-    user = waiting_user()
-    token = token_of(user)
-    change_username(user, "Somebody")
-    edit_profile(again(user), full_name="Some Body")
-    assert again(user).awaited_email == NEW
-    assert_all_is_well()
-
-    confirm_change(token)
-
-    read = again(user)
-    assert (read.email, read.username, read.full_name) == (NEW, "Somebody", "Some Body")
-    assert_all_is_well()
+    assert refusal_of(lambda: confirm_change(token)) is BadLink
 
 
 # Other changes while one waits --------------------------------------------------------------------
@@ -296,17 +200,6 @@ def test_canceling_frees_the_address_and_succeeds_if_it_was_canceled_meanwhile()
     assert user.to_dynamodb_dict() == stored_user(user.pk)
 
 
-@pytest.mark.parametrize("email", [THIRD, "Ann@example.org"], ids=["address", "spelling"])
-def test_an_immediate_change_drops_the_waiting_one(email: str) -> None:
-    user = waiting_user(email="ann@example.org")
-
-    change_email(user, email)
-
-    assert again(user).email == email
-    assert guard_owner(NEW_KEY) is None
-    assert_all_is_well()
-
-
 @pytest.mark.parametrize("email", [NEW, "New@Example.ORG"])
 def test_an_immediate_change_to_the_reserved_address_turns_it_into_the_guard(email: str) -> None:
     user = waiting_user()
@@ -316,7 +209,7 @@ def test_an_immediate_change_to_the_reserved_address_turns_it_into_the_guard(ema
     assert again(user).email == email
     assert not again(user).is_confirmed
     assert stored_items()[NEW_KEY] == GUARD | {"owner": {"S": user.pk}}
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 # Reservations that lapse --------------------------------------------------------------------------
@@ -326,16 +219,16 @@ def test_a_lapsed_change_is_not_shown_and_its_address_is_free() -> None:
     user = waiting_user()
     with days_later(2.999):
         assert again(user).awaited_email == NEW
-        assert_changes_nothing(lambda: make_user(email=NEW), EmailTaken)
+        assert refusal_of(lambda: make_user(email=NEW)) is EmailTaken
 
     with days_later():
         assert again(user).awaited_email is None
         assert not User.unique.is_taken("email", NEW)
-        assert_changes_nothing(lambda: confirm_change(token_of(user)), BadLink)
+        assert refusal_of(lambda: confirm_change(token_of(user))) is BadLink
         taker = make_user(email=NEW)
         assert find_user(NEW) == taker
         assert stored_items()[NEW_KEY] == GUARD | {"owner": {"S": taker.pk}}
-        assert_all_is_well()
+        assert_guards_are_correct()
 
 
 @pytest.mark.parametrize(
@@ -371,16 +264,16 @@ def test_an_account_whose_lapsed_reservation_was_taken_can_still_change(
         act(user)
 
         assert stored_items()[NEW_KEY] == taken
-        assert_all_is_well()
+        assert_guards_are_correct()
 
 
 def test_a_link_by_a_slow_clock_does_not_take_the_address_back() -> None:
     user = waiting_user()
     with days_later():
         taker = make_user(email=NEW)
-        assert_changes_nothing(lambda: confirm_change(token_of(user)), BadLink)
+        assert refusal_of(lambda: confirm_change(token_of(user))) is BadLink
 
-    assert_changes_nothing(lambda: confirm_change(token_of(user)), EmailTaken)
+    assert refusal_of(lambda: confirm_change(token_of(user))) is EmailTaken
     assert guard_owner(NEW_KEY) == taker.pk
 
 
@@ -391,9 +284,9 @@ def test_an_account_can_reserve_its_lapsed_address_again_unless_it_was_taken() -
         request_change(user, NEW)
         assert confirm_change(token_of(user)).user.email == NEW
         make_user(email="late@example.org")
-        assert_changes_nothing(lambda: request_change(late, "late@example.org"), EmailTaken)
-        assert_changes_nothing(lambda: change_email(late, "late@example.org"), EmailTaken)
-        assert_all_is_well()
+        assert refusal_of(lambda: request_change(late, "late@example.org")) is EmailTaken
+        assert refusal_of(lambda: change_email(late, "late@example.org")) is EmailTaken
+        assert_guards_are_correct()
 
 
 def test_a_reservation_taken_between_the_attempts_of_a_deletion_stays(
@@ -408,7 +301,7 @@ def test_a_reservation_taken_between_the_attempts_of_a_deletion_stays(
 
     assert stored_user(user.pk) is None
     assert guard_owner(NEW_KEY) is not None
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 # Costs --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""In which language somebody is spoken to, and who decides: profile, switch, browser."""
+"""The language of pages and mails: chosen by the profile, the switch or the browser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ann(engine: str, client: Client) -> User:
 
 
 def language_of(response: Any) -> str:
-    """The language of a page, which says so twice."""
+    """The language of a page, by its header and its markup."""
     language = str(response["Content-Language"])
     assert f'<html lang="{language}"' in response.content.decode()
     return language
@@ -49,7 +49,11 @@ def chosen(user: User) -> str | None:
     return User.get(user.pk).language
 
 
-# Who decides -------------------------------------------------------------------------------------
+<<<<<<< HEAD
+# Profile, switch, browser -------------------------------------------------------------------------
+=======
+# Who decides --------------------------------------------------------------------------------------
+>>>>>>> aa39a512764d817c51537c22f4742609ea50ff93
 
 
 @pytest.mark.parametrize(
@@ -148,7 +152,7 @@ def test_the_switch_shows_a_message_if_the_account_changed_meanwhile(
     assert Page(client.get("/")).messages
 
 
-# The profile -------------------------------------------------------------------------------------
+# The profile --------------------------------------------------------------------------------------
 
 
 def test_a_language_chosen_in_the_profile_is_used_at_once(client: Client, ann: User) -> None:
@@ -184,6 +188,16 @@ def test_an_empty_language_in_the_profile_leaves_the_choice_to_the_browser(
     assert Page(page).messages == ["Your details were saved."]
 
 
+def test_a_profile_saved_without_a_change_of_language_keeps_the_switch(
+    client: Client, ann: User
+) -> None:
+    client.cookies[COOKIE] = "ja"
+
+    client.post(PROFILE, DETAILS | {"language": ""})
+
+    assert language_of(client.get(PROFILE)) == "ja"
+
+
 def test_a_profile_refuses_a_language_that_the_site_does_not_have(
     client: Client, ann: User
 ) -> None:
@@ -203,7 +217,7 @@ def test_a_stored_language_that_the_site_no_longer_has_is_ignored(
     assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
 
 
-# What it costs, and what it leaves behind --------------------------------------------------------
+# What it costs, and what it leaves behind ---------------------------------------------------------
 
 
 def test_a_page_in_the_language_of_the_profile_costs_no_further_request(
@@ -222,7 +236,7 @@ def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:
     edit_profile(User.get(ann.pk), language="ja")
     client.get("/")
 
-    # Neither asks who is signed in.
+    # Neither page reads the account.
     assert language_of(client.get("/nothing/")) == "ja"
     client.post("/accounts/logout/")
     assert language_of(client.get("/accounts/login/")) == "ja"
@@ -264,7 +278,7 @@ def test_a_response_without_text_names_no_language(path: str) -> None:
     assert "Accept-Language" not in response.get("Vary", "")
 
 
-# Mails -------------------------------------------------------------------------------------------
+# Mails --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("ann")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import Any
 
@@ -56,6 +57,8 @@ def sign_up(client: Client, **values: str) -> Any:
 def test_each_mail_is_plain_text_with_one_subject(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.DEBUG)
+
     assert mails.send(kind, "ann@example.org", **CONTEXT)
 
     message = the_mail()

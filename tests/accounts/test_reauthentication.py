@@ -58,8 +58,10 @@ def test_a_form_of_an_older_sign_in_changes_nothing_and_returns_to_its_page(
     before = stored_items()
 
     response = client.post(page, {"session": other})
+    of_a_visitor = Client().post(page, {"session": other})
 
     assert (response.status_code, response["Location"]) == (302, f"{URL}?next={SESSIONS}")
+    assert of_a_visitor["Location"] == f"/accounts/login/?next={SESSIONS}"
     assert stored_items() == before
 
 

@@ -12,7 +12,7 @@ from accounts.exceptions import EmailTaken, RequestIdUsed, UsernameTaken
 from accounts.models import User
 from accounts.services import REQUEST_IDS, change_email, delete, register
 from dynamo.exceptions import Refused
-from tests.emailchanges import assert_changes_nothing
+from tests.emailchanges import refusal_of
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -70,7 +70,7 @@ def test_a_value_is_taken_in_every_spelling_and_nothing_is_stored(
 ) -> None:
     make_user(**held)
 
-    assert_changes_nothing(lambda: make_user(**asked), error)
+    assert refusal_of(lambda: make_user(**asked)) is error
 
 
 def test_two_taken_values_are_both_reported_after_one_request(requests_sent: Requests) -> None:
@@ -118,13 +118,13 @@ def test_the_same_request_makes_one_account_and_gets_one_answer() -> None:
 def test_the_same_request_id_with_other_contents_is_refused(other: dict[str, Any]) -> None:
     make_user(**SAME)
 
-    assert_changes_nothing(lambda: make_user(**(SAME | other)), RequestIdUsed)
+    assert refusal_of(lambda: make_user(**(SAME | other))) is RequestIdUsed
 
 
 def test_the_same_request_after_the_email_address_changed_is_refused() -> None:
     change_email(make_user(**SAME), "new@example.org")
 
-    assert_changes_nothing(lambda: make_user(**SAME), RequestIdUsed)
+    assert refusal_of(lambda: make_user(**SAME)) is RequestIdUsed
 
 
 def test_the_values_of_a_deleted_account_are_free_again() -> None:

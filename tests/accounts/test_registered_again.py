@@ -32,7 +32,7 @@ from accounts.signup import pending
 from staff.actions import deactivate as deactivate_by_staff
 from staff.actions import end_sessions as end_sessions_by_staff
 from staff.audit_log import Actor
-from tests.emailchanges import again, assert_all_is_well, assert_changes_nothing
+from tests.emailchanges import again, assert_guards_are_correct, refusal_of
 from tests.factories import PASSWORD, as_stored_by_0_1
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -124,9 +124,9 @@ def test_a_stale_copy_does_not_change_the_new_account(
 ) -> None:
     stale = stale_copy()
 
-    assert_changes_nothing(lambda: change(stale), StaleUser)
+    assert refusal_of(lambda: change(stale)) is StaleUser
     assert logged_actions() == []
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_stale_copy_does_not_cancel_a_change_of_the_new_account() -> None:
@@ -134,7 +134,7 @@ def test_a_stale_copy_does_not_cancel_a_change_of_the_new_account() -> None:
     request_change(stale, "cid@example.org")
     request_change(registered_again(stale), "cid@example.org")
 
-    assert_changes_nothing(lambda: cancel_change(stale), StaleUser)
+    assert refusal_of(lambda: cancel_change(stale)) is StaleUser
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_stale_copy_does_not_succeed_because_the_new_account_has_the_value(
     deactivate(stale)
     registered_again(stale)
 
-    assert_changes_nothing(lambda: act(stale), StaleUser)
+    assert refusal_of(lambda: act(stale)) is StaleUser
     assert stale.username == "ann"
 
 
@@ -187,7 +187,7 @@ def test_a_link_to_the_old_address_does_not_confirm_the_new_one() -> None:
     token = confirmation.link_token(old)
     new = registered_again(old)
 
-    assert_changes_nothing(lambda: confirmation.confirm(token), BadLink)
+    assert refusal_of(lambda: confirmation.confirm(token)) is BadLink
     assert not again(new).is_confirmed
 
 
@@ -201,7 +201,7 @@ def test_a_link_does_not_confirm_an_account_registered_again_meanwhile(proxy: Fa
 
     new = again(old)
     assert (new.email, new.is_confirmed) == ("bea@example.org", False)
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_link_that_changes_the_old_address_does_not_change_the_new_one() -> None:
@@ -210,7 +210,7 @@ def test_a_link_that_changes_the_old_address_does_not_change_the_new_one() -> No
     token = change_token(old)
     request_change(registered_again(old), "cid@example.org")
 
-    assert_changes_nothing(lambda: confirm_change(token), BadLink)
+    assert refusal_of(lambda: confirm_change(token)) is BadLink
 
 
 def test_a_held_sign_up_does_not_answer_for_the_account_of_another_one() -> None:

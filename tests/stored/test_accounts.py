@@ -29,7 +29,7 @@ from staff.audit_log import list_actions, month_of, on_account
 from staff.models import StaffAction
 from staff.reports import KINDS, last_reports
 from tests.commands import run
-from tests.emailchanges import assert_all_is_well
+from tests.emailchanges import assert_guards_are_correct
 from tests.factories import stored_items
 from tests.pages import sign_in, signed_in_as
 from tests.staff.scenes import acting, let_in, logged_actions, stored_report
@@ -77,7 +77,7 @@ def test_every_operation_succeeds_on_every_account(
     for pk in stored.about["accounts"].values():
         operation(User.get(pk))
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
@@ -89,7 +89,7 @@ def test_every_operation_succeeds_after_another_change_by_the_same_copy(
         edit_profile(user, vat_id="GB1")
         operation(user)
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_copy_read_before_another_change_is_stale(stored: Stored) -> None:
@@ -102,11 +102,11 @@ def test_a_copy_read_before_another_change_is_stale(stored: Stored) -> None:
         with pytest.raises(StaleUser):
             delete(stale)
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_all_guards_are_correct(stored: Stored) -> None:
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 @pytest.mark.parametrize("by", ["username", "email"])
@@ -123,7 +123,7 @@ def test_users_sign_in_and_out_with_their_passwords(
         client.post("/accounts/logout/")
         assert signed_in_as(client) is None
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_stored_session_is_signed_in_or_has_ended(stored: Stored, client: Client) -> None:
@@ -145,7 +145,7 @@ def test_a_waiting_change_of_the_email_address_is_made_by_its_link(stored: Store
 
     assert User.get(user.pk).email == "cid@example.net"
     assert find_user("cid@example.net") == user
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_waiting_change_that_a_new_password_ended_is_not_made(stored: Stored) -> None:
@@ -153,7 +153,7 @@ def test_a_waiting_change_that_a_new_password_ended_is_not_made(stored: Stored) 
         confirm_change(link_token(User.get(stored.pk("dee"))))
 
     assert find_user("dee@example.org").pk == stored.pk("dee")
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) -> None:
@@ -165,7 +165,7 @@ def test_a_pending_sign_up_creates_its_account_or_has_expired(stored: Stored) ->
     else:
         assert made.check_password(stored.about["password"])
         assert find_user("ivy@example.org") == made
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
@@ -180,7 +180,7 @@ def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
         register(**asked, password="another password")
     delete(User.get(again.pk))
     assert register(**asked, password="another password").pk == again.pk
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_stored_values_are_taken(stored: Stored) -> None:
@@ -191,7 +191,7 @@ def test_stored_values_are_taken(stored: Stored) -> None:
     with pytest.raises(AccountError):
         register(username="new", email="cid@example.net")
 
-    assert_all_is_well()
+    assert_guards_are_correct()
 
 
 def test_the_commands_read_what_is_stored(stored: Stored) -> None:
