@@ -87,34 +87,17 @@ class UserManager:
         return self.model.find(username)
 
 
-#: Its methods call the authentication backends and read two attributes of the user, so they work on
-#: any class. Typed as Any because they are annotated for models of `django.db`.
-_of_django: Any = PermissionsMixin
+# Typed as Any because its methods are annotated for models of `django.db`.
+_permissions: Any = PermissionsMixin
 
 
-class Permissions:
-    """A superuser may do everything. For other users, the authentication backends decide.
+class DjangoUser:
+    """The behavior of AbstractBaseUser and PermissionsMixin on our own attributes.
 
+    A superuser may do everything. For other users, the authentication backends decide;
     `AccountBackend` grants nothing. A project can add a backend with `has_perm` to
     `AUTHENTICATION_BACKENDS`.
     """
-
-    get_user_permissions = _of_django.get_user_permissions
-    aget_user_permissions = _of_django.aget_user_permissions
-    get_group_permissions = _of_django.get_group_permissions
-    aget_group_permissions = _of_django.aget_group_permissions
-    get_all_permissions = _of_django.get_all_permissions
-    aget_all_permissions = _of_django.aget_all_permissions
-    has_perm = _of_django.has_perm
-    ahas_perm = _of_django.ahas_perm
-    has_perms = _of_django.has_perms
-    ahas_perms = _of_django.ahas_perms
-    has_module_perms = _of_django.has_module_perms
-    ahas_module_perms = _of_django.ahas_module_perms
-
-
-class DjangoUser(Permissions):
-    """The behavior of AbstractBaseUser on our own attributes."""
 
     USERNAME_FIELD = "username"
     EMAIL_FIELD = "email"
@@ -127,6 +110,19 @@ class DjangoUser(Permissions):
     username: Any
     password: Any
     session_epoch: Any
+
+    get_user_permissions = _permissions.get_user_permissions
+    aget_user_permissions = _permissions.aget_user_permissions
+    get_group_permissions = _permissions.get_group_permissions
+    aget_group_permissions = _permissions.aget_group_permissions
+    get_all_permissions = _permissions.get_all_permissions
+    aget_all_permissions = _permissions.aget_all_permissions
+    has_perm = _permissions.has_perm
+    ahas_perm = _permissions.ahas_perm
+    has_perms = _permissions.has_perms
+    ahas_perms = _permissions.ahas_perms
+    has_module_perms = _permissions.has_module_perms
+    ahas_module_perms = _permissions.ahas_module_perms
 
     def __str__(self) -> str:
         return self.get_username()

@@ -9,71 +9,52 @@ from django.contrib.auth.views import (
 from django.urls import path
 from django.views.generic import TemplateView
 
-from accounts.emails.views import (
-    ConfirmationSendView,
-    EmailChangeCancelView,
-    EmailChangeConfirmView,
-    EmailChangeView,
-    EmailConfirmView,
-)
-from accounts.recovery.views import (
-    PasswordResetConfirmView,
-    PasswordResetView,
-    UsernameReminderView,
-)
-from accounts.sessions.views import (
-    ReauthenticateView,
-    SessionEndView,
-    SessionsEndOthersView,
-    SessionsView,
-    SignInView,
-)
-from accounts.signup.views import SignUpConfirmView, SignUpView
-from accounts.views import (
-    AccountDeleteView,
-    PasswordChangeView,
-    ProfileView,
-    UsernameChangeView,
-)
+from accounts import views
+from accounts.emails import views as emails
+from accounts.recovery import views as recovery
+from accounts.sessions import views as sessions
+from accounts.signup import views as signup
 
 _page = TemplateView.as_view
 
 urlpatterns = [
-    path("signup/", SignUpView.as_view(), name="signup"),
+    path("signup/", signup.SignUpView.as_view(), name="signup"),
     path("signup/sent/", _page(template_name="accounts/signup_sent.html"), name="signup_sent"),
-    path("signup/confirm/<str:token>/", SignUpConfirmView.as_view(), name="signup_confirm"),
-    path("login/", SignInView.as_view(), name="login"),
+    path("signup/confirm/<str:token>/", signup.SignUpConfirmView.as_view(), name="signup_confirm"),
+    path("login/", sessions.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    path("profile/", ProfileView.as_view(), name="profile"),
-    path("username/", UsernameChangeView.as_view(), name="username_change"),
-    path("email/", EmailChangeView.as_view(), name="email_change"),
-    path("email/cancel/", EmailChangeCancelView.as_view(), name="email_change_cancel"),
+    path("profile/", views.ProfileView.as_view(), name="profile"),
+    path("username/", views.UsernameChangeView.as_view(), name="username_change"),
+    path("email/", emails.EmailChangeView.as_view(), name="email_change"),
+    path("email/cancel/", emails.EmailChangeCancelView.as_view(), name="email_change_cancel"),
     path(
         "email/confirm/<str:token>/",
-        EmailChangeConfirmView.as_view(),
+        emails.EmailChangeConfirmView.as_view(),
         name="email_change_confirm",
     ),
-    path("confirm/send/", ConfirmationSendView.as_view(), name="email_confirm_send"),
-    path("confirm/<str:token>/", EmailConfirmView.as_view(), name="email_confirm"),
-    path("password_change/", PasswordChangeView.as_view(), name="password_change"),
+    path("confirm/send/", emails.ConfirmationSendView.as_view(), name="email_confirm_send"),
+    path("confirm/<str:token>/", emails.EmailConfirmView.as_view(), name="email_confirm"),
+    path("password_change/", views.PasswordChangeView.as_view(), name="password_change"),
     path("password_change/done/", PasswordChangeDoneView.as_view(), name="password_change_done"),
-    path("password_reset/", PasswordResetView.as_view(), name="password_reset"),
+    path("password_reset/", recovery.PasswordResetView.as_view(), name="password_reset"),
     path("password_reset/done/", PasswordResetDoneView.as_view(), name="password_reset_done"),
     path(
         "reset/<uidb64>/<token>/",
-        PasswordResetConfirmView.as_view(),
+        recovery.PasswordResetConfirmView.as_view(),
         name="password_reset_confirm",
     ),
     path("reset/done/", PasswordResetCompleteView.as_view(), name="password_reset_complete"),
-    path("username_reminder/", UsernameReminderView.as_view(), name="username_reminder"),
+    path("username_reminder/", recovery.UsernameReminderView.as_view(), name="username_reminder"),
     path(
         "username_reminder/done/",
         _page(template_name="accounts/username_reminder_done.html"),
         name="username_reminder_done",
     ),
-    path("sessions/", SessionsView.as_view(), name="account_sessions"),
-    path("sessions/end/", SessionEndView.as_view(), name="session_end"),
-    path("sessions/end_others/", SessionsEndOthersView.as_view(), name="sessions_end_others"),
-    path("reauthenticate/", ReauthenticateView.as_view(), name="reauthenticate"),
-    path("delete/", AccountDeleteView.as_view(), name="account_delete"),
+    path("sessions/", sessions.SessionsView.as_view(), name="account_sessions"),
+    path("sessions/end/", sessions.SessionEndView.as_view(), name="session_end"),
+    path(
+        "sessions/end_others/", sessions.SessionsEndOthersView.as_view(), name="sessions_end_others"
+    ),
+    path("reauthenticate/", sessions.ReauthenticateView.as_view(), name="reauthenticate"),
+    path("delete/", views.AccountDeleteView.as_view(), name="account_delete"),
 ]

@@ -16,6 +16,7 @@ from django.urls import reverse_lazy
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views import csrf
 from django.views.generic import FormView, TemplateView
 from django.views.i18n import set_language
 
@@ -161,9 +162,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     except (Unavailable, TableMissing) as error:
         # The middleware that handles these errors only wraps views.
         return unavailable(request, error)
-    from django.views.csrf import csrf_failure as django_answer
-
-    return django_answer(request, reason)
+    return csrf.csrf_failure(request, reason)
 
 
 def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:

@@ -70,6 +70,13 @@ class SharedConnection(Connection):
         return send(operation_name, operation_kwargs)
 
 
+def _not_supported(advice: str) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise TypeError(advice)
+
+    return method
+
+
 class Model(PynamoModel):
     """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
 
@@ -144,23 +151,12 @@ class Model(PynamoModel):
         super().save(condition=absent)
         self.stored = self.serialize()
 
-    @classmethod
-    def batch_get(cls, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: PynamoDB's leaves out the prefix of the table's name."""
-        raise TypeError("Read many items with dynamo.bulk.read_batches.")
-
-    @classmethod
-    def batch_write(cls, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: it puts whole items without a condition."""
-        raise TypeError("Write many items with dynamo.bulk.write_batches.")
-
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: it would leave the item's guard items behind."""
-        raise TypeError("Delete an item in a transaction, together with its guard items.")
-
-    def save(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: it would overwrite what another process wrote meanwhile."""
-        raise TypeError("Insert an item, then update single attributes; see dynamo.models.")
+    # PynamoDB's methods would write without a condition, leave guard items behind, or use the
+    # table's name without its prefix.
+    batch_get = _not_supported("Read many items with dynamo.bulk.read_batches.")
+    batch_write = _not_supported("Write many items with dynamo.bulk.write_batches.")
+    delete = _not_supported("Delete an item in a transaction, together with its guard items.")
+    save = _not_supported("Insert an item, then update single attributes; see dynamo.models.")
 
     @classmethod
     def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
@@ -228,4 +224,6 @@ def _value_bytes(value: dict[str, Any]) -> int:
         return 3 + sum(1 + _value_bytes(each) for each in content)
     if kind == "M":
         return 3 + len(content) + item_bytes(content)
+    if kind in {"SS", "NS", "BS"}:
+        return sum(_value_bytes({kind[0]: each}) for each in content)
     return 1

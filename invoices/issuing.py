@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts.models import User
 from dynamo.transactions import Write
 from invoices.documents import (
     DEFAULT_LANGUAGE,
@@ -117,7 +118,7 @@ def _request_id_reused(error: IdReused, series: str) -> Exception:
 # Who issues --------------------------------------------------------------------------------------
 
 
-def seller_of(user: Any) -> Party:
+def seller_of(user: User) -> Party:
     """The seller, as the profile of `user` has it now."""
     return Party(
         name=user.business_name or user.full_name or user.get_username(),
@@ -126,18 +127,12 @@ def seller_of(user: Any) -> Party:
     )
 
 
-def language_of(user: Any) -> str:
-    """The language of the user's invoices if no page has one: that of the profile."""
-    language = getattr(user, "language", None)
-    return language if language in dict(settings.LANGUAGES) else DEFAULT_LANGUAGE
-
-
-def must_confirm(user: Any) -> bool:
+def must_confirm(user: User) -> bool:
     """Whether the user must confirm the email address before issuing."""
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
 
 
-def check_may_issue(user: Any) -> None:
+def check_may_issue(user: User) -> None:
     """Raises ValidationError if the user must confirm the email address first."""
     if must_confirm(user):
         raise ValidationError(

@@ -1,6 +1,7 @@
 """The pages of invoices. In a URL, a number has the one form that is printed: `2026-000042`."""
 
 from django.urls import path, register_converter
+from django.urls.converters import IntConverter, StringConverter
 
 from invoices.downloads import InvoicesCsvView, InvoicesZipView
 from invoices.views import (
@@ -12,27 +13,16 @@ from invoices.views import (
 )
 
 
-class LabelConverter:
+class LabelConverter(StringConverter):
     """A number: six digits after the year, more only if it does not fit into six."""
 
     regex = "[0-9]{4}-(?:[0-9]{6}|[1-9][0-9]{6,14})"
 
-    def to_python(self, value: str) -> str:
-        return value
 
-    to_url = to_python
-
-
-class YearConverter:
+class YearConverter(IntConverter):
     """A year of four digits."""
 
     regex = "[1-9][0-9]{3}"
-
-    def to_python(self, value: str) -> int:
-        return int(value)
-
-    def to_url(self, value: int) -> str:
-        return str(value)
 
 
 register_converter(LabelConverter, "label")

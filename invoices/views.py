@@ -23,6 +23,8 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from accounts.models import User
+from accounts.pages import signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices.documents import (
@@ -62,8 +64,12 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     request: HttpRequest
 
     @property
+    def user(self) -> User:
+        return signed_in(self.request)
+
+    @property
     def account(self) -> str:
-        return str(self.request.user.pk)
+        return self.user.pk
 
     def find(self, label: str) -> Invoice:
         """The account's invoice with this number. Raises Http404."""
@@ -157,26 +163,28 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
     ) -> HttpResponse:
         """The form with these values, unchecked, and the focus in the line `focus`."""
-        form = InvoiceForm(initial=values, lines=lines, seller=seller_of(self.request.user))
+        form = InvoiceForm(initial=values, lines=lines, seller=seller_of(self.user))
         if focus is not None:
             line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
             line.fields["description"].widget.attrs["autofocus"] = True
         return self.render_to_response(self.get_context_data(form=form))
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return {**super().get_form_kwargs(), "seller": seller_of(self.request.user)}
+        return {**super().get_form_kwargs(), "seller": seller_of(self.user)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Also the decimals of unusual currencies for the script, as JSON."""
         decimals = {code: get_currency_precision(code) for code, _name in currency_choices()}
         unusual = {code: count for code, count in decimals.items() if count != USUAL_DECIMALS}
         return super().get_context_data(
-            decimals=json.dumps(unusual), must_confirm=must_confirm(self.request.user), **kwargs
+            decimals=json.dumps(unusual),
+            must_confirm=must_confirm(self.user),
+            **kwargs,
         )
 
     def form_valid(self, form: InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
-        if must_confirm(self.request.user):
+        if must_confirm(self.user):
             return self.form_invalid(form)
         try:
             invoice = issue(
@@ -211,7 +219,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         if "request_id" in form.errors:
             form.renew_request_id()
         try:
-            check_may_issue(self.request.user)
+            check_may_issue(self.user)
         except ValidationError as error:
             form.add_error(None, error)
         return super().form_invalid(form)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +41,7 @@ def preview_files(
 
     Costs 1 request per 100 files, 1 read unit per file, and a HeadObject for each file that is not
     in the table. A file that is in the table or in the bucket is read, and an object may have to be
-    downloaded. Of each file that would be uploaded the path is kept in memory, about 300 bytes, to
+    downloaded. The path and the key of each file that would be uploaded are kept in memory, to
     predict the result of a later file with the same key.
 
     Raises:
@@ -65,8 +64,8 @@ class _Preview:
     def __init__(self, destination: Destination, stop: threading.Event) -> None:
         self._destination = destination
         self._stop = stop
-        #: The paths of the files that would be uploaded, by digests of their keys.
-        self._first_paths: dict[bytes, str] = {}
+        #: The paths of the files that would be uploaded, by their keys.
+        self._first_paths: dict[str, str] = {}
 
     def results(self, batch: list[Source | Unusable], pool: CountingPool) -> Iterator[Result]:
         jobs = [Job(source) for source in batch if isinstance(source, Source)]
@@ -106,11 +105,10 @@ class _Preview:
         """The result, if an earlier file with the same key would be uploaded first."""
         if result.outcome != "uploaded":
             return result
-        key = hashlib.blake2b(job.key.encode(), digest_size=16).digest()
-        first = self._first_paths.get(key)
+        first = self._first_paths.get(job.key)
         if first is not None:
             return _result(job, lambda: _compared(first, job))
-        self._first_paths[key] = job.source.path
+        self._first_paths[job.key] = job.source.path
         return result
 
 

@@ -180,16 +180,6 @@ def walk(
 
 
 @dataclass(frozen=True)
-class _Folder:
-    """A folder that is being read; `below` is prepended to its files' names."""
-
-    path: str
-    below: str
-    identity: tuple[int, int]
-    entries: Iterator[os.DirEntry[str]]
-
-
-@dataclass(frozen=True)
 class _Walk:
     destination: Destination
     selection: Selection
@@ -201,55 +191,22 @@ class _Walk:
             yield _unusable(path, error)
             return
         if stat.S_ISDIR(status.st_mode):
-            yield from self._below(path, status)
+            yield from self._below(path, "", status, frozenset())
         else:
             name = os.path.basename(path)  # noqa: PTH119 - as above
             if self.selection.takes(name):
                 yield self._file(path, name, status)
 
-    def _below(self, path: str, status: os.stat_result) -> Iterator[Source | Unusable]:
-        # An explicit stack: recursive generators cost each file one step per level. Each folder on
-        # it is an open descriptor; the length of a key bounds how many.
-        opened: list[_Folder] = []
-        try:
-            yield from self._entered(opened, path, "", status)
-            while opened:
-                folder = opened[-1]
-                try:
-                    entry = next(folder.entries, None)
-                except OSError as error:
-                    yield _unusable(folder.path, error)
-                    entry = None
-                if entry is None:
-                    _close(opened.pop())
-                else:
-                    yield from self._met(opened, folder, entry)
-        finally:
-            for folder in opened:
-                _close(folder)
-
-    def _met(
-        self, opened: list[_Folder], folder: _Folder, entry: os.DirEntry[str]
+    def _below(
+        self, path: str, below: str, status: os.stat_result, outer: frozenset[tuple[int, int]]
     ) -> Iterator[Source | Unusable]:
-        relative = folder.below + entry.name
-        try:
-            status = entry.stat()
-        except OSError as error:
-            if self.selection.takes(relative):
-                dangling = isinstance(error, FileNotFoundError) and entry.is_symlink()
-                yield _unusable(entry.path, "It is a broken symbolic link" if dangling else error)
-            return
-        if not stat.S_ISDIR(status.st_mode):
-            if self.selection.takes(relative):
-                yield self._file(entry.path, relative, status)
-        elif not self.selection.excludes_all_below(relative):
-            yield from self._entered(opened, entry.path, f"{relative}/", status)
+        """The files of a folder; `below` precedes their names, `outer` are the folders around it.
 
-    def _entered(
-        self, opened: list[_Folder], path: str, below: str, status: os.stat_result
-    ) -> Iterator[Unusable]:
+        Each level is one open descriptor and one step of recursion. The length of a key limits the
+        number of levels to 512.
+        """
         identity = (status.st_dev, status.st_ino)
-        if any(folder.identity == identity for folder in opened):
+        if identity in outer:
             yield _unusable(path, "It is a symbolic link to a folder that contains it")
             return
         try:
@@ -258,8 +215,30 @@ class _Walk:
             entries = os.scandir(path)
         except (BadKey, OSError) as error:
             yield _unusable(path, error)
-        else:
-            opened.append(_Folder(path, below, identity, entries))
+            return
+        with entries:
+            while True:
+                try:
+                    entry = next(entries, None)
+                except OSError as error:
+                    yield _unusable(path, error)
+                    return
+                if entry is None:
+                    return
+                relative = below + entry.name
+                try:
+                    found = entry.stat()
+                except OSError as error:
+                    if self.selection.takes(relative):
+                        is_broken = isinstance(error, FileNotFoundError) and entry.is_symlink()
+                        reason = "It is a broken symbolic link" if is_broken else error
+                        yield _unusable(entry.path, reason)
+                    continue
+                if not stat.S_ISDIR(found.st_mode):
+                    if self.selection.takes(relative):
+                        yield self._file(entry.path, relative, found)
+                elif not self.selection.excludes_all_below(relative):
+                    yield from self._below(entry.path, f"{relative}/", found, outer | {identity})
 
     def _file(self, path: str, relative: str, status: os.stat_result) -> Source | Unusable:
         if not stat.S_ISREG(status.st_mode):
@@ -283,7 +262,3 @@ def _unusable(path: str, reason: Exception | str) -> Unusable:
     if isinstance(reason, OSError):
         reason = reason.strerror or type(reason).__name__
     return Unusable(printable(path), str(reason).rstrip("."))
-
-
-def _close(folder: _Folder) -> None:
-    folder.entries.close()  # type: ignore[attr-defined]  # os.scandir's iterator has it

@@ -36,8 +36,8 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
     """Send the mail `templates/accounts/mail/<kind>.txt`.
 
     The templates get `context` and `site`, the host of `ACCOUNTS_SITE_ORIGIN`. The default
-    `language` is that of the page. If the mail cannot be sent, the log says so, without the address
-    and the text.
+    `language` is that of the page. If the mail cannot be sent, the log reports it, without the
+    address and the text.
     """
     if not settings.ACCOUNTS_SITE_ORIGIN:
         logger.error("A mail (%s) was not sent: set ACCOUNTS_SITE_ORIGIN.", kind)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from accounts.exceptions import UnreadableFile
@@ -64,12 +63,7 @@ class RowFile(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._file.close()
 
     def __iter__(self) -> Iterator[Row]:
@@ -242,12 +236,7 @@ class RejectedRows:
             self._is_empty = False
         self._file.write(self._source.rejected_row(row, reason))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self._file.close()
         if not self._is_empty:
             self._partial.replace(self.path)

@@ -3,16 +3,13 @@
 The comparable username and email address of a row name its registration. So its primary key is the
 same each time, and an import after a crash or a lost reply finds the accounts that it made.
 
-Several threads register rows. But a row waits for an earlier one with the same username, email
-address or other unique value, so of two such rows the earlier one always gets the value. Results
-come in the order of the lines.
+Several threads register the rows of a batch. Rows with the same username, email address or other
+unique value are never in one batch, so of two such rows the earlier one always gets the value.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -30,8 +27,8 @@ from dynamo.exceptions import DynamoError, Refused
 from dynamo.models import Item, Model
 from dynamo.tally import CountingPool
 
-#: Rows that are read ahead for each worker, so that no worker waits for the next row.
-ROWS_PER_WORKER = 4
+#: In a batch. The workers wait for each other only at its end.
+ROWS_PER_WORKER = 16
 
 CHANGED_SINCE = "This row was imported before, and the account has changed since."
 
@@ -63,19 +60,48 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
         ImportStopped: DynamoDB failed a row. Rows under way were finished; no further one began.
     """
     candidates = Candidates()
+    failure: DynamoError | None = None
+
+    def attempt(entry: Candidate | Result) -> Result | None:
+        nonlocal failure
+        if isinstance(entry, Result):
+            return entry
+        # After a failed row, each further one would wait until its own deadline.
+        if failure is None:
+            try:
+                return _register(entry)
+            except DynamoError as error:
+                failure = error
+        return None
+
     with CountingPool(workers) as pool:
-        under_way = _UnderWay(pool, rows_at_most=workers * ROWS_PER_WORKER)
-        for row in rows:
-            entry = _candidate_or_rejection(candidates, row)
-            while under_way.has_no_room_for(entry):
-                yield from under_way.finish_first()
-            if under_way.failure:
-                break
-            under_way.begin(entry)
-        while under_way.count:
-            yield from under_way.finish_first()
-    if under_way.failure:
-        raise under_way.failure from under_way.failure.error
+        for batch in _batches(candidates, rows, workers * ROWS_PER_WORKER):
+            failed_lines = []
+            for entry, result in zip(batch, pool.map(attempt, batch), strict=True):
+                if result is None:
+                    failed_lines.append(entry.row.line)
+                else:
+                    yield result
+            if failure is not None:
+                raise ImportStopped(failed_lines[0], failure) from failure
+
+
+def _batches(
+    candidates: Candidates, rows: Iterable[Row], size: int
+) -> Iterator[list[Candidate | Result]]:
+    """`rows` in batches of at most `size`. No unique value occurs twice in one batch."""
+    batch: list[Candidate | Result] = []
+    keys: set[str] = set()
+    for row in rows:
+        entry = _candidate_or_rejection(candidates, row)
+        own = set(entry.keys.values()) if isinstance(entry, Candidate) else set()
+        if len(batch) == size or keys & own:
+            yield batch
+            batch, keys = [], set()
+        batch.append(entry)
+        keys |= own
+    if batch:
+        yield batch
 
 
 def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
@@ -115,61 +141,6 @@ def _candidate_or_rejection(candidates: Candidates, row: Row) -> Candidate | Res
         return candidates.candidate(row)
     except ValidationError as error:
         return Result(row, Outcome.REJECTED, " ".join(error.messages))
-
-
-class _UnderWay:
-    """At most `rows_at_most` rows that are being registered, in the order of their lines."""
-
-    def __init__(self, pool: CountingPool, rows_at_most: int) -> None:
-        self._pool = pool
-        self._rows_at_most = rows_at_most
-        self._rows: deque[tuple[Candidate | Result, Future[Result | None]]] = deque()
-        self._keys: set[str] = set()
-        self._error: DynamoError | None = None
-        #: Why no further row may begin.
-        self.failure: ImportStopped | None = None
-
-    @property
-    def count(self) -> int:
-        return len(self._rows)
-
-    def has_no_room_for(self, entry: Candidate | Result) -> bool:
-        """Whether there are too many rows, or one with a unique value of `entry`."""
-        return self.count >= self._rows_at_most or not self._keys.isdisjoint(_keys(entry))
-
-    def begin(self, entry: Candidate | Result) -> None:
-        """Let a worker register the candidate. A rejection only waits for its turn."""
-        future: Future[Result | None]
-        if isinstance(entry, Candidate):
-            future = self._pool.submit(self._attempt, entry)
-        else:
-            future = Future()
-            future.set_result(entry)
-        self._keys.update(_keys(entry))
-        self._rows.append((entry, future))
-
-    def _attempt(self, candidate: Candidate) -> Result | None:
-        # After a failed row, each further one would wait until its own deadline.
-        if self._error is None:
-            try:
-                return _register(candidate)
-            except DynamoError as error:
-                self._error = error
-        return None
-
-    def finish_first(self) -> Iterator[Result]:
-        """Wait for the first row. Yields its result, or nothing if it failed (see `failure`)."""
-        entry, future = self._rows.popleft()
-        self._keys.difference_update(_keys(entry))
-        result = future.result()
-        if result is not None:
-            yield result
-        elif self.failure is None and self._error is not None:
-            self.failure = ImportStopped(entry.row.line, self._error)
-
-
-def _keys(entry: Candidate | Result) -> Iterable[str]:
-    return entry.keys.values() if isinstance(entry, Candidate) else ()
 
 
 def _register(candidate: Candidate) -> Result:

@@ -73,15 +73,15 @@ def is_password(user: User, password: str) -> bool:
         TooManyAttempts: too many failed in the session; now even the correct password is refused.
         Busy: the password was not checked.
     """
-    again, who = limit("reauthentication"), f"{_account(user)}.{user.session_id or ''}"
-    slot = again.take(who)
+    wrong, session = limit("reauthentication"), f"{_account(user)}.{user.session_id or ''}"
+    slot = wrong.take(session)
     try:
         is_right = user.check_password(password)
     except Busy:
-        again.give_back(slot)
+        wrong.give_back(slot)
         raise
     if is_right:
-        again.clear(who)
+        wrong.clear(session)
     return is_right
 
 

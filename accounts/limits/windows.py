@@ -1,6 +1,6 @@
-"""Rate limits: for each limit and each `who`, a window of time in Django's cache.
+"""Rate limits: for each limit and each subject (an account, a client), a window in Django's cache.
 
-    limits.<name>.<who>     the end of the window in epoch ms × 10^12 + the slots taken in it
+    limits.<name>.<subject>     the end of the window in epoch ms × 10^12 + the slots taken in it
 
 A window begins with the first slot that is taken, and expires. The counted number contains the
 window's end. So the answer to one atomic count tells whether the slot was the last, when the window
@@ -32,7 +32,7 @@ DEFAULTS = {
     "sign_in_client": "100/15m",
     # Successful sign-ins from one client's address.
     "sign_in_success_client": "1000/15m",
-    # Wrong passwords that a user who is signed in types again, for each session.
+    # Wrong passwords that a user subject is signed in types again, for each session.
     "reauthentication": "10/15m",
     # Sign-ups from one client's address.
     "sign_up_client": "100/1h",
@@ -67,14 +67,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` attempts of each `who` within `seconds`. No limit if `times` is None."""
+    """At most `times` attempts of each `subject` within `seconds`. No limit if `times` is None."""
 
     name: str
     times: int | None
     seconds: int
 
-    def take(self, who: str) -> Slot | None:
-        """Take a slot of `who`. None if nothing is limited.
+    def take(self, subject: str) -> Slot | None:
+        """Take a slot of `subject`. None if nothing is limited.
 
         Costs 1 request for the first in a window, else 2; after a lost reply 1 and a slot more.
 
@@ -84,7 +84,7 @@ class Limit:
         """
         if self.times is None:
             return None
-        key = self._key(who)
+        key = self._key(subject)
         for _attempt in range(_ATTEMPTS):
             ends_ms = _now_ms() + self.seconds * 1000
             if cache.add(key, ends_ms * _WINDOW + 1, self.seconds):
@@ -99,10 +99,10 @@ class Limit:
             return Slot(key, ends_ms)
         raise TooManyAttempts(1, self.name)
 
-    def clear(self, who: str) -> None:
-        """Free all slots of `who`. Costs 1 request."""
+    def clear(self, subject: str) -> None:
+        """Free all slots of `subject`. Costs 1 request."""
         if self.times is not None:
-            cache.delete(self._key(who))
+            cache.delete(self._key(subject))
 
     def give_back(self, slot: Slot | None) -> None:
         """Free a slot. Costs 1 request.
@@ -122,25 +122,25 @@ class Limit:
             # The window ended. Or one slot is lost, which is better than an error after a success.
             return
 
-    def _key(self, who: str) -> str:
+    def _key(self, subject: str) -> str:
         # A cache key has at most 250 characters, without spaces and control characters.
-        if not _PLAIN.fullmatch(who):
-            who = hashlib.sha256(who.encode(errors="surrogatepass")).hexdigest()
-        return f"limits.{self.name}.{who}"
+        if not _PLAIN.fullmatch(subject):
+            subject = hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()
+        return f"limits.{self.name}.{subject}"
 
 
 class ClientLimit(Limit):
     """A limit of clients. An IPv6 client, which is a /64, also takes a slot of its /48."""
 
-    def take(self, who: str) -> Slot | None:
-        """Take a slot of the client `who`, and for IPv6 one of its /48, which costs the same again.
+    def take(self, subject: str) -> Slot | None:
+        """Take a slot of a client, and for IPv6 one of its /48, which costs the same again.
 
         Raises:
             TooManyAttempts: all are taken. If those of the /48 are, the client's slot stays taken.
             Unavailable: as `Limit.take`.
         """
-        slot = super().take(who)
-        network = wider_network(who)
+        slot = super().take(subject)
+        network = wider_network(subject)
         if slot is None or self.times is None or network is None:
             return slot
         wider = Limit(self.name, self.times * WIDER_TIMES, self.seconds)

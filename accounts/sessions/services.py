@@ -1,10 +1,10 @@
 """The sessions of an account: where its user is signed in, and the operations that end sessions.
 
-The account's item has the map `sessions` of the sessions that have not ended. Each has a random id,
-which Django's session stores too, so whoever reads the map cannot use a session. A page reads the
-account in any case, and so learns without another request whether its session has ended; see
-`accounts.sessions.middleware`. A session ends two weeks (`SESSION_COOKIE_AGE`) after its sign-in at
-the latest.
+The account's item has the map `sessions` of the sessions that have not ended. Django's session has
+the random id of its entry. The id is not the session's key, so the map does not help to take over a
+session. A page reads the account in any case, and so learns without another request whether its
+session has ended (`accounts.sessions.middleware`). A session ends two weeks (`SESSION_COOKIE_AGE`)
+after its sign-in at the latest.
 
 Every write is one UpdateItem of single entries under a condition that it makes false itself. So a
 late or repeated write brings no session back. None increases `version`: no form depends on them.

@@ -1,6 +1,6 @@
 """What Django's session stores of a sign-in: its id, and when the password was checked.
 
-The id is not the session's key, so whoever reads it in the account's item cannot use the session.
+The id is not the session's key; see `accounts.sessions.services`.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ _ERRORS: tuple[tuple[Any, Any], ...] = (
 )
 
 
-def may_go_lean(client: Any) -> bool:
+def can_bypass_botocore(client: Any) -> bool:
     """Whether botocore would sign as this module does, and send directly to the endpoint."""
     url = client.meta.endpoint_url
     parts = urlsplit(url)
@@ -87,7 +87,7 @@ def may_go_lean(client: Any) -> bool:
     )
 
 
-class LeanWay:
+class LeanClient:
     """Sends as the botocore `client` would: same endpoint, `credentials` and connections.
 
     Thread-safe. A forked child makes its own.

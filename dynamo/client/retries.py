@@ -44,17 +44,7 @@ _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "Service
 _CONFLICT_REASONS = {"TransactionConflict"}
 _PASSING_REASONS = _CONFLICT_REASONS | {"ThrottlingError", "ProvisionedThroughputExceeded"}
 
-_READS = {
-    "BatchGetItem",
-    "DescribeContinuousBackups",
-    "DescribeTable",
-    "DescribeTimeToLive",
-    "GetItem",
-    "ListTables",
-    "Query",
-    "Scan",
-    "TransactGetItems",
-}
+_READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
 _COUNTS_UP = re.compile(r"\bADD\b|list_append|[^\s(,=]\s*[+-]\s*[^\s]", re.IGNORECASE)
 
 
@@ -128,7 +118,7 @@ def cancellation_codes(error: BaseException) -> list[str]:
 
 def is_read(operation: str) -> bool:
     """Whether the operation writes nothing."""
-    return operation in _READS
+    return operation.startswith(_READS)
 
 
 def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:

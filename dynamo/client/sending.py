@@ -1,4 +1,4 @@
-"""The one way to DynamoDB: a shared client, and `send`, which repeats what may be repeated.
+"""The shared client of a process, and `send`, which repeats what may be repeated.
 
 All models, transactions, the cache and the commands of a process go through `send`, and so share
 botocore's connection pool. Operations on items take the shorter path of `dynamo.client.lean`. The
@@ -29,7 +29,7 @@ from dynamo.client import addressing, connections, credentials
 from dynamo.client.breaker import Breaker, fails_fast
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.deadline import operation_ends_at, page_is_over, recovery_begins_at
-from dynamo.client.lean import OPERATIONS, LeanWay, may_go_lean
+from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
 from dynamo.client.retries import (
     Fault,
     cancellation_codes,
@@ -64,32 +64,32 @@ _CONSISTENT = {"GetItem", "Query", "Scan"}
 
 def client() -> Any:
     """The process's botocore client, made on first use (which starts a local engine)."""
-    return _ways().botocore
+    return _shared().botocore
 
 
 def reset() -> None:
     """Forget the client and its credentials; the next request makes new ones from the settings."""
-    _ways.reset()
+    _shared.reset()
     credentials.reset()
 
 
 def is_unreachable() -> bool:
     """Whether recent requests to DynamoDB failed because no connection or no reply came."""
-    ways = _ways.made()
-    return ways is not None and ways.breaker.is_open
+    shared = _shared.made()
+    return shared is not None and shared.breaker.is_open
 
 
 @dataclass(frozen=True)
-class _Ways:
-    """How requests are sent; `lean` is None if all of them go through botocore."""
+class _Shared:
+    """What all requests of a process share; without `lean` they go through botocore."""
 
     botocore: Any
-    lean: LeanWay | None
+    lean: LeanClient | None
     credentials: ProcessCredentials
     breaker: Breaker = field(default_factory=Breaker)
 
 
-def _make_ways() -> _Ways:
+def _make_shared() -> _Shared:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -108,15 +108,15 @@ def _make_ways() -> _Ways:
     except ValueError as error:
         # Not a URL, for example in `~/.aws/config`.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
-    return _Ways(made, _lean_way(made, signing), signing)
+    return _Shared(made, _lean_client(made, signing), signing)
 
 
-def _lean_way(made: Any, signing: ProcessCredentials) -> LeanWay | None:
+def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
     """The short path, if it may be taken. Bounds the client's connections in either case."""
     try:
         connections.bound(made)
-        if settings.DYNAMODB_LEAN and may_go_lean(made):
-            return LeanWay(made, signing)
+        if settings.DYNAMODB_LEAN and can_bypass_botocore(made):
+            return LeanClient(made, signing)
     except (AttributeError, TypeError) as error:
         log.warning(
             "This version of botocore lacks a name that the short path relies on, so all requests "
@@ -140,7 +140,7 @@ def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
     return settings.AWS_REGION, signing, None
 
 
-_ways: PerProcess[_Ways] = PerProcess(_make_ways)
+_shared: PerProcess[_Shared] = PerProcess(_make_shared)
 
 
 def send(
@@ -237,26 +237,26 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
 def _attempt(
     operation: str, request: dict[str, Any], retries: int, ends_at: float
 ) -> dict[str, Any]:
-    ways = _ways()
-    if fails_fast() and not ways.breaker.admits():
-        url = ways.botocore.meta.endpoint_url
+    shared = _shared()
+    if fails_fast() and not shared.breaker.admits():
+        url = shared.botocore.meta.endpoint_url
         raise EndpointConnectionError(endpoint_url=url, error="it was not reachable lately")
     response: dict[str, Any] = {}
     failure: BaseException | None = None
     sent_at, began = time.monotonic(), time.perf_counter()
     try:
-        ways.credentials.wait(ends_at)
+        shared.credentials.wait(ends_at)
         sent_at = time.monotonic()
-        if ways.lean is not None and operation in OPERATIONS:
-            response = ways.lean.send(operation, request)
+        if shared.lean is not None and operation in OPERATIONS:
+            response = shared.lean.send(operation, request)
         else:
-            response = getattr(ways.botocore, xform_name(operation))(**request)
+            response = getattr(shared.botocore, xform_name(operation))(**request)
     except BaseException as error:
         failure = error
         raise
     finally:
         seconds = time.perf_counter() - began
-        ways.breaker.note(sent_at, failure)
+        shared.breaker.note(sent_at, failure)
         request_sent.send(
             sender=None,
             operation=operation,

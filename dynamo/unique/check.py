@@ -260,18 +260,18 @@ class _Check:
         """What is wrong, each with whether it was repaired; nothing if it no longer is."""
         if suspect.anchor is not None:
             return [(rival, False) for rival in self._rivals(suspect.anchor, suspect)]
-        for attempt in range(REPAIR_ATTEMPTS + 1):
+        attempts = REPAIR_ATTEMPTS if self.repair else 0
+        while True:
             snapshot = Snapshot.read(self.unique, suspect.key, suspect.pks)
             findings = snapshot.findings(self.oldest_by)
-            repaired = None
-            if self.repair and findings and findings[0].repairable and attempt < REPAIR_ATTEMPTS:
-                try:
-                    snapshot.repair(findings[0])
-                except ChangedMeanwhile:
-                    continue
-                repaired = findings[0]
-            break
-        return [(finding, finding is repaired) for finding in findings]
+            if not (attempts and findings and findings[0].repairable):
+                return [(finding, False) for finding in findings]
+            attempts -= 1
+            try:
+                snapshot.repair(findings[0])
+            except ChangedMeanwhile:
+                continue
+            return [(finding, finding is findings[0]) for finding in findings]
 
     def _rivals(self, anchor: str, suspect: _Suspect) -> list[Finding]:
         """The users beyond the first read that have the value without its guard item.

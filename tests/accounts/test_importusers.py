@@ -20,6 +20,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
 from accounts.imports import files
+from accounts.imports.services import ROWS_PER_WORKER
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
@@ -572,7 +573,7 @@ def test_rows_are_read_only_as_they_are_needed(
     with FaultProxy(engine) as proxy, through(proxy):
         import_file(file, "--workers", "2")
 
-    assert max(ahead) <= 2 * 4 + 1
+    assert max(ahead) <= 2 * ROWS_PER_WORKER + 1
 
 
 # --dry-run ----------------------------------------------------------------------------------------

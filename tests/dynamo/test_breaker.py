@@ -95,7 +95,7 @@ def fail(breaker: Breaker, clock: SleeplessClock, error: BaseException = REFUSED
 def opened(clock: SleeplessClock) -> Breaker:
     """This process's breaker, open."""
     sending.client()
-    breaker = sending._ways().breaker
+    breaker = sending._shared().breaker
     fail(breaker, clock)
     assert breaker.is_open
     return breaker

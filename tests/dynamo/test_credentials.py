@@ -574,7 +574,7 @@ def test_botocore_sends_everything_if_one_of_its_private_names_is_missing(
         with caplog.at_level(logging.WARNING, "dynamo"):
             for _request in range(3):
                 get()
-        passed = sending._ways().lean
+        passed = sending._shared().lean
     finally:
         sending.reset()
 

@@ -42,7 +42,7 @@ from hypothesis import strategies as st
 
 from dynamo.client import addressing, connections, sending
 from dynamo.client.credentials import ProcessCredentials
-from dynamo.client.lean import OPERATIONS, LeanWay, may_go_lean
+from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
 from dynamo.client.retries import Fault, fault_of
 from tests.engines import free_port
 from tests.waiting import wait_until
@@ -181,8 +181,8 @@ def botocores(
     return made
 
 
-def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanWay:
-    return LeanWay(botocores(url, credentials, **config), credentials)
+def lean(url: str | None, credentials: Any = KEYS, **config: Any) -> LeanClient:
+    return LeanClient(botocores(url, credentials, **config), credentials)
 
 
 Ask = Callable[..., dict[str, Any]]
@@ -220,14 +220,14 @@ def test_a_request_has_the_body_that_botocore_makes(http: Endpoint, item: dict[s
     assert json.loads(ours) == json.loads(theirs)
 
 
-class _Ways(dict[str, tuple[LeanWay, Any]]):
-    def __missing__(self, url: str) -> tuple[LeanWay, Any]:
+class _Shared(dict[str, tuple[LeanClient, Any]]):
+    def __missing__(self, url: str) -> tuple[LeanClient, Any]:
         self[url] = lean(url), botocores(url)
         return self[url]
 
 
 # A client is slow to make, and hypothesis uses it many times.
-WAYS = _Ways()
+WAYS = _Shared()
 
 
 @settings(max_examples=25)
@@ -275,7 +275,7 @@ def test_a_request_has_the_headers_that_botocore_sends(host: str, region: str) -
     keys = Credentials("AKID", "secret", "token")
     made = botocores(endpoint.url + "/below", keys, region)
 
-    LeanWay(made, keys).send("GetItem", GET)
+    LeanClient(made, keys).send("GetItem", GET)
     made.get_item(**GET)
 
     endpoint.close()
@@ -548,26 +548,26 @@ def test_botocore_sends_through_proxies(monkeypatch: pytest.MonkeyPatch) -> None
     outside = botocores("https://dynamodb.eu-central-1.amazonaws.com")
     monkeypatch.setenv("NO_PROXY", "example.org")
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example.org:3128")
-    assert may_go_lean(outside)
+    assert can_bypass_botocore(outside)
 
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
-    assert not may_go_lean(outside)
+    assert not can_bypass_botocore(outside)
 
     monkeypatch.setenv("NO_PROXY", ".amazonaws.com")
-    assert may_go_lean(outside)
+    assert can_bypass_botocore(outside)
 
 
 def test_botocore_sends_to_fips_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert may_go_lean(botocores(None, **TABLE))
+    assert can_bypass_botocore(botocores(None, **TABLE))
 
     monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
-    assert not may_go_lean(botocores(None, **TABLE))
-    assert not may_go_lean(botocores("https://example.org"))
+    assert not can_bypass_botocore(botocores(None, **TABLE))
+    assert not can_bypass_botocore(botocores("https://example.org"))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:4/?a=b", "ftp://127.0.0.1:4"])
 def test_botocore_sends_to_other_kinds_of_endpoints(url: str) -> None:
-    assert not may_go_lean(botocores(url))
+    assert not can_bypass_botocore(botocores(url))
 
 
 @pytest.fixture(scope="module")
@@ -621,7 +621,7 @@ def test_a_trusted_certificate_is_accepted_for_its_own_name_only(
 
 def test_both_paths_share_the_connections_of_botocore(endpoint: Endpoint) -> None:
     made = botocores(endpoint.url)
-    way = LeanWay(made, KEYS)
+    way = LeanClient(made, KEYS)
     opened = endpoint.opened
 
     made.get_item(**GET)

@@ -81,6 +81,16 @@ def test_an_inserted_item_knows_what_is_stored() -> None:
     assert new.stored == Page.get("new").stored == stored_items(Page.table())["new"]
 
 
+@pytest.mark.parametrize("method", ["batch_get", "batch_write", "delete", "save"])
+def test_a_method_of_pynamodb_without_a_condition_is_not_supported(method: str) -> None:
+    stored = page("1")
+
+    with pytest.raises(TypeError):
+        getattr(stored, method)()
+
+    assert texts() == {"1": "old"}
+
+
 def test_all_writes_happen_in_one_request(requests_sent: Requests) -> None:
     for pk in ("changed", "deleted", "checked"):
         page(pk)

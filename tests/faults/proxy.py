@@ -120,7 +120,7 @@ class FaultProxy:
 
     def _hurry(self) -> None:
         """Let this process soon give up each request that is to meet a TimeOut, and no other."""
-        lean = sending._ways().lean
+        lean = sending._shared().lean
         assert lean is not None
         pool = lean._pool
         if pool is self._hurried:
@@ -306,5 +306,5 @@ def through(endpoint: FaultProxy | str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
         # Another client inside; the one from before comes back, as clients are slow to make.
-        patch.setattr(sending._ways, "_made", None)
+        patch.setattr(sending._shared, "_made", None)
         yield

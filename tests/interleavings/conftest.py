@@ -40,7 +40,7 @@ def _patient(engine_url: str) -> Iterator[None]:
     """Wait for each answer: on a slow machine the client would repeat a request."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sending, "READ_SECONDS", 60)
-        patch.setattr(sending._ways, "_made", None)
+        patch.setattr(sending._shared, "_made", None)
         yield
 
 

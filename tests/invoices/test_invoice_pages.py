@@ -769,16 +769,6 @@ def test_another_accounts_invoice_is_not_found(ann: User, stranger: Client, url:
     assert numbers(stranger) == []
 
 
-@pytest.mark.parametrize("url", [*OWN, LIST, NEW])
-def test_visitors_must_sign_in(ann: User, url: str) -> None:
-    before = issued(ann)
-
-    for response in (Client().get(url), Client().post(url, typed(LINE, reason="mine now"))):
-        assert response.status_code == 302
-        assert response["Location"].startswith("/accounts/login/?next=")
-    assert the_invoice(ann) == before
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -792,14 +782,6 @@ def test_a_number_that_is_not_valid_is_not_found(client: Client, ann: User, name
     for url in (f"/invoices/{name}/", f"/invoices/{name}.pdf", f"/invoices/{name}/void/"):
         assert client.get(url).status_code == 404
     assert client.get(NEW, {"from": name}).status_code == 404
-
-
-def test_a_form_without_a_csrf_token_is_rejected(ann: User) -> None:
-    visitor = Client(enforce_csrf_checks=True)
-    visitor.force_login(ann)
-
-    assert visitor.post(NEW, typed(LINE)).status_code == 403
-    assert_nothing_is_stored(ann)
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "BREW"])

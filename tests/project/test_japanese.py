@@ -1,4 +1,4 @@
-"""Whoever asks for Japanese reads nothing else: pages, errors of forms, mails, the PDF."""
+"""For Japanese readers, pages, form errors, mails and the PDF are completely Japanese."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JAPANESE = {"accept-language": "ja-JP,ja;q=0.9,en;q=0.8"}
 VISITORS = pytest.mark.parametrize("visitor", ["anonymous", "staff"])
 MAILS = sorted((site.BASE_DIR / "templates/accounts/mail").glob("*.txt"))
 ERRORS = sorted(site.BASE_DIR.glob("templates/[45]*.html"))
-# More of a page that is shown otherwise: what no search finds, a year without invoices.
+# Other states of these pages: a search without results, a year without invoices.
 FURTHER = [
     f"/invoices/?year={DAY.year}",
     f"/invoices/?year={DAY.year}&customer=誰でもない",
@@ -39,7 +39,7 @@ FURTHER = [
     f"/invoices/new/?from={DAY.year}-000001",
     "/nothing/",
 ]
-# For every field: too long, and with a sign that turns the text around.
+# Invalid in every field: too long, with a character that reverses the text.
 UNACCEPTABLE = "\u202e" + "9" * 2000
 
 
@@ -56,10 +56,10 @@ def speaking_japanese(visitor: str) -> tuple[Client, User]:
 
 
 def faults(response: Any) -> list[str]:
-    """What is wrong with an answer, if it is a page: its language, and the texts in another."""
+    """The problems of a page: its language attributes, and texts that are not Japanese."""
     if not response.headers.get("Content-Type", "").startswith("text/html"):
         return []
-    # The account that the staff look at has its name in a title, too, where no mark-up stands.
+    # The name of the account on the staff page is also in the title, without markup.
     page = response.content.decode().replace("looked.at ", "")
     if not page or response.status_code == 302:
         return []

@@ -25,7 +25,7 @@ from tests.production import PRODUCTION, checkout_in
 from tests.tutorial import CHAPTERS, type_session, typed, write_files
 
 LIBRARY = ("dynamo", "locks", "sequences")
-#: What the library may import: what its dependencies are, and what these always install.
+#: The library's dependencies, and what these always install.
 INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
 
 MOST_BYTES = 100_000_000
@@ -81,7 +81,7 @@ def test_production_installs_the_versions_of_development_without_its_tools() -> 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment; `size_bytes` are those of what pip installed into it."""
+    """A virtual environment; `size_bytes` counts what pip installed into it."""
 
     programs: Path
     size_bytes: int
@@ -121,7 +121,7 @@ def size_of(folder: Path) -> int:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, as setuptools leaves files in what it builds."""
+    """Built from a copy, because setuptools leaves files in the source folder."""
     folder = tmp_path_factory.mktemp("wheel")
     made = (".*", "__pycache__", "node_modules", "var", "build", "dist", "*.egg-info")
     shutil.copytree(ROOT, folder / "checkout", ignore=shutil.ignore_patterns(*made))

@@ -1,4 +1,4 @@
-"""What Python itself writes to stderr: a thread's last error, warnings."""
+"""Messages that Python itself writes to stderr: errors that end threads, and warnings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ warnings.warn("this will be gone")
 
 @pytest.fixture(scope="module")
 def lines() -> list[dict[str, Any]]:
-    """What production's log holds of a thread that fails, one that leaves, and a warning."""
+    """Production's log lines of a thread that fails, one that exits, and a warning."""
     environment = {
         **PRODUCTION,
         "DJANGO_DEBUG": "off",

@@ -59,7 +59,7 @@ def rise() -> Iterator[Rise]:
 
 
 def defined() -> dict[str, tuple[str, set[str]]]:
-    """Type and labels of every metric of ours, by the name under which it is asked for."""
+    """The type and the labels of each of our metrics, by name."""
     found = {}
     for file in ROOT.glob("*/metrics.py"):
         for value in vars(import_module(f"{file.parent.name}.metrics")).values():
@@ -237,7 +237,7 @@ def test_numbers_and_groups_are_counted(rise: Rise) -> None:
     assert rise("sequences_numbers_total", kind="counter") == 12
     assert rise("sequences_group_size_count", kind="counter") == 3
     assert rise("sequences_group_size_sum", kind="counter") == 3
-    # Asked for twice, given out once.
+    # Requested twice, issued once.
     assert rise("sequences_numbers_total", kind="invoice") == 1
     assert rise("sequences_group_size_count", kind="invoice") == 1
 

@@ -1,4 +1,4 @@
-"""How many pages are under way in a process, and what happens to the others."""
+"""How many pages a process makes at once, and what happens to the others."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_page_beyond_the_queue_is_a_503_at_once(
         pool.submit(site.visit)
         assert site.reached.acquire(timeout=60)
 
-        # Its own time is not over for a minute.
+        # Its deadline is in a minute.
         response = site.visit()
         site.may_answer.set()
 

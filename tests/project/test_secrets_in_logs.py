@@ -1,4 +1,4 @@
-"""No log line, at any level, holds a password, a hash, a session key or the token of a link."""
+"""No log line, at any level, contains a password, hash, session key or link token."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def written_as_json(written: io.StringIO) -> Iterator[io.StringIO]:
 
 
 class Visitor:
-    """Lives through the story, and remembers every secret that it meets."""
+    """A visitor that remembers every secret of its requests and pages."""
 
     def __init__(self, mails: list[EmailMessage]) -> None:
         self.client = Client(raise_request_exception=False)

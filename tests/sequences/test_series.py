@@ -113,31 +113,28 @@ def test_the_series_and_number_of_a_new_item_are_ignored(series: str) -> None:
     assert (issue(item, series=series).number, item.series) == (1, series)
 
 
-@pytest.mark.parametrize("name", ["", " ", "requestId#a", "x" * 2048, "\ud800"])
-def test_a_name_that_cannot_be_a_series_is_refused_before_anything_is_sent(
-    requests_sent: Requests, name: str
+REFUSED: list[tuple[Callable[[str], Any], str]] = [
+    *(
+        (lambda _series, name=name: ticket(name), "series|key|encode")
+        for name in ("", " ", "requestId#a", "x" * 2048, "\ud800")
+    ),
+    *(
+        (lambda series, name=name: ticket(series, request_id=name), "request id|key|encode")
+        for name in ("", " ", "x" * 2048, "a#b", "\ud800")
+    ),
+    (lambda series: issue(Ticket(), series=series), "subject"),
+    (lambda series: issue(Entry(), series=series), "order"),
+    (lambda series: issue(Reading(value=float("nan")), series=series), "order"),
+    (lambda series: issue(Reading(value=float("inf")), series=series), "order"),
+]
+
+
+@pytest.mark.parametrize(("call", "reason"), REFUSED)
+def test_an_unusable_name_or_attribute_is_refused_before_anything_is_sent(
+    series: str, requests_sent: Requests, call: Callable[[str], Any], reason: str
 ) -> None:
-    with pytest.raises(ValueError, match=r"series|key|encode"):
-        ticket(name)
-
-    assert requests_sent.operations == []
-
-
-@pytest.mark.parametrize("request_id", ["", " ", "x" * 2048, "a#b", "\ud800"])
-def test_a_request_id_that_cannot_be_stored_is_refused_before_anything_is_sent(
-    series: str, requests_sent: Requests, request_id: str
-) -> None:
-    with pytest.raises(ValueError, match=r"request id|key|encode"):
-        ticket(series, request_id=request_id)
-
-    assert requests_sent.operations == []
-
-
-def test_an_item_that_lacks_an_attribute_is_refused_before_anything_is_sent(
-    series: str, requests_sent: Requests
-) -> None:
-    with pytest.raises(ValueError, match="subject"):
-        issue(Ticket(), series=series)
+    with pytest.raises(ValueError, match=reason):
+        call(series)
 
     assert requests_sent.operations == []
 
@@ -398,18 +395,6 @@ def test_an_item_out_of_order_is_refused_and_skips_no_number(
     assert (refused.value.value, refused.value.last) == (str(early), str(last))
     assert issue(make(last), series=series).number == 2
     assert_whole(type(first), series, 2)
-
-
-@pytest.mark.parametrize(
-    "item", [Entry(), Reading(value=float("nan")), Reading(value=float("inf"))]
-)
-def test_an_item_without_a_usable_order_is_refused_before_anything_is_sent(
-    series: str, requests_sent: Requests, item: Any
-) -> None:
-    with pytest.raises(ValueError, match="order"):
-        issue(item, series=series)
-
-    assert requests_sent.operations == []
 
 
 def test_the_counter_is_read_again_only_before_an_item_is_refused(
@@ -698,6 +683,15 @@ def test_the_largest_item_is_issued_and_a_larger_one_refused_before_anything_is_
         ticket(series, subject="x" * (room + 1), request_id="b")
 
     assert refused.value.size_bytes == refused.value.limit_bytes + 1
+    assert requests_sent.operations == []
+
+
+def test_the_sizes_of_sets_count(series: str, requests_sent: Requests) -> None:
+    tags = {f"{number} {'x' * 100_000}" for number in range(5)}
+
+    with pytest.raises(ItemTooLarge):
+        ticket(series, tags=tags)
+
     assert requests_sent.operations == []
 
 

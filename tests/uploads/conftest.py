@@ -10,6 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.retries.standard import ExponentialBackoff
 
 from tests import engines
 from tests.uploads.s3_proxy import S3Proxy, through
@@ -28,7 +29,7 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def s3(s3_url: str) -> Any:
-    """A plain client, to look at what is stored."""
+    """A plain client to read what is stored."""
     return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
 
 
@@ -42,7 +43,7 @@ def bucket(s3: Any) -> str:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter, which pytest's own is not."""
+    """A folder that other users may enter, unlike `tmp_path`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -54,6 +55,8 @@ def _modules_s3_proxy(s3_url: str) -> Iterator[S3Proxy]:
     # One for a module, as each takes a client of its own, which is slow to make.
     with pytest.MonkeyPatch.context() as patch, S3Proxy(s3_url) as proxy:
         patch.setattr(uploads_s3, "ATTEMPTS", 3)
+        # Otherwise up to three seconds in all.
+        patch.setattr(ExponentialBackoff, "delay_amount", lambda _self, _context: 0.01)
         with through(proxy.url):
             yield proxy
 
@@ -73,5 +76,5 @@ def storage(engine: str, bucket: str, s3: Any, s3_proxy: S3Proxy, tmp_path: Path
 
 @pytest.fixture(autouse=True)
 def _often_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits a second to see what another process does."""
+    """Look at other processes ten times as often, so that tests wait less."""
     monkeypatch.setattr(claims, "POLL_SECONDS", 0.1)

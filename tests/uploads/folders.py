@@ -1,4 +1,4 @@
-"""Files and folders to be uploaded, and the modes that keep us from reading them."""
+"""Files and folders to upload, and modes that prevent reading them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 NOBODY = 65534
 
-#: What a file may be called, and a shell, an URL or XML may trip over.
+#: Valid file names with characters that are special in shells, URLs or XML.
 NAMES = [
     "a name with  spaces ",
     "plus+and=",
@@ -42,7 +42,7 @@ def write(file: Path, text: str = "x") -> Path:
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """Let file modes bind us: root reads everything."""
+    """Run without the rights of root, who can read everything."""
     before = os.geteuid()
     if before == 0:
         os.seteuid(NOBODY)

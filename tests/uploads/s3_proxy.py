@@ -37,7 +37,7 @@ _STORING = {"CompleteMultipartUpload", "PutObject"}
 
 @dataclass(frozen=True)
 class S3Answer(Answer):
-    """An error of S3's, such as `S3Answer(503, "SlowDown")`."""
+    """An error of S3, such as `S3Answer(503, "SlowDown")`."""
 
     def body(self) -> bytes:
         error = f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>"
@@ -45,13 +45,13 @@ class S3Answer(Answer):
 
 
 class S3Proxy(FaultProxy):
-    """Knows a request by its method and query; what is `seen` is those, and the key."""
+    """Recognizes operations by method and query. `seen` has the query and the key."""
 
     def __init__(self, engine_url: str) -> None:
         super().__init__(engine_url)
         #: How often S3 stored an object under each key.
         self.stored: Counter[str] = Counter()
-        #: The keys of the requests that asked whether their body is wanted before they sent it.
+        #: The keys of the requests with `Expect: 100-continue`.
         self.asked: list[str] = []
         # S3 answers a repeated Complete as it did the first one; it stores nothing again.
         self._completed: set[str] = set()

@@ -22,8 +22,8 @@ LARGE_BYTES = 16 * MIB + 1000
 
 
 def content(size: int, seed: object = 0) -> bytes:
-    """Bytes that no other seed gives."""
-    # Hashing goes over every byte; making them up need not.
+    """Different bytes for each seed."""
+    # Random bytes take long to make, so one block is repeated.
     block = random.Random(repr(seed)).randbytes(min(size, 4096))
     return (block * (size // 4096 + 1))[:size]
 
@@ -76,7 +76,7 @@ def upload(bucket: str, *sources: Source | Unusable, **options: Any) -> Uploaded
 
 
 def row_of(bucket: str, source: Source) -> dict[str, Any] | None:
-    """The stored row, as plain values."""
+    """The stored row as plain values."""
     answer = send(
         "GetItem",
         {"TableName": UploadItem.table(), "Key": {"key": {"S": f"s3://{bucket}/{source.key}"}}},
@@ -100,7 +100,7 @@ def open_uploads(s3: Any, bucket: str) -> list[str]:
 
 
 def put_in_parts(s3: Any, bucket: str, key: str, parts: list[bytes], **options: Any) -> str:
-    """Store an object as another client might, cut as it likes; its ETag."""
+    """Store an object in these parts, as another client might. Returns its ETag."""
     upload_id = s3.create_multipart_upload(Bucket=bucket, Key=key, **options)["UploadId"]
     named = []
     for number, part in enumerate(parts, 1):
@@ -183,9 +183,9 @@ def remove_locks() -> None:
 def assert_stored(
     s3: Any, bucket: str, sources: Sequence[Source], *, dead_locks: bool = False
 ) -> None:
-    """Every file is in the bucket, whole, once; its row is done; nothing else is left behind.
+    """Check that exactly these files are stored, once and whole, and nothing else is left.
 
-    But for the locks of processes that died with no file in hand, where there may be some.
+    With `dead_locks` there may be locks of processes that died without a claimed file.
     """
     wanted = {source.key: Path(source.path).read_bytes() for source in sources}
     found = objects_in(s3, bucket)

@@ -46,7 +46,7 @@ def _is_done(request: dict[str, Any]) -> bool:
     return _values(request).get(":state") == {"S": "done"}
 
 
-def _is_note(request: dict[str, Any]) -> bool:
+def _is_upload_id(request: dict[str, Any]) -> bool:
     return ":uploadId" in _values(request)
 
 
@@ -58,15 +58,15 @@ def _any(_request: dict[str, Any]) -> bool:
     return True
 
 
-#: After which request the process is killed, what stands in the table then, and how many parts
-#: the next run sends.
+#: The request after which the process is killed, the state of its row then, and how many parts the
+#: next run sends.
 CRASHES = [
     pytest.param(SMALL_BYTES, "UpdateItem", _is_claim, "uploading", 0, id="claim | PUT"),
     pytest.param(SMALL_BYTES, "PutObject", _any, "uploading", 0, id="PUT | done"),
     pytest.param(SMALL_BYTES, "UpdateItem", _is_done, "done", 0, id="done | end"),
     pytest.param(LARGE_BYTES, "UpdateItem", _is_claim, "uploading", 3, id="claim | Create"),
-    pytest.param(LARGE_BYTES, "CreateMultipartUpload", _any, "uploading", 3, id="Create | note"),
-    pytest.param(LARGE_BYTES, "UpdateItem", _is_note, "uploading", 3, id="note | parts"),
+    pytest.param(LARGE_BYTES, "CreateMultipartUpload", _any, "uploading", 3, id="Create | record"),
+    pytest.param(LARGE_BYTES, "UpdateItem", _is_upload_id, "uploading", 3, id="record | parts"),
     pytest.param(LARGE_BYTES, "UploadPart", _is_part(2), "uploading", 1, id="amid the parts"),
     pytest.param(LARGE_BYTES, "UploadPart", _is_part(3), "uploading", 0, id="parts | Complete"),
     pytest.param(
@@ -103,7 +103,7 @@ def test_after_a_kill_at_any_request_the_next_run_completes_the_work(
 
     def has_arrived() -> bool:
         row = storage.row(file) or {}
-        return row.get("state") == state and (when is not _is_note or "uploadId" in row)
+        return row.get("state") == state and (when is not _is_upload_id or "uploadId" in row)
 
     wait_until(has_arrived)
     # Otherwise the next run would wait for the lease: see test_sharing.py.

@@ -1,4 +1,4 @@
-"""Rows of uploads that released versions stored: what was begun is completed, the rest skipped."""
+"""Rows that released versions stored: unfinished uploads are completed, others skipped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from uploads.contents import MIB
 
 pytestmark = each_release
 
-#: What the release uploaded, and what it was killed or stopped over.
+#: The files that the release uploaded, and those at which it was killed or stopped.
 DONE = {"small.txt": content(1000), "large.bin": content(LARGE_BYTES)}
 BEGUN = {"dead.txt": content(1000), "half.bin": content(LARGE_BYTES), "free.bin": content(9 * MIB)}
 

@@ -34,7 +34,7 @@ def started(*arguments: object, **environment: str) -> Forked:
 
 
 def rest_of(process: Forked) -> tuple[str, str, int]:
-    """What it still prints, and its exit code; `communicate` would lose lines read ahead."""
+    """The rest of its output, and its exit code. `communicate` would lose lines read ahead."""
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:
@@ -78,7 +78,7 @@ def test_a_signal_ends_it_with_the_summary_no_open_claim_and_130(
 
 @contextmanager
 def storage_that_hangs() -> Iterator[tuple[str, threading.Event]]:
-    """An S3 that lists an empty bucket and answers no PUT; its URL, and when one has come."""
+    """An S3 that never answers a PUT. Yields its URL, and an event that a PUT sets."""
     put, ended = threading.Event(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):

@@ -43,7 +43,7 @@ def main(folder: str, bucket: str, lease_seconds: str, workers: str) -> None:
 
 
 def start(folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int = 1) -> Forked:
-    """Start such a process on the engines that this one talks to."""
+    """Start such a process on the engines of this one."""
     return programs.start(
         "tests.uploads.worker", folder, bucket, lease_seconds, workers, stderr=False
     )
@@ -53,7 +53,7 @@ def start(folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int =
 def started(
     folder: Path, bucket: str, *, lease_seconds: float = 1, workers: int = 1
 ) -> Iterator[Forked]:
-    """Such a process, ended with the block."""
+    """Such a process, killed at the end of the block."""
     with start(folder, bucket, lease_seconds=lease_seconds, workers=workers) as worker:
         try:
             yield worker

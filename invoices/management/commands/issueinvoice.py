@@ -10,9 +10,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
+from accounts.languages import language_of
 from accounts.services import find_user
 from dynamo.exceptions import Unavailable
 from invoices.documents import (
+    DEFAULT_LANGUAGE,
     TYPED_FIELDS,
     Draft,
     Line,
@@ -29,7 +31,6 @@ from invoices.issuing import (
     check_may_issue,
     check_seller,
     issue,
-    language_of,
     seller_of,
 )
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
@@ -39,6 +40,7 @@ _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     for name in TYPED_FIELDS
     if name not in {"customer_name", "customer_address"}
 }
+# `--line` has these. Other fields of a line keep their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
 
 
@@ -88,7 +90,7 @@ class Command(InvoiceCommand):
                 account=user.pk,
                 seller=seller,
                 request_id=request_id,
-                language=language_of(user),
+                language=language_of(user) or DEFAULT_LANGUAGE,
             )
         except Unavailable as error:
             raise CommandError(
