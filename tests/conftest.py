@@ -28,10 +28,10 @@ from tests.fork_server import fork_server
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
 
-#: Longer than a machine under load stands still.
+#: Longer than a machine under load stalls.
 PATIENCE_SECONDS = 60.0
-# Examples are the same ones each time, so that no commit meets another's bad luck; chance draws new
-# ones with STRESS=full. None is late, nor slowly drawn, because the machine stood still.
+# Examples are the same each time, so that a commit does not fail by bad luck; with STRESS=full they
+# are random. There is no deadline, as the machine may stall.
 hypothesis.settings.register_profile(
     "suite",
     database=None,
@@ -42,7 +42,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
-#: The client's own time-outs, for which the suite stands in longer ones.
+#: The client's own time-outs, which are longer in the suite.
 CONNECT_SECONDS, READ_SECONDS = sending.CONNECT_SECONDS, sending.READ_SECONDS
 
 
@@ -56,7 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "fault_of(engine, fault): the engine's known fault that this test meets"
+        "markers",
+        "fault_of(engine, fault): a known fault of the engine, which makes this test fail",
     )
 
 
@@ -68,7 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if name == engine:
                 item.add_marker(pytest.mark.skip(reason=f"{name} {fault}"))
     if engine != "dynoxide":
-        # What talks to no engine has nothing to say about another one.
+        # Tests without an engine would do the same as on dynoxide.
         talking, silent = [], []
         for item in items:
             talks = "engine_url" in getattr(item, "fixturenames", ())
@@ -79,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def _descriptions_read_once() -> Iterator[None]:
-    """Let botocore keep what it reads: the suite makes a thousand clients, a site only one."""
+    """Cache botocore's data files: the suite makes a thousand clients, a site only one."""
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in ((JSONFileLoader, "load_file"), (Loader, "list_available_services")):
             patch.setattr(owner, name, _kept(getattr(owner, name)))
@@ -87,7 +88,7 @@ def _descriptions_read_once() -> Iterator[None]:
 
 
 def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a loader whose answers are the same for every loader."""
+    """A method of a loader, with its answers cached for all loaders."""
     answers: dict[tuple[Any, ...], Any] = {}
 
     @functools.wraps(method)
@@ -103,9 +104,9 @@ def _kept(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _templates_unwatched(django_test_environment: None) -> Iterator[None]:
-    """Let templates render as on a site: Django's tests keep a copy of the context of each.
+    """Render templates as on a site: Django's test runner copies the context of each template.
 
-    A page has hundreds of them, one for each widget, and nobody here asks for their contexts.
+    A page has hundreds of templates, one for each widget, and no test needs their contexts.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
@@ -139,7 +140,7 @@ def _written_tables() -> Iterator[WrittenTables]:
 
 @pytest.fixture
 def engine(engine_url: str, _written_tables: WrittenTables) -> str:
-    """A real engine with empty tables; its URL."""
+    """The URL of a real engine with empty tables."""
     keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
     empty_all(engine_url, {name: keys[name] for name in _written_tables.among(list(keys))})
     return engine_url
@@ -147,7 +148,7 @@ def engine(engine_url: str, _written_tables: WrittenTables) -> str:
 
 @pytest.fixture(scope="module")
 def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
-    # One for a module, as each takes a client of its own, which is slow to make.
+    # One per module, as each needs a client of its own, which is slow to make.
     with FaultProxy(engine_url) as proxy, through(proxy):
         yield proxy
 
@@ -159,10 +160,10 @@ def proxy(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[FaultProxy]:
-    """A proxy before the engine, through which this process talks.
+    """A fault proxy before the engine, which this process uses.
 
-    From its first use on, all tests of the module do. What passes is outwaited for as long as it
-    takes, unless a test is `impatient`.
+    After its first use all tests of the module use it. Operations are repeated for a long time,
+    unless a test is `impatient`.
     """
     if "impatient" not in request.fixturenames:
         monkeypatch.setattr(deadline, "OPERATION_SECONDS", 15.0)
@@ -173,11 +174,11 @@ def proxy(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
-    """How many seconds an operation is repeated in this test, not counting a stall.
+    """How many seconds an operation is repeated in this test.
 
-    So it is repeated: one stall does not use up the time of all attempts.
+    Stalls of the machine do not count, so they do not use up the time of all attempts.
     """
-    sending.client()  # made now, as that takes its time
+    sending.client()  # now, as that is slow
     use_clock(StallProofClock(0.2), monkeypatch)
     monkeypatch.setattr(deadline, "OPERATION_SECONDS", 0.9)
     monkeypatch.setattr(deadline, "RECOVERY_SECONDS", 1.0)
@@ -186,7 +187,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> float:
 
 @pytest.fixture(scope="session", autouse=True)
 def _patient_client() -> Iterator[None]:
-    """A machine that stands still for some seconds is no lost reply."""
+    """A slow machine does not look like a lost reply."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sending, "CONNECT_SECONDS", PATIENCE_SECONDS)
         patch.setattr(sending, "READ_SECONDS", PATIENCE_SECONDS)
@@ -195,7 +196,7 @@ def _patient_client() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_lease_is_left_behind() -> Iterator[None]:
-    """Else it is renewed in other tests, and given back at the end to an engine that is gone."""
+    """Otherwise it would be renewed in other tests, and released when the engine is gone."""
     yield
     for lease in list(heartbeats._of_process._due):
         heartbeats._of_process.drop(lease)
@@ -203,21 +204,21 @@ def _no_lease_is_left_behind() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_download_is_left_open() -> Iterator[None]:
-    """Else one that a test did not read to its end counts in the next test."""
+    """Otherwise a download that a test did not read would count in the next test."""
     yield
     downloads._running.reset()
 
 
 @pytest.fixture(autouse=True)
 def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is a page late then; tests about deadlines set their own."""
+    """A slow machine does not make pages late; tests of deadlines set their own."""
     settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
     monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The times of the site, which a test is about."""
+    """The time-outs and deadlines of the site."""
     settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
     monkeypatch.setattr(sending, "CONNECT_SECONDS", CONNECT_SECONDS)
     monkeypatch.setattr(sending, "READ_SECONDS", READ_SECONDS)
@@ -225,7 +226,7 @@ def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _cheap_password_hashes(settings: Any) -> None:
-    """Argon2 is slow on purpose; tests about hashes set their own."""
+    """Argon2 is slow on purpose; tests of hashes set their own."""
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher",
         *settings.PASSWORD_HASHERS,
@@ -234,7 +235,7 @@ def _cheap_password_hashes(settings: Any) -> None:
 
 @pytest.fixture
 def requests_sent() -> Iterator[Requests]:
-    """Every request that leaves from here on, with what it consumed."""
+    """Every request that is sent from now on, with the capacity that it consumed."""
     requests = Requests()
     request_sent.connect(requests.note)
     yield requests
@@ -243,7 +244,7 @@ def requests_sent() -> Iterator[Requests]:
 
 @pytest.fixture
 def at_once() -> Callable[..., list[Any]]:
-    """Call a function of one number from many threads at once; the results in that order."""
+    """Call a function with the numbers of many threads at once; returns the results in order."""
 
     def run(function: Callable[[int], Any], threads: int = 8) -> list[Any]:
         with ThreadPoolExecutor(threads) as pool:

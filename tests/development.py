@@ -1,4 +1,4 @@
-"""The site as `make run` serves it, debug toolbar included, as a process of its own."""
+"""A process that serves the site as `make run` does, debug toolbar included."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 @contextmanager
 def development_server(engine_url: str) -> Iterator[str]:
-    """Serve the site on this engine; the address."""
+    """Serve the site on this engine; yields the address."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     environment = os.environ | {

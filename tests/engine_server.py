@@ -1,13 +1,12 @@
-"""Serves the DynamoDB of ministack or moto by the shortest way into it.
+"""Serves the DynamoDB of ministack or moto directly, without the other services.
 
     python -P tests/engine_server.py ministack PORT
 
-Their own programs serve a hundred services, and take longer to find the one that is meant than it
-takes to answer: of ministack's time four fifths, of moto's two thirds. Here each request goes to
-the handler of DynamoDB at once, one after the other: of writes that meet moto does all otherwise,
-a known fault that fails any test of rivals now and then.
+Their own programs serve a hundred services, and need most of their time to find the right one: four
+fifths of ministack's, two thirds of moto's. Here each request goes to the handler of DynamoDB. One
+request at a time: moto is not thread-safe, so tests of concurrent writes would fail now and then.
 
-It runs as a script, with -P: modules beside it have names of what moto imports.
+It is a script that runs with -P, as modules in this folder have the names of modules of moto.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 HOST = "127.0.0.1"
-#: More than the largest head that is sent here.
+#: More than the largest headers of a request.
 HEAD_BYTES = 1 << 20
 WAITING = 1024
 
@@ -28,7 +27,7 @@ Answer = Callable[[dict[str, str], bytes], tuple[int | str, Mapping[str, str], s
 
 
 def ministack() -> Answer:
-    """The handler of ministack, which is a coroutine that never waits."""
+    """The handler of ministack: a coroutine that never waits."""
     from ministack.core.responses import set_request_region
     from ministack.core.router import extract_region
     from ministack.services.dynamodb import handle_request
@@ -42,13 +41,13 @@ def ministack() -> Answer:
             handling.send(None)
         except StopIteration as end:
             return end.value
-        raise RuntimeError("ministack's handler waits now, so it needs a loop of its own.")
+        raise RuntimeError("ministack's handler waits now, so it needs an event loop.")
 
     return answer
 
 
 def moto() -> Answer:
-    """The handler of moto, which else lists its methods anew for each request."""
+    """The handler of moto, with the list of its methods cached."""
     import moto.core.responses
     from moto.core.request import Request
     from moto.dynamodb.responses import DynamoHandler
@@ -79,7 +78,7 @@ def moto() -> Answer:
 
 
 async def serve(answer: Answer, port: int) -> None:
-    """Listen until the process is ended."""
+    """Serve until the process is ended."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -89,7 +88,7 @@ async def serve(answer: Answer, port: int) -> None:
                 writer.write(_reply(*answer(headers, body)))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # The other side has closed, between two requests or within one.
+            pass  # The client has closed the connection.
         finally:
             writer.close()
 

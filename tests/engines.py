@@ -1,4 +1,4 @@
-"""Starts the engines that the suite runs on, each on a free port, and ends what it started."""
+"""Starts the engines of the suite, each on a free port."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 
-#: Below those that systems give to who asks for any port, or for a connection: else another worker
-#: might be given one of them before it is listened on. Source: ip(7), ip_local_port_range.
+#: Below the ports that the system gives to connections and to servers without a fixed port, so that
+#: no other program gets one before it is listened on. Source: ip(7), ip_local_port_range.
 _PORTS = range(15_000, 32_000)
-# `random` itself begins alike in each test, so in all workers.
+# `random` has the same seed in all workers.
 _chance = random.SystemRandom()
 
-#: Those that were started here, while they are known to anybody.
+#: The engines that were started here.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 
 @contextmanager
 def running(name: str, folder: Path | None = None) -> Iterator[str]:
-    """An engine by name (dynoxide, ministack, moto; s3 is S3's stand-in) or URL; yields its URL.
+    """An engine by name (dynoxide, ministack, moto; s3 is ministack's S3) or URL; yields its URL.
 
-    `folder` keeps dynoxide's file, for tests that start it twice; else it lives in memory.
+    dynoxide keeps its data in `folder`, or in memory without one.
     """
     if name.startswith("http"):
         yield name
@@ -62,7 +62,7 @@ def start(name: str, port: int, folder: Path | None = None) -> subprocess.Popen[
 
 
 class Durable:
-    """A dynoxide whose data outlives it, on one port: it can be killed and started again."""
+    """A dynoxide that can be killed and started again, with its port and data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -71,7 +71,7 @@ class Durable:
 
     @property
     def url(self) -> str:
-        """Where it listens, before and after."""
+        """Its URL, which stays the same."""
         return f"http://127.0.0.1:{self._port}"
 
     def kill(self) -> None:
@@ -80,7 +80,7 @@ class Durable:
         self._process.wait()
 
     def restart(self) -> None:
-        """Kill it and start it again; it has forgotten all request tokens."""
+        """Kill it and start it again; it forgets all request tokens."""
         self.kill()
         self._process = start("dynoxide", self._port, self._folder)
 
@@ -109,11 +109,11 @@ def dynoxide() -> Path:
 
 
 def free_port() -> int:
-    """A port of this machine's that nobody listens on, nor will unless he asks for this one."""
+    """A port of this machine that is not in use."""
     while True:
         port = _chance.choice(_PORTS)
         with socket.socket() as probe:
-            # As servers do: connections of the last one that are not quite over do not count.
+            # As servers do: connections that are about to close do not count.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
@@ -123,7 +123,7 @@ def free_port() -> int:
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody listens on a port of this machine's."""
+    """Whether a program listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -1,7 +1,7 @@
 """The environment of the suite, set before the settings are read (a pytest plugin, see addopts).
 
-Whoever runs the tests may have an `.env`, a profile or credentials of AWS: none of them counts
-here, so that no test can reach a table of theirs.
+An `.env`, a profile or credentials of AWS on this machine are ignored, so that no test can reach a
+real table.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", 
 os.environ.update(
     DJANGO_SETTINGS_MODULE="project.settings",
     DJANGO_DEBUG="on",
-    # It has its own tests.
+    # The toolbar has its own tests.
     DJANGO_DEBUG_TOOLBAR="off",
     DJANGO_SECRET_KEY="of-the-tests-and-of-nothing-else-in-the-world-0123456789",
     DJANGO_ALLOWED_HOSTS="*",
     ACCOUNTS_SITE_ORIGIN="http://testserver",
     DYNAMODB_TABLE_PREFIX="",
     EMAIL_URL="memorymail://",
-    # Nothing listens there; the fixture `engine` names the one that does.
+    # Connections are refused there; the fixture `engine_url` names an engine.
     AWS_ENDPOINT_URL_DYNAMODB="http://127.0.0.1:9",
     AWS_REGION="us-east-1",
     AWS_ACCESS_KEY_ID="tests",
@@ -32,8 +32,8 @@ os.environ.update(
     AWS_EC2_METADATA_DISABLED="true",
 )
 
-# Started in the background, or by nohup, it ignores signals, and so would all programs that it
-# tests: none of them would ever get one.
+# A suite that runs in the background or by nohup ignores these signals, and so would all programs
+# that it starts.
 for number, handler in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGHUP, signal.SIG_DFL),

@@ -1,4 +1,4 @@
-"""Accounts for tests, and what is stored of them."""
+"""Accounts for tests, and their stored items."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from accounts.models import User
 from accounts.services import register
 from dynamo.client.sending import send
 
-PASSWORD = "correct horse battery"  # of every account that the tests make
+PASSWORD = "correct horse battery"  # of every account that tests make
 
 _numbers = itertools.count(1)
 _first_versions: dict[str, int] = {}
 
 
 def make_user(**values: Any) -> User:
-    """An account; what is not given is drawn."""
+    """An account with these values, and defaults for the others."""
     number = next(_numbers)
     defaults = {
         "username": f"user{number}",
@@ -29,7 +29,7 @@ def make_user(**values: Any) -> User:
 
 
 def changes_of(user: User, stored: User | None = None) -> int:
-    """How often an account of `make_user` was changed since, as it is stored now."""
+    """How often an account of `make_user` has changed since."""
     stored = stored or User.get(user.pk)
     return int(stored.version) - _first_versions[user.pk]
 
@@ -47,7 +47,7 @@ def set_stored(user: User, **attributes: Any) -> None:
 
 
 def as_stored_by_0_1(user: User, version: int = 1) -> User:
-    """The account with a version that counts from 1, as version 0.1 of the site stored it."""
+    """The account with a version that counts from 1, as release 0.1 stored it."""
     set_stored(user, version=version)
     return User.get(user.pk)
 
@@ -65,21 +65,20 @@ def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
 
 
 def guard_owner(key: str) -> str | None:
-    """Whom a guard item belongs to; None where there is no such guard."""
+    """The owner of a guard item; None if there is no such guard."""
     item = stored_items().get(key)
     return item["owner"]["S"] if item else None
 
 
 def stored_user(pk: str) -> dict[str, Any] | None:
-    """An account's item as on the wire; None where it is not there."""
+    """The item of an account as on the wire; None if it is not stored."""
     return stored_items().get(pk)
 
 
 def assert_guards_match_users(items: dict[str, dict[str, Any]] | None = None) -> None:
-    """The rule that always holds: every user has its guards, every guard its user.
+    """Every user has its guards, and every guard its user.
 
-    A reservation has the user who notes it; who notes one has it, or it lapsed. Looks at what is
-    stored, unless it is told by `items`.
+    A reservation has a user who notes it. A user who notes a reservation has it, unless it lapsed.
     """
     items = stored_items() if items is None else items
     users = {pk: User.from_raw_data(item) for pk, item in items.items() if "#" not in pk}
@@ -98,6 +97,6 @@ def assert_guards_match_users(items: dict[str, dict[str, Any]] | None = None) ->
     for key, item in reserved.items():
         [user] = [user for at, pk, user in noted if (at, pk) == (key, item["owner"]["S"])]
         assert item["reservation"]["S"] == user.pending_reservation
-        # A note may lapse before its reservation, with a password; never after it.
+        # A note may lapse before its reservation, but not after it.
         assert int(item["expires"]["N"]) >= int(user.pending_until)
     assert {key for key, _pk, user in noted if user.awaited_email} <= reserved.keys()

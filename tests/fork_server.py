@@ -1,13 +1,12 @@
-"""A process that has imported the site, and forks itself into the programs that tests start.
+"""A process that has imported the site, and forks itself for each program that a test starts.
 
     python -m tests.fork_server SOCKET
 
-A start costs some hundredths of a second of CPU, where an interpreter that imports Django and
-botocore anew costs a whole one. What it forks is a process of its own like any other: a session,
-standard streams, an environment, an end. What it cannot show is what an interpreter does before it
-runs `manage.py` or a module; `tests.commands` starts one for that.
+A fork costs some hundredths of a second of CPU; an interpreter that imports Django and botocore
+costs a second. A fork has its own session, standard streams, environment and exit code. Tests of
+what an interpreter does before it runs `manage.py` start one (`tests.commands`).
 
-Nothing else runs in it, no thread and no client, so its forks have nothing of tests.
+No thread and no client runs in the fork server, so its forks inherit nothing from tests.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class ForkServer:
-    """The one of this process, started on first use."""
+    """The fork server of this process, which is started on first use."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        #: The suite's own.
+        #: That of the suite.
         self._environment = _settled(os.environ)
         self._one_at_a_time = Lock()
 
@@ -54,7 +53,7 @@ class ForkServer:
     ) -> Forked | None:
         """Run `manage.py` or a module with these standard streams; `ours` are our ends of them.
 
-        None where its settings would differ, as they were read when this began.
+        Returns None if its settings would differ, as the fork server has read them already.
         """
         environment = dict(os.environ if env is None else env)
         if _settled(environment) != self._environment:
@@ -84,11 +83,11 @@ class ForkServer:
                 env=os.environ | {"PYTHONUTF8": "1"},
                 pass_fds=[theirs.fileno()],
             )
-        # Its forks write, of which it is told when they are started.
+        # It writes nothing itself; its forks are noted when they start.
         engines.processes.add(self._process)
 
     def end(self) -> None:
-        """End it, if it was started."""
+        """End the fork server, if it was started."""
         if self._process is not None:
             self._channel.close()
             self._process.kill()
@@ -97,8 +96,7 @@ class ForkServer:
 
 
 def _settled(environment: Any) -> dict[str, str]:
-    """What the settings may depend on: they are read when the fork server starts;
-    endpoints are read later."""
+    """What the settings depend on: they are read at the start, endpoints later."""
     return {
         name: value
         for name, value in environment.items()
@@ -107,8 +105,8 @@ def _settled(environment: Any) -> dict[str, str]:
 
 
 def serve(orders: socket.socket) -> dict[str, Any]:
-    """Fork, again and again; comes back in a program alone, with its order."""
-    # Nobody here asks how those ended who wait for programs.
+    """Fork for each order; returns in the forked program, with its order."""
+    # The children that wait for programs are not waited for.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         message, descriptors, _flags, _address = socket.recv_fds(orders, 1 << 20, 4)
@@ -130,19 +128,19 @@ def serve(orders: socket.socket) -> dict[str, Any]:
 
 
 def _tell(pid: int, channel: socket.socket, streams: list[int]) -> NoReturn:
-    """Say which process it is, wait for it, and say how it ended."""
+    """Send the pid, wait for the process, and send its exit code."""
     for stream in streams:
         os.close(stream)
     channel.send(str(pid).encode())
     _pid, status = os.waitpid(pid, 0)
-    # Where nobody is left to be told, nobody is.
+    # The test may have ended.
     with suppress(BrokenPipeError):
         channel.send(str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
 
 
 def _become(order: dict[str, Any], streams: list[int]) -> None:
-    """Have the session, the streams and the environment that were ordered."""
+    """Set the session, the streams and the environment of the order."""
     os.setsid()
     for standard, stream in enumerate(streams):
         os.dup2(stream, standard)
@@ -153,7 +151,7 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.environ.clear()
     os.environ.update(order["env"])
-    # As an interpreter opens them when it starts, in its UTF-8 mode.
+    # As an interpreter opens them in its UTF-8 mode.
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stdout = open(  # noqa: SIM115
         1, "w", encoding="utf-8", errors="surrogateescape", closefd=False

@@ -16,10 +16,10 @@ SECONDS = 120
 
 
 class Forked:
-    """It runs; its text streams are those of ours that were asked for, else None.
+    """A program that `tests.fork_server` runs, with the interface of `subprocess.Popen`.
 
-    `channel` brings first its pid, and when it has ended its exit code, the negative number of the
-    signal that ended it.
+    `channel` sends its pid first, and its exit code when it has ended: the negative number of the
+    signal that killed it.
     """
 
     def __init__(self, channel: socket.socket, streams: Sequence[IO[str] | None]) -> None:
@@ -35,16 +35,16 @@ class Forked:
         return told
 
     def poll(self) -> int | None:
-        """Its exit code, None while it runs."""
+        """The exit code; None while it runs."""
         if self.returncode is None and select.select([self._channel], [], [], 0)[0]:
             self.wait()
         return self.returncode
 
     def wait(self, timeout: float = SECONDS) -> int:
-        """Wait for its end; its exit code.
+        """Wait for the end, and return the exit code.
 
         Raises:
-            TimeoutError: it runs longer than that; it goes on.
+            TimeoutError: it still runs.
         """
         if self.returncode is None:
             self.returncode = int(self._told(timeout))
@@ -52,10 +52,10 @@ class Forked:
         return self.returncode
 
     def communicate(self, said: str = "", timeout: float = SECONDS) -> tuple[str, str]:
-        """Say this to it and wait for its end; the rest of what it printed, and of its errors.
+        """Write `said` to its input and wait for its end; the rest of its output and of its errors.
 
         Raises:
-            TimeoutError: it ran longer than that, and was killed.
+            TimeoutError: it ran longer, and was killed.
         """
         if self.stdin is not None and not self.stdin.closed:
             with suppress(BrokenPipeError), self.stdin:
@@ -70,17 +70,17 @@ class Forked:
         return out.result(), err.result()
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it still runs."""
+        """Send a signal, if it still runs."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Send it SIGKILL, if it still runs."""
+        """Send SIGKILL, if it still runs."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Send it SIGTERM, if it still runs."""
+        """Send SIGTERM, if it still runs."""
         self.send_signal(signal.SIGTERM)
 
     def __enter__(self) -> Forked:
@@ -94,7 +94,7 @@ class Forked:
     ) -> None:
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
-                # What was to be said to it is said to nobody now.
+                # Its input may have text that it has not read.
                 with suppress(BrokenPipeError):
                     stream.close()
         self.wait()

@@ -1,4 +1,4 @@
-"""Invoices for tests on an engine: issued, put by hand past all rules, and what is stored then."""
+"""Invoices for tests, issued or written directly, and their stored items."""
 
 from __future__ import annotations
 
@@ -70,22 +70,22 @@ def stored_counter(account: str, year: int = DAY.year) -> Item | None:
 
 
 def put_counter(account: str, value: Any, last_date: Any = None) -> None:
-    """Set the series' counter past all rules; attributes as on the wire, or numbers and texts."""
+    """Write the series' counter directly; attributes as on the wire, or numbers and texts."""
     numbered.put_counter(InvoiceItem, series(account), value, last_date or DAY)
 
 
 def put_invoice(item: Item, **changes: Any) -> None:
-    """Put an invoice's item past all rules, with other attributes."""
+    """Write an invoice's item directly, with other attributes."""
     numbered.put_item(InvoiceItem, item, **changes)
 
 
 def remove_invoice(key: str, number: str | int) -> None:
-    """Delete an item of `invoices` past all rules."""
+    """Delete an item of `invoices` directly."""
     numbered.remove_item(InvoiceItem, key, number)
 
 
 def sweep() -> None:
-    """Empty the table `invoices`: thousands of items would keep the next test waiting."""
+    """Empty the table `invoices` of thousands of items, so that the next test starts at once."""
     table = InvoiceItem.table()
     for page in bulk.pages(table, ("series", "number"), page_limit=25):
         if page:
@@ -94,7 +94,7 @@ def sweep() -> None:
 
 
 def remove_counter(account: str, year: int = DAY.year) -> None:
-    """Delete the series' counter past all rules."""
+    """Delete the series' counter directly."""
     numbered.remove_counter(InvoiceItem, series(account, year))
 
 
@@ -104,5 +104,5 @@ def request_key(account: str, request_id: str) -> str:
 
 
 def assert_whole(account: str, count: int, year: int = DAY.year) -> None:
-    """The rule that always holds: numbers 1..count, each once, and the counter says so."""
+    """The numbers are 1..count, each on one invoice, and the counter has `count`."""
     numbered.assert_whole(InvoiceItem, series(account, year), count)

@@ -2,9 +2,8 @@
 
     python -m tests.invoice_workers ACCOUNT NAME THREADS COUNT
 
-Each of its requests has its own id, `NAME-<n>` for n below COUNT; for each it prints the id and the
-number that it got. Started again it repeats the same requests. What came without an answer is
-asked for again, as a client would.
+Its requests have the ids `NAME-<n>` for n below COUNT; for each it prints the id and the number.
+Started again it repeats the same requests. A request without an answer is repeated at once.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def main(account: str, name: str, threads: str, count: str) -> None:
                 invoice = issued(account, request_id=request_id, customer=request_id)
             except Unavailable:
                 continue
-            # One write for one line: threads share the stream.
+            # One write per line, as threads share the stream.
             sys.stdout.write(f"{request_id} {invoice.number}\n")
             sys.stdout.flush()
             return
@@ -46,7 +45,7 @@ def start(account: str, name: str, *, threads: int, count: int) -> Forked:
 
 
 def answers_of(worker: Forked) -> dict[str, int]:
-    """What a process that has ended, or is waited for, was answered: request id to number."""
+    """Wait for the end of a process; returns the number of each request id."""
     out, _err = worker.communicate(timeout=500)
     # A process that was killed may have left half a line.
     pairs = (line.split() for line in out.splitlines(keepends=True) if line.endswith("\n"))

@@ -1,4 +1,4 @@
-"""nginx with the configuration of deploy/nginx.conf, before a server on this machine.
+"""Runs nginx with deploy/nginx.conf before a server on this machine.
 
 with nginx(server.port, folder) as port:
     …                                # https://127.0.0.1:{port}/
@@ -40,8 +40,8 @@ http {{
 
 
 def program() -> str:
-    """The path of nginx; skips the test without one, but not in CI, which installs it."""
-    # Debian's is where the PATH of other users than root does not look.
+    """The path of nginx; skips the test without it, but fails in CI."""
+    # On Debian it is not on the PATH of users.
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if found is None:
         missing = "nginx is not installed"
@@ -53,11 +53,11 @@ def program() -> str:
 
 @contextmanager
 def nginx(server_port: int, folder: Path) -> Iterator[int]:
-    """The port where it serves https, until the block ends."""
+    """Serve HTTPS in the block; yields the port."""
     path, port = program(), free_port()
     _certify(folder)
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
-    # What its first comment wants in the main file.
+    # Its first comment lists the settings of the main file.
     limits = re.findall(r"^#     (\w.*)$", text, re.MULTILINE)
     for old, new in {
         "127.0.0.1:8000": f"127.0.0.1:{server_port}",

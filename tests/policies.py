@@ -1,4 +1,4 @@
-"""The policies in deploy/, and what requests need of them."""
+"""The IAM policies in deploy/, and the rights that requests need."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PREFIX = "arn:aws:dynamodb:REGION:ACCOUNT:table/PREFIX"
 
 
 def statements(policy: str) -> list[dict[str, Any]]:
-    """What a policy states."""
+    """The statements of a policy."""
     document = json.loads((ROOT / "deploy" / f"iam-{policy}.json").read_text())
     found: list[dict[str, Any]] = document["Statement"]
     return found
 
 
 def rights(policy: str) -> Iterator[tuple[str, str]]:
-    """Each table by its name, with an action that is allowed on it."""
+    """The name of each table with each action that is allowed on it."""
     for statement in statements(policy):
         for resource in _listed(statement["Resource"]):
             for action in _listed(statement["Action"]):
@@ -28,7 +28,7 @@ def rights(policy: str) -> Iterator[tuple[str, str]]:
 
 
 def rights_for(requests: Requests) -> Iterator[tuple[str, str]]:
-    """Each table with a right that these need; a transaction needs those of its actions."""
+    """Each table with a right that the requests need; a transaction needs those of its actions."""
     for operation, request in zip(requests.operations, requests.requests, strict=True):
         if "TableName" in request:
             yield request["TableName"], operation

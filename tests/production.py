@@ -1,4 +1,4 @@
-"""The site as production runs it, within this process."""
+"""The settings and files of a site in production."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from tests.commands import ROOT
 
-# What a production site is given, and nothing of what this machine has besides.
+# The whole environment of a site in production.
 PRODUCTION = {
     "DJANGO_SECRET_KEY": "k3y-of-a-test_" + "0123456789abcdefghijklmnopqrstuvwxyz" * 2,
     "DJANGO_ALLOWED_HOSTS": "www.example.org,.example.net",
@@ -34,10 +34,10 @@ PRODUCTION = {
 }
 HOST = "www.example.org"
 
-#: Copied, or made by running the site.
+#: Files that are copied, or that the site writes.
 LEFT_OUT = {"manage.py", "project", "var", "staticfiles"}
 
-# What the suite decides itself: where the engine is, which mails are seen, how cheap a hash is.
+# Settings of the suite that stay: the engine, emails, cheap hashes.
 _OF_THE_SUITE = (
     "AWS_",
     "DATABASES",
@@ -51,7 +51,7 @@ _OF_THE_SUITE = (
 
 
 def checkout_in(folder: Path) -> Path:
-    """The site's code in `folder`, without the `.env` that may lie beside ours."""
+    """A checkout of the site in `folder`, without an `.env`."""
     for name in ("manage.py", "project"):
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
@@ -69,7 +69,7 @@ def collect_into(folder: Path) -> None:
 
 
 def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:
-    """What the settings of the checkout `root` make of an environment."""
+    """The settings of the checkout `root` in an environment."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             patch.delenv(name)
@@ -79,9 +79,9 @@ def settings_of(environment: dict[str, str], root: Path) -> dict[str, Any]:
 
 
 def apply(settings: Any, root: Path) -> None:
-    """Let pytest-django's `settings` be those of production; `root` is a folder to work in."""
+    """Apply the settings of production; `root` is an empty folder."""
     if not (root / "project").exists():
-        # A copy, so that an `.env` beside manage.py does not count.
+        # A copy, so that an `.env` of the checkout is not read.
         shutil.copytree(ROOT / "project", root / "project")
     for name, value in settings_of(PRODUCTION, root).items():
         if name.isupper() and not name.startswith(_OF_THE_SUITE):

@@ -17,10 +17,10 @@ def start(
     stderr: bool = True,
     env: Mapping[str, str] | None = None,
 ) -> Forked:
-    """Start `manage.py` or a module, a fork of `fork_server`, in a session without a terminal.
+    """Start `manage.py` or a module by `fork_server`, in a session without a terminal.
 
-    What it prints comes in a pipe, and its errors in another one unless they go where ours go; it
-    reads nothing unless it has a pipe for that too.
+    Its output is a pipe. Its input and its errors are pipes only if asked for; otherwise it reads
+    nothing, and its errors go where ours go.
     """
     nothing = os.open(os.devnull, os.O_RDONLY)
     theirs = [nothing, 1, 2]

@@ -1,4 +1,4 @@
-"""Counts the real requests that leave, and the capacity that they consume."""
+"""Records the requests that are sent, and the capacity that they consume."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ class Requests:
         return others, of_limits
 
     def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]  # begins again
+        self.__init__()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Looks into the sessions of a stored account, and lets time pass for them."""
+"""Reads the sessions of a stored account, and lets time pass for them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.factories import stored_user
 
 
 def stored_ids(user: User) -> set[str]:
-    """The ids in the stored map, lapsed ones included."""
+    """The ids of the stored sessions, expired ones included."""
     item = stored_user(user.pk)
     return set(item.get("sessions", {"M": {}})["M"]) if item else set()
 
 
 def begun(user: User, **more: str) -> str:
-    """The id of a session that begins now, of the account as it is stored now."""
+    """Begin a session of the account as it is stored; returns its id."""
     return sessions.begin(User.get(user.pk), **more)
 
 
@@ -32,13 +32,13 @@ def read_for(user: User, session_id: str) -> User:
 
 
 def only(user: User) -> sessions.Session:
-    """The one session that is alive."""
+    """The only session that has not ended."""
     [session] = sessions.alive(User.get(user.pk))
     return session
 
 
 def let_pass(user: User, session_id: str, name: str, seconds: float) -> None:
-    """Let `name` (seenAt, expiresAt) of a session be as after so long."""
+    """Move `name` (seenAt or expiresAt) of a session into the past by `seconds`."""
     send(
         "UpdateItem",
         {
@@ -53,7 +53,7 @@ def let_pass(user: User, session_id: str, name: str, seconds: float) -> None:
 
 
 def forget_password_check(client: Client, seconds: float = 5 * 60) -> None:
-    """Let the client's password have been checked so long ago."""
+    """Let the last password check of the client be `seconds` ago."""
     session: Any = client.session
     session["accounts.checked_at"] = int(time.time() - seconds)
     session.save()

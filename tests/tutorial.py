@@ -1,4 +1,4 @@
-"""The tutorial, typed as it stands: its files into an empty folder, its commands into a shell."""
+"""Runs the tutorial: writes its files into an empty folder, and runs its commands in a shell."""
 
 from __future__ import annotations
 

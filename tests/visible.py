@@ -1,21 +1,21 @@
-"""What a page says to its reader, by eye or ear; and what of it is not in the reader's language."""
+"""The texts of a page, and those that are not in the reader's language."""
 
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
 
-#: What Japanese writes in Latin letters too.
+#: Words that are in Latin letters in Japanese too.
 ALLOWED = {
     # names
     *("Amazon", "Dynamo", "DynamoDB", "Ledger"),
-    # kinds of files, and what no language has another word for
+    # kinds of files, and international terms
     *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
-    # an example of a currency's code, and of a key as it is stored; units
+    # examples of a currency code and of a stored key; units
     *("EUR", "userName", "KB"),
 }
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
-# A choice of a currency begins with its code; CLDR's names of some have another, or nothing else.
+# Each choice of a currency begins with its code; some names have another code, or only one.
 _CURRENCY = re.compile(r"^[A-Z]{3} – ")
 _CODE = re.compile(r"\b[A-Z]{3}\b")
 _VOID = {"br", "hr", "img", "input", "link", "meta"}
@@ -23,13 +23,13 @@ _SAID = {"alt", "aria-label", "aria-description", "data-label", "placeholder", "
 
 
 class Visible(HTMLParser):
-    """The texts of a page, `said`; without what its users have typed (`bdi`, `dir="auto"`)."""
+    """The texts of a page (`said`), without those that users have typed (`bdi`, `dir="auto"`)."""
 
     def __init__(self, page: str, language: str = "ja") -> None:
         super().__init__()
         self.language = language
         self.said: list[str] = []
-        #: For each element that is open, whether what is in it counts.
+        #: For each open element, whether its texts count.
         self._counts = [True]
         self.feed(page)
 
@@ -58,7 +58,7 @@ class Visible(HTMLParser):
 
 
 def foreign_words(text: str) -> set[str]:
-    """The words of `text` in Latin letters, but for those that Japanese has too."""
+    """The words of `text` in Latin letters that are not ALLOWED."""
     text = text.strip()
     if _CURRENCY.match(text):
         text = _CODE.sub("", text)

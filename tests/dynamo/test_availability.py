@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -75,12 +74,6 @@ urlpatterns = [
     path("patience/elsewhere", wait_elsewhere),
     path("broken", broken),
 ]
-
-
-@pytest.fixture
-def proxy(engine: str) -> Iterator[FaultProxy]:
-    with FaultProxy(engine) as proxy, through(proxy):
-        yield proxy
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import hashlib
 import pickle
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -55,12 +55,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(cache_module, "now_ms", clock)
     return clock
-
-
-@pytest.fixture
-def proxy(engine: str) -> Iterator[FaultProxy]:
-    with FaultProxy(engine) as proxy, through(proxy):
-        yield proxy
 
 
 def stored_key(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Connections that stood idle, which somebody between us and DynamoDB may have dropped."""
+"""Idle connections, which a gateway on the way to DynamoDB may have dropped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 
 from dynamo import clock
 from dynamo.client.connections import IDLE_SECONDS
@@ -15,14 +14,8 @@ from tests.clocks import LeapingClock
 from tests.faults.proxy import FaultProxy, through
 
 
-@pytest.fixture(params=[True, False], ids=["lean", "botocore"])
-def proxy(
-    engine: str,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    real_patience: None,
-) -> Iterator[FaultProxy]:
-    monkeypatch.setattr(settings, "DYNAMODB_LEAN", request.param)
+@pytest.fixture
+def proxy(engine: str, path: None, real_patience: None) -> Iterator[FaultProxy]:
     with FaultProxy(engine) as proxy, through(proxy):
         yield proxy
 
@@ -34,7 +27,7 @@ def leaping(monkeypatch: pytest.MonkeyPatch) -> LeapingClock:
     return leaping
 
 
-def test_a_number_is_drawn_though_the_idle_connection_was_dropped(
+def test_a_request_after_a_dropped_idle_connection_opens_another(
     proxy: FaultProxy, leaping: LeapingClock
 ) -> None:
     assert next_value("visitors") == 1
@@ -46,9 +39,7 @@ def test_a_number_is_drawn_though_the_idle_connection_was_dropped(
     assert proxy.count("UpdateItem") == 2
 
 
-def test_a_connection_that_was_used_lately_is_used_again(
-    proxy: FaultProxy, leaping: LeapingClock
-) -> None:
+def test_a_recently_used_connection_is_used_again(proxy: FaultProxy, leaping: LeapingClock) -> None:
     next_value("visitors")
     opened = len(proxy._open)
 
@@ -61,7 +52,7 @@ def test_a_connection_that_was_used_lately_is_used_again(
 
 
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="Linux has this clock")
-def test_idle_times_are_counted_on_a_clock_that_runs_during_suspend() -> None:
+def test_idle_time_is_measured_on_a_clock_that_runs_during_suspend() -> None:
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
 
     assert before <= clock.now() <= time.clock_gettime(time.CLOCK_BOOTTIME)

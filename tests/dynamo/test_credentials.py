@@ -79,11 +79,6 @@ def away(engine: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sending.reset()
 
 
-@pytest.fixture(params=[True, False], ids=["lean", "botocore"])
-def way(request: pytest.FixtureRequest, settings: Any) -> None:
-    settings.DYNAMODB_LEAN = request.param
-
-
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     with Provider() as made:
@@ -93,7 +88,7 @@ def provider() -> Iterator[Provider]:
 # Failing providers --------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("away", "way")
+@pytest.mark.usefixtures("away", "path")
 def test_a_failure_of_the_metadata_service_is_temporary(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +159,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.usefixtures("away", "way")
+@pytest.mark.usefixtures("away", "path")
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_provider_is_unavailable(
     name: str,
@@ -264,7 +259,7 @@ def hanging(
     (tmp_path / "prints.json").write_text("{}")
 
 
-@pytest.mark.usefixtures("away", "way", "hanging")
+@pytest.mark.usefixtures("away", "path", "hanging")
 def test_a_request_does_not_wait_for_a_hanging_provider_beyond_its_deadline() -> None:
     with Stopwatch() as watch, within(0.5), pytest.raises(Unavailable, match="no answer in time"):
         get()

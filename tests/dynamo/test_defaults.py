@@ -1,4 +1,4 @@
-"""A project that sets nothing of `dynamo` gets what suits development; what it sets stays."""
+"""The defaults of the settings of `dynamo`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dynamo.apps import complete
 
 
-def test_a_project_without_our_settings_gets_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_without_settings_gets_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB")
     settings = SimpleNamespace(DEBUG=True, BASE_DIR="/srv/shop")
 
@@ -23,7 +23,7 @@ def test_a_project_without_our_settings_gets_all_of_them(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("debug", [True, False])
-def test_no_local_engine_stands_in_for_an_endpoint_or_in_production(
+def test_there_is_no_local_engine_in_production_or_with_an_endpoint(
     debug: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not debug:
@@ -35,7 +35,7 @@ def test_no_local_engine_stands_in_for_an_endpoint_or_in_production(
     assert settings.DYNAMODB_LOCAL is False
 
 
-def test_what_a_project_sets_stays() -> None:
+def test_the_settings_of_a_project_stay() -> None:
     settings = SimpleNamespace(DEBUG=True, DYNAMODB_TABLE_PREFIX="shop-", AWS_REGION="eu-west-1")
 
     complete(settings)

@@ -35,6 +35,8 @@ from tests.factories import (
 )
 from tests.requests import Requests
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 STRESS_TURNS = 60 if os.environ.get("STRESS") == "full" else 6
 
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
@@ -123,7 +125,6 @@ def after_request(operation: str, act: Callable[[], None], times: int = 1) -> It
 
 
 @pytest.mark.parametrize("users", [0, 20])
-@pytest.mark.usefixtures("engine")
 def test_a_sound_table_costs_its_scan_and_has_no_findings(
     requests_sent: Requests, users: int
 ) -> None:
@@ -145,7 +146,6 @@ def test_a_sound_table_costs_its_scan_and_has_no_findings(
     assert requests_sent.units <= users or not users
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_scan_returns_every_item_once_in_pages_of_the_given_size() -> None:
     for _ in range(7):
         make_user()
@@ -158,7 +158,6 @@ def test_a_scan_returns_every_item_once_in_pages_of_the_given_size() -> None:
     assert {name for page in read for item in page for name in item} == {"pk", "owner"}
 
 
-@pytest.mark.usefixtures("engine")
 def test_items_that_are_neither_users_nor_their_guards_are_ignored() -> None:
     make_user()
     put({"pk": "shoeSize#42", "owner": "nobody"})
@@ -171,7 +170,6 @@ def test_items_that_are_neither_users_nor_their_guards_are_ignored() -> None:
     assert {"shoeSize#42", "#", "config#site"} <= stored_items().keys()
 
 
-@pytest.mark.usefixtures("engine")
 def test_progress_reports_every_item_and_every_suspect() -> None:
     make_user(username="ann", email="ann@example.com")
     remove("email#ann@example.com")
@@ -188,104 +186,112 @@ def test_progress_reports_every_item_and_every_suspect() -> None:
 # One thing wrong at a time ------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_missing_guard_is_reported_and_written_again() -> None:
-    ann = make_user(username="ann", email="Ann@Example.com")
-    make_user()
-    remove("email#ann@example.com")
-    missing = {"missing": [(ann.pk, "email#ann@example.com")]}
+GHOST = "email#ghost@example.com"
+GONE = "8ec436a8-97e6-4e72-aec2-b47668e96a94"
+#: Owners of no user.
+NOBODY: dict[str, Any] = {
+    "gone": GONE,
+    "empty": "",
+    "a guard": "userName#ann",
+    "a number": {"N": "7"},
+    "null": {"NULL": True},
+    "a map": {"M": {"S": {"S": "x"}}},
+    "too long": "x" * 3_000,
+    "absent": None,
+}
+
+
+def put_guard(key: str, owner: Any, **more: Any) -> None:
+    put({"pk": key} | ({} if owner is None else {"owner": owner}) | more)
+
+
+#: What is done to the accounts of ann and bob, and what is found then.
+DAMAGE: dict[str, tuple[Callable[[User, User], None], dict[str, list[tuple[str, str]]]]] = (
+    {
+        "a guard is missing": (
+            lambda ann, bob: remove("userName#ann"),
+            {"missing": [("ann", "userName#ann")]},
+        ),
+        "a guard is another user's": (
+            lambda ann, bob: put_guard("userName#ann", bob.pk),
+            {"foreign": [("ann", "userName#ann")]},
+        ),
+        "a guard is too many": (
+            lambda ann, bob: put_guard("userName#anna", ann.pk),
+            {"orphaned": [("ann", "userName#anna")]},
+        ),
+        "a guard is not normalized": (
+            lambda ann, bob: put_guard("userName#ANN", ann.pk),
+            {"orphaned": [("ann", "userName#ANN")]},
+        ),
+        "a username was changed alone": (
+            lambda ann, bob: set_text(ann.pk, "userName", "anna"),
+            {"missing": [("ann", "userName#anna")], "orphaned": [("ann", "userName#ann")]},
+        ),
+        "a user was deleted alone": (
+            lambda ann, bob: remove(ann.pk),
+            {"orphaned": [("ann", "email#ann@example.com"), ("ann", "userName#ann")]},
+        ),
+        "a lapsed reservation is left": (
+            lambda ann, bob: put_guard("userName#x", ann.pk, reservation="r1", expires={"N": "1"}),
+            {"orphaned": [("ann", "userName#x")]},
+        ),
+        "a reservation has no user": (
+            lambda ann, bob: put_guard("userName#x", "gone", reservation="r1"),
+            {"orphaned": [("gone", "userName#x")]},
+        ),
+    }
+    | {
+        f"the owner of a guard is {name}": (
+            lambda ann, bob, owner=owner: put_guard("userName#ann", owner),
+            {"foreign": [("ann", "userName#ann")]},
+        )
+        for name, owner in NOBODY.items()
+    }
+    | {
+        f"the owner of a guard too many is {name}": (
+            lambda ann, bob, owner=owner: put_guard(GHOST, owner),
+            {"orphaned": [(owner if isinstance(owner, str) else "", GHOST)]},
+        )
+        for name, owner in NOBODY.items()
+        if name != "too long"
+    }
+)
+
+
+@pytest.mark.parametrize(("damage", "expected"), DAMAGE.values(), ids=DAMAGE)
+def test_damage_is_reported_and_repaired(
+    damage: Callable[[User, User], None], expected: dict[str, list[tuple[str, str]]]
+) -> None:
+    ann = make_user(username="ann", email="ann@example.com")
+    damage(ann, make_user(username="bob"))
+    keys = {"ann": ann.pk}
+    findings = {
+        kind: [(keys.get(owner, owner), key) for owner, key in each]
+        for kind, each in expected.items()
+    }
+    count = sum(map(len, expected.values()))
+    before = stored_items()
 
     found = Found()
-    assert (found.findings, found.repaired, found.still_wrong) == (missing, 0, 1)
-    assert guard_owner("email#ann@example.com") is None
+    assert (found.findings, found.repaired, found.still_wrong) == (findings, 0, count)
+    assert stored_items() == before
 
     found = Found(repair=True)
-    assert (found.findings, found.repaired, found.still_wrong) == (missing, 1, 0)
+    assert (found.findings, found.repaired, found.still_wrong) == (findings, count, 0)
     assert_guards_match_users()
     assert Found().findings == {}
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_guard_of_another_user_is_foreign_and_gets_its_owner_back() -> None:
+def test_a_reservation_that_has_not_lapsed_is_sound_without_a_note() -> None:
+    """Of an attribute for which the model declares none."""
     ann = make_user(username="ann")
-    bob = make_user(username="bob")
-    put({"pk": "userName#ann", "owner": bob.pk})
-    foreign = {"foreign": [(ann.pk, "userName#ann")]}
+    put_guard("userName#later", ann.pk, reservation="r1", expires={"N": "9999999999"})
 
-    assert Found().findings == foreign
-    assert guard_owner("userName#ann") == bob.pk
-
-    found = Found(repair=True)
-    assert (found.findings, found.repaired, found.still_wrong) == (foreign, 1, 0)
-    assert_guards_match_users()
+    assert Found(repair=True).findings == {}
+    assert "userName#later" in stored_items()
 
 
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(
-    "owner",
-    [
-        "8ec436a8-97e6-4e72-aec2-b47668e96a94",
-        "",
-        "userName#ann",
-        "email#of-no-user",
-        {"N": "7"},
-        {"NULL": True},
-        {"M": {"S": {"S": "x"}}},
-        "x" * 3_000,
-        None,
-    ],
-    ids=["gone", "empty", "itself", "a guard", "number", "null", "map", "too long", "absent"],
-)
-def test_a_guard_without_an_owner_is_given_to_the_user_with_the_value(
-    owner: Any,
-) -> None:
-    ann = make_user(username="ann")
-    put({"pk": "userName#ann"} | ({} if owner is None else {"owner": owner}))
-
-    found = Found(repair=True)
-
-    assert found.findings == {"foreign": [(ann.pk, "userName#ann")]}
-    assert (found.repaired, found.still_wrong) == (1, 0)
-    assert_guards_match_users()
-
-
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("owner", ["8ec436a8-97e6-4e72-aec2-b47668e96a94", "", {"N": "7"}, None])
-def test_a_guard_without_an_owner_and_a_user_is_orphaned_and_deleted(owner: Any) -> None:
-    make_user()
-    put({"pk": "email#ghost@example.com"} | ({} if owner is None else {"owner": owner}))
-    named = owner if isinstance(owner, str) else ""
-    orphaned = {"orphaned": [(named, "email#ghost@example.com")]}
-
-    assert Found().findings == orphaned
-    found = Found(repair=True)
-
-    assert (found.findings, found.repaired, found.still_wrong) == (orphaned, 1, 0)
-    assert_guards_match_users()
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_guard_that_its_owner_does_not_need_is_orphaned_and_deleted() -> None:
-    ann, gone = make_user(username="ann"), make_user(username="bob", email="bob@example.com")
-    put({"pk": "userName#anna", "owner": ann.pk})
-    put({"pk": "userName#ANN", "owner": ann.pk})  # not normalized
-    remove(gone.pk)
-
-    found = Found(repair=True)
-
-    assert found.findings == {
-        "orphaned": [
-            (gone.pk, "email#bob@example.com"),
-            (ann.pk, "userName#ANN"),
-            (ann.pk, "userName#anna"),
-            (gone.pk, "userName#bob"),
-        ]
-    }
-    assert found.repaired == 4
-    assert_guards_match_users()
-
-
-@pytest.mark.usefixtures("engine")
 def test_more_findings_than_are_kept_in_memory_are_all_repaired() -> None:
     guards = [f"email#{number:05}@x.org" for number in range(100)]
     for start in range(0, 100, 25):
@@ -301,41 +307,9 @@ def test_more_findings_than_are_kept_in_memory_are_all_repaired() -> None:
     assert (found.repaired, stored_items()) == (100, {})
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_username_that_was_changed_alone_has_a_missing_and_an_orphaned_guard() -> None:
-    ann = make_user(username="ann")
-    set_text(ann.pk, "userName", "anna")
-
-    found = Found(repair=True)
-
-    assert found.findings == {
-        "missing": [(ann.pk, "userName#anna")],
-        "orphaned": [(ann.pk, "userName#ann")],
-    }
-    assert_guards_match_users()
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_reservation_of_an_attribute_without_notes_is_sound_until_it_lapses() -> None:
-    ann = make_user(username="ann")
-    reserved = {"owner": ann.pk, "reservation": "r1"}
-    put({"pk": "userName#later", "expires": {"N": "9999999999"}, **reserved})
-    put({"pk": "userName#lapsed", "expires": {"N": "1"}, **reserved})
-    put({"pk": "userName#of-gone", "owner": "gone", "reservation": "r2"})
-
-    found = Found(repair=True)
-
-    assert found.findings == {
-        "orphaned": [(ann.pk, "userName#lapsed"), ("gone", "userName#of-gone")]
-    }
-    assert "userName#later" in stored_items()
-    assert not stored_items().keys() & {"userName#lapsed", "userName#of-gone"}
-
-
 # Two users, one value -----------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 def test_of_two_users_with_one_value_the_one_without_the_guard_is_reported_only() -> None:
     ann = make_user(username="ann")
     other = make_user(username="other")
@@ -351,7 +325,6 @@ def test_of_two_users_with_one_value_the_one_without_the_guard_is_reported_only(
     assert guard_owner("userName#ann") == ann.pk
 
 
-@pytest.mark.usefixtures("engine")
 def test_of_users_with_one_value_and_no_guard_the_oldest_gets_the_guard() -> None:
     users = [make_user() for _ in range(3)]
     # Neither the order of keys nor that of registration.
@@ -381,7 +354,6 @@ def test_of_users_with_one_value_and_no_guard_the_oldest_gets_the_guard() -> Non
     assert guard_owner("userName#prize") == oldest.pk
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_confirmation_reads_at_most_25_items_at_once(requests_sent: Requests) -> None:
     make_user(username="prize")
     rivals = {str(uuid.uuid4()) for _ in range(60)}
@@ -398,7 +370,6 @@ def test_a_confirmation_reads_at_most_25_items_at_once(requests_sent: Requests) 
     assert max(sizes) <= 25
 
 
-@pytest.mark.usefixtures("engine")
 def test_two_users_with_one_value_and_a_guard_of_a_third_user_are_reported_only() -> None:
     ann, bob, eve = (make_user(username=name) for name in ("ann", "bob", "eve"))
     set_text(bob.pk, "userName", "ann")
@@ -414,7 +385,6 @@ def test_two_users_with_one_value_and_a_guard_of_a_third_user_are_reported_only(
     assert (found.repaired, stored_items()) == (0, before)
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("guard", ["absent", "of a user", "of a gone user"])
 @pytest.mark.parametrize("repair", [False, True])
 def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: bool) -> None:
@@ -481,7 +451,6 @@ def test_a_third_unique_attribute_gets_the_guards_that_can_be_written() -> None:
     assert_guards_match_users()
 
 
-@pytest.mark.usefixtures("engine")
 def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
     members, guards = Member.table(), Member.unique.guard_model.table()
     put({"memberNumber": "1", "badgeName": "Gold"}, members)
@@ -516,7 +485,6 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
 # Damaged items ------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     "email",
     [
@@ -538,34 +506,17 @@ def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(ema
     remove("email#bob@example.com")
     damaged = {"pk": str(uuid.uuid4()), "userName": "ann", "version": "no number"}
     put(damaged | ({} if email is None else {"email": email}))
+    put_guard("email#ann@example.com", damaged["pk"])
 
     found = Found(repair=True)
 
     assert (found.users, found.unusable) == (2, 1)
     assert found.unusable_example == (damaged["pk"], "email")
     assert found.findings == {
-        "missing": [(bob.pk, "email#bob@example.com"), (damaged["pk"], "userName#ann")]
+        "missing": [(bob.pk, "email#bob@example.com"), (damaged["pk"], "userName#ann")],
+        "orphaned": [(damaged["pk"], "email#ann@example.com")],
     }
-    assert (found.repaired, found.still_wrong) == (2, 0)
-
-
-@pytest.mark.usefixtures("engine")
-def test_the_guard_of_a_user_whose_value_is_unusable_is_orphaned_and_deleted() -> None:
-    ann = make_user(username="ann")
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": ann.pk}},
-            "UpdateExpression": "SET userName = :number",
-            "ExpressionAttributeValues": {":number": {"N": "7"}},
-        },
-    )
-
-    found = Found(repair=True)
-
-    assert (found.findings, found.repaired) == ({"orphaned": [(ann.pk, "userName#ann")]}, 1)
-    assert found.unusable == 1
+    assert (found.repaired, found.still_wrong) == (3, 0)
 
 
 # While others write -------------------------------------------------------------------------------
@@ -595,7 +546,6 @@ def assert_nothing_is_found_while(write: Callable[[int, int], None]) -> None:
 
 
 @pytest.mark.stress
-@pytest.mark.usefixtures("engine")
 def test_changes_during_the_scan_are_never_a_finding() -> None:
     for _ in range(10):
         make_user()
@@ -612,7 +562,6 @@ def test_changes_during_the_scan_are_never_a_finding() -> None:
     assert_nothing_is_found_while(write)
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding() -> None:
     ann = make_user(username="ann", email="ann@example.com")
     one_by_one = replace(SMALL, segments=1, page_limit=1)
@@ -668,7 +617,6 @@ MEANWHILE: dict[str, tuple[Callable[[User], None], Callable[[User], object], boo
 }
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("damage", "act", "repaired"), MEANWHILE.values(), ids=MEANWHILE)
 def test_a_repair_is_made_only_if_the_finding_is_still_true(
     damage: Callable[[User], None], act: Callable[[User], object], repaired: bool
@@ -683,7 +631,6 @@ def test_a_repair_is_made_only_if_the_finding_is_still_true(
     assert_guards_match_users()
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_foreign_guard_stays_if_its_owner_gets_the_value_meanwhile() -> None:
     ann, bob = make_user(username="ann"), make_user(username="bob")
     put({"pk": "userName#ann", "owner": bob.pk})
@@ -696,7 +643,6 @@ def test_a_foreign_guard_stays_if_its_owner_gets_the_value_meanwhile() -> None:
     assert (stored_user(ann.pk) or {})["userName"] == {"S": "ann"}
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_repair_that_is_refused_three_times_is_reported_as_still_wrong() -> None:
     ann = make_user(username="ann", email="ann@example.com")
     remove("userName#ann")

@@ -1,4 +1,4 @@
-"""A name server that never answers does not hold a request, and its last answer is used."""
+"""Name servers that hang or fail: requests end in time, and the last answer is used."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SOON_SECONDS = 10.0
 
 
 class NameServer:
-    """In place of the system's resolver for one name; it may hang, or know no such name."""
+    """Replaces the resolver for one name; it may hang, or not know the name."""
 
     def __init__(self) -> None:
         self.answers = threading.Event()
         self.answers.set()
         self.knows = True
         self.addresses = ["127.0.0.1"]
-        #: How often it was asked.
+        #: How many lookups there were.
         self.asked = 0
         self._lookup = socket.getaddrinfo
 
@@ -67,17 +67,12 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
 def away(
     engine: str, name_server: NameServer, real_patience: None, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """The engine under a name; every request opens a connection and looks the name up."""
+    """The engine under a name, which every request looks up."""
     monkeypatch.setattr(connections, "FRESH_SECONDS", 0.0)
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", engine.replace("127.0.0.1", HOST))
     sending.reset()
     yield
     sending.reset()
-
-
-@pytest.fixture(params=[True, False], ids=["lean", "botocore"])
-def way(request: pytest.FixtureRequest, settings: Any) -> None:
-    settings.DYNAMODB_LEAN = request.param
 
 
 def get() -> dict[str, Any]:
@@ -88,8 +83,10 @@ def looking_up() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name == f"Looking up {HOST}"]
 
 
-@pytest.mark.usefixtures("away", "way")
-def test_a_name_server_that_hangs_does_not_hold_a_request(name_server: NameServer) -> None:
+@pytest.mark.usefixtures("away", "path")
+def test_a_request_waits_for_a_hanging_name_server_until_its_deadline(
+    name_server: NameServer,
+) -> None:
     name_server.answers.clear()
     with (
         Stopwatch() as watch,
@@ -113,7 +110,7 @@ def test_a_health_check_answers_while_a_name_server_hangs(name_server: NameServe
     assert watch.seconds < SOON_SECONDS
 
 
-@pytest.mark.usefixtures("away", "way")
+@pytest.mark.usefixtures("away", "path")
 def test_the_last_addresses_are_used_while_a_name_server_hangs(name_server: NameServer) -> None:
     get()
     name_server.answers.clear()
@@ -149,7 +146,7 @@ def test_the_last_addresses_are_used_while_a_name_server_fails(name_server: Name
 
 
 @pytest.mark.usefixtures("away")
-def test_addresses_that_are_too_old_are_not_used(
+def test_old_addresses_are_not_used(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get()
@@ -161,15 +158,15 @@ def test_addresses_that_are_too_old_are_not_used(
         get()
 
 
-@pytest.mark.usefixtures("away", "way")
-def test_a_name_that_nobody_has_is_said_at_once(name_server: NameServer) -> None:
+@pytest.mark.usefixtures("away", "path")
+def test_an_unknown_name_is_an_error_at_once(name_server: NameServer) -> None:
     name_server.knows = False
     with within(0), pytest.raises(Unavailable, match="EndpointConnectionError"):
         get()
 
 
 @pytest.mark.usefixtures("away")
-def test_connections_look_up_a_name_together(
+def test_concurrent_connections_share_a_lookup(
     name_server: NameServer, at_once: Callable[..., list[Any]]
 ) -> None:
     name_server.answers.clear()
@@ -186,7 +183,7 @@ def test_connections_look_up_a_name_together(
 
 
 @pytest.mark.usefixtures("away")
-def test_however_long_a_name_server_hangs_few_threads_wait_for_it(
+def test_few_threads_wait_for_a_hanging_name_server(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "STUCK_SECONDS", 0.0)
@@ -205,28 +202,27 @@ def test_an_address_is_not_looked_up(host: str) -> None:
     assert connections.addresses(host, 0.0) == [host.strip("[]")]
 
 
-def test_an_answer_is_used_again_for_a_short_time(name_server: NameServer) -> None:
+def test_an_answer_is_cached_for_a_short_time(name_server: NameServer) -> None:
     for _lookup in range(3):
         assert connections.addresses(HOST, PATIENCE_SECONDS) == ["127.0.0.1"]
 
     assert name_server.asked == 1
 
 
-@pytest.mark.usefixtures("away", "way")
-def test_the_next_address_is_used_where_one_refuses(name_server: NameServer) -> None:
-    # Nobody listens at the first one.
+@pytest.mark.usefixtures("away", "path")
+def test_the_next_address_is_used_if_one_refuses_connections(name_server: NameServer) -> None:
     name_server.addresses = ["127.0.0.7", "127.0.0.1"]
 
     get()
 
 
-@pytest.mark.usefixtures("name_server", "way", "real_patience")
-def test_a_host_whose_addresses_are_all_silent_is_given_up_in_time(
+@pytest.mark.usefixtures("name_server", "path", "real_patience")
+def test_a_host_whose_addresses_are_all_silent_is_an_error_in_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name_server.addresses = ["127.0.0.1"] * 50
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
-        # The queue of one that never accepts is full after these.
+        # These fill the queue of a server that never accepts.
         waiting = []
         for _number in range(4):
             each = socket.socket()

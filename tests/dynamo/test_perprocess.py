@@ -1,4 +1,4 @@
-"""What a process makes once: by many threads, over a fork, and after a reset."""
+"""`PerProcess` makes a value once per process, with threads, forks and resets."""
 
 from __future__ import annotations
 
@@ -19,20 +19,13 @@ def numbers() -> PerProcess[int]:
     return PerProcess(count().__next__)
 
 
-def test_nothing_is_made_before_the_first_use() -> None:
-    made: list[str] = []
-    PerProcess(lambda: made.append("made"))
-
-    assert made == []
-
-
-def test_it_is_made_once_also_where_it_counts_as_false() -> None:
+def test_a_value_is_made_once_even_if_it_is_false() -> None:
     number = numbers()
 
     assert [number(), number(), number()] == [0, 0, 0]
 
 
-def test_threads_that_start_at_once_share_one(at_once: Callable[..., list[Any]]) -> None:
+def test_concurrent_threads_share_a_value(at_once: Callable[..., list[Any]]) -> None:
     calls = count()
     all_there = threading.Barrier(8)
     second_call = threading.Event()
@@ -41,7 +34,7 @@ def test_threads_that_start_at_once_share_one(at_once: Callable[..., list[Any]])
         call = next(calls)
         if call:
             second_call.set()
-        # As long as another thread could be making one as well.
+        # Long enough for another thread to make a second one.
         second_call.wait(0.2)
         return call
 
@@ -54,7 +47,7 @@ def test_threads_that_start_at_once_share_one(at_once: Callable[..., list[Any]])
     assert at_once(first_use) == [0] * 8
 
 
-def test_what_could_not_be_made_is_made_by_the_next_use() -> None:
+def test_the_next_use_makes_a_value_after_a_failure() -> None:
     calls = count()
 
     def make() -> int:
@@ -70,7 +63,7 @@ def test_what_could_not_be_made_is_made_by_the_next_use() -> None:
     assert shared() == 1
 
 
-def test_after_a_reset_the_next_use_makes_another() -> None:
+def test_the_next_use_after_a_reset_makes_another_value() -> None:
     number = numbers()
     number()
 
@@ -80,7 +73,7 @@ def test_after_a_reset_the_next_use_makes_another() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_makes_its_own_and_the_parent_keeps_the_first() -> None:
+def test_a_forked_child_makes_its_own_value_and_the_parent_keeps_its_own() -> None:
     maker = PerProcess(lambda: [os.getpid()])
     before = maker()
 
@@ -93,7 +86,7 @@ def test_a_forked_child_makes_its_own_and_the_parent_keeps_the_first() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_while_a_thread_makes_it_does_not_block_the_child() -> None:
+def test_a_fork_while_a_thread_makes_the_value_does_not_block_the_child() -> None:
     making, go_on = threading.Event(), threading.Event()
     parent = os.getpid()
 

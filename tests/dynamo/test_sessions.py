@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -69,12 +69,6 @@ urlpatterns = [
     path("sign-out", sign_out),
     path("interrupted", write_while_signing_out_elsewhere),
 ]
-
-
-@pytest.fixture
-def proxy(engine: str) -> Iterator[FaultProxy]:
-    with FaultProxy(engine) as proxy, through(proxy):
-        yield proxy
 
 
 def started(**values: Any) -> SessionStore:

@@ -1,4 +1,4 @@
-"""What a page, a command or a block of code cost: each request on one tally, none twice."""
+"""Tallies: the cost of a page, a command or a block, with each request counted once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.conf import settings as django_settings
 
 from accounts.models import User
 from accounts.services import change_email
@@ -25,7 +24,6 @@ from sequences.counters import next_value
 from tests.factories import make_user
 from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.invoice_factories import issued, new_account
 from tests.requests import Requests
 from tests.waiting import wait_until
 
@@ -39,7 +37,7 @@ def counted(tally: Tally) -> tuple[int, float, float]:
 
 
 @pytest.mark.fault_of("moto", "names no units of a transaction")
-def test_reads_and_writes_are_counted_apart() -> None:
+def test_reads_and_writes_are_counted_separately() -> None:
     with counting() as writes:
         ann = make_user(username="ann")
     with counting() as reads:
@@ -55,33 +53,22 @@ def test_reads_and_writes_are_counted_apart() -> None:
     assert str(change) == "1 request, 6 WCU"
 
 
-@pytest.mark.parametrize("lean", [True, False])
-def test_both_ways_to_dynamodb_are_counted(monkeypatch: pytest.MonkeyPatch, lean: bool) -> None:
-    monkeypatch.setattr(django_settings, "DYNAMODB_LEAN", lean)
+@pytest.mark.usefixtures("path")
+def test_a_request_counts_once_on_each_of_two_nested_tallies() -> None:
     sending.reset()
-    try:
-        with counting() as tally:
-            send("GetItem", GET)
-            send("DescribeTable", {"TableName": "users"})
-    finally:
-        sending.reset()
-
-    assert tally.requests == 2
-    assert tally.write_units == 0
-    assert tally.seconds > 0
-
-
-def test_a_tally_within_another_counts_on_both_and_once_on_each() -> None:
     with counting() as outer:
         send("GetItem", GET)
         with counting() as inner:
             send("GetItem", GET)
+            send("DescribeTable", {"TableName": "users"})
 
-    assert (outer.requests, inner.requests) == (2, 1)
+    assert (outer.requests, inner.requests) == (3, 2)
+    assert outer.seconds >= inner.seconds > 0
     assert current() is None
+    sending.reset()
 
 
-def test_repetitions_and_conflicts_are_told(proxy: FaultProxy) -> None:
+def test_retries_and_conflicts_are_counted(proxy: FaultProxy) -> None:
     proxy.plan("GetItem", Answer(500, "InternalServerError"))
     proxy.plan("PutItem", Answer(400, "TransactionConflictException"))
 
@@ -112,7 +99,7 @@ def test_an_interrupted_request_counts_as_unanswered(proxy: FaultProxy) -> None:
     assert [call.outcome for call in tally.calls] == ["unanswered"]
 
 
-def test_threads_of_a_pool_count_on_who_gave_them_work_and_keep_no_deadline_of_his() -> None:
+def test_a_pool_counts_on_the_tally_of_the_caller_without_its_deadline() -> None:
     def work(_number: int) -> bool:
         send("GetItem", GET)
         return page_is_over()
@@ -128,7 +115,7 @@ def test_threads_of_a_pool_count_on_who_gave_them_work_and_keep_no_deadline_of_h
     assert not any(late)
 
 
-def test_callers_who_share_a_request_count_it_once(
+def test_callers_that_share_a_request_count_it_once(
     at_once: Callable[..., list[Any]], requests_sent: Requests
 ) -> None:
     def draw(_number: int) -> Tally:
@@ -145,26 +132,8 @@ def test_callers_who_share_a_request_count_it_once(
     assert sum(tally.joined for tally in tallies) == 16 - len(requests_sent.operations)
 
 
-@pytest.mark.fault_of("moto", "names no units of a transaction")
-def test_invoices_of_one_transaction_count_it_once(
-    at_once: Callable[..., list[Any]], requests_sent: Requests
-) -> None:
-    account = new_account()
-
-    def one(number: int) -> Tally:
-        with counting() as tally:
-            issued(account, customer=f"Bob {number}")
-        return tally
-
-    tallies = at_once(one, 8)
-
-    assert sum(tally.requests for tally in tallies) == len(requests_sent.operations)
-    units = sum(tally.read_units + tally.write_units for tally in tallies)
-    assert units == requests_sent.units
-
-
-def test_renewals_count_on_who_took_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Soon, of a lease that outlasts a stall.
+def test_renewals_count_on_the_tally_of_the_acquirer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Renewed soon, with a lease that is longer than a stall.
     monkeypatch.setattr(leases, "RENEWED_AFTER", 0.002)
     with counting() as tally:
         lease = Lock("report", lease_seconds=60).acquire()
@@ -176,7 +145,7 @@ def test_renewals_count_on_who_took_the_lease(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for an update")
-def test_a_call_names_the_line_that_asked() -> None:
+def test_a_call_has_the_line_of_code_that_made_it() -> None:
     with counting(keep_calls=True) as tally, counting():
         Lock("report").try_acquire()
         send("GetItem", GET)
@@ -189,7 +158,7 @@ def test_a_call_names_the_line_that_asked() -> None:
     assert read.asked_by.partition(":")[0] == "dynamo/test_tally.py"
 
 
-def test_no_more_than_so_many_calls_are_kept() -> None:
+def test_a_limited_number_of_calls_is_kept() -> None:
     with counting(keep_calls=True) as tally:
         tally.calls.extend([object()] * (MOST_CALLS - 1))  # type: ignore[list-item]  # only counted
         send("GetItem", GET)
@@ -199,7 +168,7 @@ def test_no_more_than_so_many_calls_are_kept() -> None:
     assert tally.requests == 2
 
 
-def test_all_commands_threads_count_on_the_command(requests_sent: Requests) -> None:
+def test_the_threads_of_a_scan_count_on_the_tally_of_the_caller(requests_sent: Requests) -> None:
     from dynamo import bulk
 
     with counting() as tally:

@@ -1,4 +1,4 @@
-"""Versions that no two items share."""
+"""Versions of items: random at first, and never shared by two items."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from dynamo.models import follows, new_version, next_version
 
 
-def test_items_begin_with_versions_of_their_own() -> None:
+def test_new_items_have_different_versions() -> None:
     assert len({new_version() for _ in range(1000)}) == 1000
 
 
-def test_a_write_makes_the_next_version() -> None:
+def test_a_write_increments_the_version() -> None:
     version = new_version()
 
     assert next_version(version) == version + 1
@@ -23,7 +23,7 @@ def test_an_item_without_a_random_version_gets_one(version: int | None) -> None:
     assert next_version(version).bit_length() == 62
 
 
-def test_only_later_versions_of_the_same_item_follow_one() -> None:
+def test_only_later_versions_of_the_same_item_follow_a_version() -> None:
     version = new_version()
 
     assert follows(version + 1, version)

@@ -1,4 +1,4 @@
-"""A connection of a client to the fault proxy: what is asked there, and what comes back."""
+"""Connections of clients to the fault proxy: requests and replies."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class Seen:
 
 @dataclass
 class RawReply:
-    """What the engine said, or the proxy in its place."""
+    """The reply of the engine, or of the proxy."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    #: Only half of it arrives.
+    #: Only half of it is sent.
     is_cut: bool = False
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection of a client; it is kept open between requests, as DynamoDB does."""
+    """One connection of a client, which is kept open between requests."""
 
     protocol_version = "HTTP/1.1"
-    # Headers and body are two writes; the second would wait 40 ms for the first's acknowledgement.
+    # Otherwise the body would wait 40 ms until the headers are acknowledged.
     disable_nagle_algorithm = True
     proxy: FaultProxy
 
@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def handle(self) -> None:
-        # Else a client that was killed in the middle of a request would be told of on stderr.
+        # Otherwise a client that is killed during a request would be reported on stderr.
         with suppress(ConnectionError):
             super().handle()
 
@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
         self._serve(Seen(operation, json.loads(body)), headers, body)
 
     def read_body(self) -> bytes:
-        """All of it. Raises ConnectionError where the client was killed before it had sent it."""
+        """The whole body. Raises ConnectionError if the client was killed before it had sent it."""
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         if len(body) < length:
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         return body
 
     def _serve(self, seen: Seen, headers: dict[str, str], body: bytes) -> None:
-        # By then the connection may have its next request: a duplicate is forwarded later.
+        # Copied, as a duplicate is forwarded when the connection may have its next request.
         path, command = self.path, self.command
 
         def forward() -> RawReply:
@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             if reply is not None:
                 self._pass_on(reply)
         except (OSError, http.client.HTTPException):
-            # The client gave up waiting or was killed, or the engine was.
+            # The client has given up, or the client or the engine was killed.
             reply = None
         if reply is None or reply.is_cut:
             self.close_connection = True
@@ -103,4 +103,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body[: len(reply.body) // 2] if reply.is_cut else reply.body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing on stderr."""
+        """Print nothing."""

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to the engine, one class each; `tests.faults.proxy` does it."""
+"""The faults that `tests.faults.proxy` can inject."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DropReply:
-    """The engine carries the request out; the connection closes before the reply."""
+    """The engine carries out the request; the connection closes before the reply."""
 
 
 @dataclass(frozen=True)
 class CloseBefore:
-    """The connection closes and the engine never sees the request: it looks like `DropReply`."""
+    """The connection closes before the engine gets the request; the client sees a `DropReply`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An error of DynamoDB's, such as `Answer(400, "ThrottlingException")`.
+    """An error of DynamoDB, such as `Answer(400, "ThrottlingException")`.
 
-    The engine does not see the request, or carries it out first where `carried_out` says so.
-    `reasons` are the codes of a TransactionCanceledException, one per action, `"None"` for an
-    innocent one; or whole reasons, with `Code`, `Message` and `Item`.
+    The engine does not get the request, unless it is `carried_out` first. `reasons` are the codes
+    of a TransactionCanceledException, one per action (`"None"` if it was not refused), or whole
+    reasons with `Code`, `Message` and `Item`.
     """
 
     status: int
@@ -49,9 +49,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Reply:
-    """A successful answer made from the request, which the engine does not see.
+    """A success whose body is made from the request, which the engine does not get.
 
-    The engine never leaves part of a batch undone; `Reply(nothing_processed)` does.
+    `Reply(nothing_processed)` leaves a batch unprocessed, which a local engine never does.
     """
 
     body_for: Callable[[dict[str, Any]], dict[str, Any]]
@@ -59,22 +59,22 @@ class Reply:
 
 @dataclass(frozen=True)
 class Delay:
-    """The engine carries the request out; its reply is held for `seconds` (or till the end)."""
+    """The engine carries out the request; its reply is held for `seconds`."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class TimeOut:
-    """The engine carries the request out; this process gives up waiting for the reply.
+    """The engine carries out the request; the client gives up waiting for the reply.
 
-    It waits long for all others, so that no machine that stands still looks like a lost reply.
+    For other replies it waits long, so that a slow machine does not look like a lost reply.
     """
 
 
 @dataclass(frozen=True)
 class Garble:
-    """The engine carries the request out; its reply arrives with `new` for `old`, under its CRC."""
+    """The engine carries out the request; its reply has `new` for `old`, and the old checksum."""
 
     old: bytes
     new: bytes
@@ -82,26 +82,26 @@ class Garble:
 
 @dataclass(frozen=True)
 class Meanwhile:
-    """`action` happens just before the engine sees the request."""
+    """Call `action` just before the engine gets the request."""
 
     action: Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Hold:
-    """The request waits for `seconds` (or till the end) before the engine sees it."""
+    """The request is held for `seconds` before the engine gets it."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """The engine sees the request twice.
+    """The engine gets the request twice.
 
-    What it carried out it sees again after `seconds`; the client has its first reply by then. What
-    it refused it sees again at once, and the client gets the second reply: else it would be told
-    of a refusal, and the request be carried out later. (Nothing sends a request twice but the
-    client itself, which then waits for the last answer.)
+    A request that it carried out it gets again after `seconds`, when the client has its reply. One
+    that it refused it gets again at once, and the client gets the second reply: otherwise the
+    client would be told of a refusal, and the request might be carried out later. (Only the client
+    itself sends a request twice, and it waits for the last answer.)
     """
 
     seconds: float = 0.0
@@ -109,16 +109,16 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Truncate:
-    """The engine carries the request out; half of its reply arrives, then the connection closes."""
+    """The engine carries out the request; the connection closes after half of the reply."""
 
 
 @dataclass(frozen=True)
 class Torn:
-    """A Query or Scan that sees a transaction in part, as AWS's read-committed ones may.
+    """A Query or Scan that sees a part of a transaction, as AWS's read-committed ones may.
 
-    The engine answers twice, before and after the next transaction that passes (none is waited for
-    longer than `seconds`). For each item the client gets one of the two: a state that was
-    committed while the request was under way.
+    The engine answers twice, before and after the next transaction (which may take `seconds`). The
+    client gets each item from one of the two answers: a state that was committed during the
+    request.
     """
 
     seconds: float = 0.3
@@ -141,7 +141,7 @@ Fault = (
 
 
 def nothing_processed(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a batch of which DynamoDB did nothing."""
+    """The answer to a batch of which DynamoDB processed nothing."""
     left = request["RequestItems"]
     if all("Keys" in wanted for wanted in left.values()):
         return {"Responses": {}, "UnprocessedKeys": left}

@@ -1,12 +1,11 @@
-"""A proxy before the engine that loses, delays and refuses what it is told to.
+"""A proxy before the engine that injects planned faults.
 
     with FaultProxy(engine) as proxy, through(proxy):
         proxy.plan("PutItem", DropReply())
-        register(…)                      # is carried out; its first reply is lost
+        register(…)                      # carried out; its first reply is lost
         assert proxy.count("PutItem") == 2
 
-A local engine never throttles, never answers TransactionConflict and loses no reply; the network
-and AWS do all of that.
+A local engine never throttles, never answers TransactionConflict and loses no reply.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ from tests.faults.kinds import (
 )
 from tests.faults.tearing import torn
 
-#: How long the client waits for a reply that a TimeOut keeps from it.
+#: How long the client waits for a reply under a TimeOut.
 SHORT_SECONDS = 0.4
 
-#: Nobody listens there: a connection is refused, so a request was certainly not carried out.
+#: Connections are refused there, so a request is certainly not carried out.
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -63,7 +62,7 @@ class _Plan:
 
 
 class FaultProxy:
-    """Listens on a free port from `with` on, and passes on to the engine what no plan meets."""
+    """Listens on a free port, and forwards requests without a planned fault to the engine."""
 
     def __init__(self, engine_url: str) -> None:
         self._engine = urlsplit(engine_url).netloc
@@ -86,9 +85,9 @@ class FaultProxy:
         *,
         when: Callable[[dict[str, Any]], bool] = lambda _body: True,
     ) -> None:
-        """Let the next `times` requests of `operation`, whose body `when` likes, meet `fault`.
+        """Inject `fault` into the next `times` requests of `operation` whose body meets `when`.
 
-        `"*"` is every operation. Plans are used up in the order in which they were made.
+        `"*"` is every operation. Plans apply in the order in which they were made.
         """
         with self._lock:
             self._plans.append(_Plan(operation, fault, times, when))
@@ -96,13 +95,13 @@ class FaultProxy:
             self._hurry()
 
     def forget(self) -> None:
-        """Begin again: no plans, and nothing seen."""
+        """Remove all plans and recorded requests."""
         with self._lock:
             self._plans.clear()
             self.seen.clear()
 
     def drop_connections(self) -> None:
-        """Do as a NAT gateway that forgot the open connections: what comes on them is lost.
+        """Lose all data on the open connections, as a NAT gateway that has forgotten them does.
 
         Neither end is told. New connections work.
         """
@@ -110,7 +109,7 @@ class FaultProxy:
             self._dropped |= self._open
 
     def is_dropped(self, connection: socket.socket) -> bool:
-        """Whether what comes on the connection is lost."""
+        """Whether data on this connection is lost."""
         with self._lock:
             return connection in self._dropped
 
@@ -119,7 +118,7 @@ class FaultProxy:
         self._ended.wait()
 
     def _hurry(self) -> None:
-        """Let this process soon give up each request that is to meet a TimeOut, and no other."""
+        """Shorten the client's time-out for each request under a TimeOut, and for no other."""
         lean = sending._shared().lean
         assert lean is not None
         pool = lean._pool
@@ -131,7 +130,7 @@ class FaultProxy:
             method: str, url: str, body: Any = None, headers: Any = None, **named: Any
         ) -> Any:
             target = headers["X-Amz-Target"]
-            # What botocore itself sends creates tables and the like.
+            # Requests by botocore, such as CreateTable, have another type of header.
             if isinstance(target, str) and self._lets_time_out(target, body):
                 named["timeout"] = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
             return exchange(method, url, body, headers, **named)
@@ -152,7 +151,7 @@ class FaultProxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the proxy."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -211,7 +210,7 @@ class FaultProxy:
     def _reply_under(
         self, fault: Fault | None, request: dict[str, Any], forward: Callable[[], RawReply]
     ) -> RawReply | None:
-        """What the client gets, None where the connection closes without a word."""
+        """The reply for the client; None if the connection closes without one."""
         match fault:
             case CloseBefore():
                 return None
@@ -230,7 +229,7 @@ class FaultProxy:
                 return reply
             case TimeOut():
                 forward()
-                # Until its client has gone.
+                # Until the client has given up.
                 self._ended.wait(SHORT_SECONDS * 2)
                 return None
             case Garble(old, new):
@@ -277,10 +276,10 @@ class FaultProxy:
         return after
 
     def thread_ends(self) -> None:
-        """Is told when a thread that passed requests on passes no more."""
+        """Called when a thread forwards no more requests."""
 
     def note(self, seen: Seen, reply: RawReply) -> None:
-        """Is told of each reply of the engine."""
+        """Called with each reply of the engine."""
         if seen.operation == "TransactWriteItems" and reply.status == 200:
             with self._committed:
                 self._transactions += 1
@@ -295,16 +294,16 @@ def _shut(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        # The client was faster.
+        # The client has closed it.
         return
 
 
 @contextmanager
 def through(endpoint: FaultProxy | str) -> Iterator[None]:
-    """Let this process, and those that it starts, talk to DynamoDB at `endpoint` for a while."""
+    """Use `endpoint` for DynamoDB in the block, in this process and those that it starts."""
     url = endpoint.url if isinstance(endpoint, FaultProxy) else endpoint
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
-        # Another client inside; the one from before comes back, as clients are slow to make.
+        # The earlier client is used again afterwards, as clients are slow to make.
         patch.setattr(sending._shared, "_made", None)
         yield

@@ -1,11 +1,11 @@
-"""At what rate each fault is injected: a table, made rougher or calmer by a seed as time passes.
+"""Random faults: a table of their rates, which a seed changes from period to period.
 
     faults = RandomFaults(seed=7)
     fault = faults.draw("TransactWriteItems", request)
 
-Each period has rates of its own, drawn from the seed and the period's number alone: in each,
-every fault keeps its rate, comes several times as often, or is away. So a fault is met alone as
-well as together with others.
+The rates of a period depend on the seed and the number of the period only. In each period a fault
+has its rate, several times its rate, or is absent. So each fault occurs alone as well as together
+with others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.faults.kinds import (
 
 PERIOD_SECONDS = 15.0
 
-#: How often each fault comes in a period: its rate times one of these.
+#: In a period, the rate of each fault is multiplied by one of these.
 FACTORS = (0, 0, 1, 1, 1, 4)
 
 Body = dict[str, Any]
@@ -42,7 +42,7 @@ Chance = random.Random
 
 @dataclass(frozen=True)
 class Kind:
-    """A fault: its name, how many of 1,000 requests that it `fits` meet it, how it is made."""
+    """A fault: its name, its rate per 1,000 requests that it `fits`, and how it is made."""
 
     name: str
     per_thousand: float
@@ -51,7 +51,7 @@ class Kind:
 
 
 def _may_come_twice(operation: str, body: Body) -> bool:
-    # Taking a lock counts its fence up, under a condition that it makes false itself.
+    # The update that takes a lock counts, but under a condition that it makes false itself.
     return is_repeatable(operation, body) or body.get("TableName") == "locks"
 
 
@@ -73,7 +73,7 @@ def _cancelled_by_conflict(chance: Chance, body: Body, *, carried_out: bool) -> 
     return Answer(400, "TransactionCanceledException", reasons=reasons, carried_out=carried_out)
 
 
-#: What DynamoDB and the network before it do. The client waits 3 seconds for a reply.
+#: The faults of DynamoDB and of the network. The client waits 3 seconds for a reply.
 DYNAMODB = (
     Kind("request lost", 6, lambda *_: CloseBefore()),
     Kind("reply lost", 8, lambda *_: DropReply()),
@@ -118,7 +118,7 @@ DYNAMODB = (
 
 
 class RandomFaults:
-    """Draws the fault that a request meets; counts what it drew. Safe in threads."""
+    """Draws the fault of each request, and counts them. Thread-safe."""
 
     def __init__(
         self, seed: object, kinds: tuple[Kind, ...] = DYNAMODB, *, strength: float = 1
@@ -132,12 +132,12 @@ class RandomFaults:
         self._lock = threading.Lock()
         self._rates: tuple[int, dict[str, float]] = (-1, {})
         self._cut_until = 0.0
-        #: How many requests were asked about, and how many met each fault.
+        #: How many requests there were, and how many had each fault.
         self.requests = 0
         self.counts: Counter[str] = Counter()
 
     def draw(self, operation: str, body: Body) -> Fault | None:
-        """What happens to the next request."""
+        """The fault of the next request, if it has one."""
         with self._lock:
             self.requests += 1
             if time.monotonic() < self._cut_until:
@@ -157,7 +157,7 @@ class RandomFaults:
         return self._rates[1]
 
     def rates(self, period: int) -> dict[str, float]:
-        """How many of 1,000 requests meet each fault in the period of that number."""
+        """The rate of each fault per 1,000 requests in the period of that number."""
         chance = random.Random(f"{self._seed} {period}")
         return {
             kind.name: kind.per_thousand * self._strength * chance.choice(FACTORS)
@@ -165,12 +165,12 @@ class RandomFaults:
         }
 
     def cut(self, seconds: float) -> None:
-        """Let no request through for so long."""
+        """Let no request pass for `seconds`."""
         with self._lock:
             self._cut_until = time.monotonic() + seconds
 
     def clear(self) -> None:
-        """No fault from now on."""
+        """Inject no more faults."""
         with self._lock:
             self._strength = 0
             self._cut_until = 0.0

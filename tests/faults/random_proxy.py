@@ -1,8 +1,8 @@
 """Proxies that inject random faults before engines that may be killed meanwhile.
 
-DynamoDB remembers a transaction's token for ten minutes; a local engine that is killed forgets all
-of them. So what reached the proxy before the engine was killed never reaches the next one: late
-requests and duplicates of it are lost, as nothing at AWS would carry them out either.
+DynamoDB remembers the token of a transaction for ten minutes; a local engine that is killed forgets
+all tokens. So requests that reached the proxy before the engine was killed, held and duplicated
+ones included, never reach the next engine: AWS would not carry them out again either.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tests.faults.proxy import FaultProxy
 from tests.faults.random_faults import Chance, Kind, RandomFaults
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 
-#: A request that is held, and one that is sent again, reaches the engine at most so much later
-#: than the client sent it, the slowness of a busy machine included.
+#: A held or repeated request reaches the engine at most so much later than the client sent it, on
+#: a busy machine too.
 LATEST_SECONDS = 10.0
 
 
 class _RandomFaults(FaultProxy):
-    """Keeps no list of what it saw, and its connections to the engine."""
+    """Records no requests, and keeps its connections to the engine."""
 
     faults: RandomFaults
 
@@ -39,12 +39,12 @@ class _RandomFaults(FaultProxy):
         self.latest_seconds = 0.0
 
     def drop_what_arrived(self) -> None:
-        """Pass nothing on any more that is here already: its engine is about to be killed."""
+        """Drop the requests that are here already, as the engine is about to be killed."""
         with self._gate:
             self._era += 1
 
     def wait_until_none_is_under_way(self) -> None:
-        """Come back when the engine that was killed has failed all requests that it had."""
+        """Wait until the requests that the killed engine had have failed."""
         with self._gate:
             self._gate.wait_for(lambda: not self._under_way, 10)
 
@@ -95,7 +95,7 @@ class _RandomFaults(FaultProxy):
 
 
 class RandomFaultProxy(_RandomFaults):
-    """Before DynamoDB."""
+    """A proxy before DynamoDB."""
 
     def __init__(self, engine_url: str, faults: RandomFaults) -> None:
         super().__init__(engine_url)
@@ -110,7 +110,7 @@ def _late(chance: Chance, *_asked: object) -> Fault:
     return Delay(chance.uniform(0.02, 1))
 
 
-#: What S3 does. Its client repeats a request four times.
+#: The faults of S3. Its client repeats a request four times.
 S3 = (
     Kind("request lost", 20, lambda *_: CloseBefore()),
     Kind("reply lost", 40, lambda *_: DropReply()),
@@ -125,7 +125,7 @@ S3 = (
 
 
 class RandomFaultS3Proxy(_RandomFaults, S3Proxy):
-    """Before S3."""
+    """A proxy before S3."""
 
     def __init__(self, engine_url: str, faults: RandomFaults) -> None:
         super().__init__(engine_url)

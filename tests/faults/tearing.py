@@ -1,4 +1,4 @@
-"""One answer of a Query or Scan made of two: of each item, what either of them shows."""
+"""Mixes two answers to a Query or Scan: each item is from one of them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 Answer = dict[str, Any]
 Item = dict[str, Any]
 
-#: The key of each table that is read so; of any other the second answer is passed on.
+#: The key of each table whose answers are mixed.
 KEYS = {"users": ("pk",), "counters": ("counterName",), "invoices": ("series", "number")}
 
 
 def torn(
     request: dict[str, Any], before: Answer, after: Answer, chance: random.Random | None = None
 ) -> Answer:
-    """Of each item the state before or after, by chance; absence is a state as well.
+    """Take the state of each item before or after at random; absence is a state too.
 
-    Where the two answers end at different keys, only what both have looked at is mixed, and the
-    page ends there. What cannot be mixed honestly (a page that would exceed its limit, a Scan's
-    pages, whose order is unknown) is the second answer.
+    If the answers end at different keys, the page ends at the nearer one. Answers that cannot be
+    mixed correctly (a page over its limit, pages of a Scan, whose order is unknown) are not mixed:
+    the second one is returned.
     """
     chance = chance or random.Random()
     key = KEYS.get(request["TableName"], ())

@@ -1,4 +1,4 @@
-"""What the faults that only the torture uses do to a request, before a real engine."""
+"""The faults that only the torture uses, before a real engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stored_count() -> int:
     return int(item["currentValue"]["N"]) if item else 0
 
 
-def test_a_request_that_is_sent_twice_is_carried_out_twice_and_answered_once(
+def test_a_duplicate_is_carried_out_twice_and_answered_once(
     proxy: FaultProxy,
 ) -> None:
     proxy.plan("UpdateItem", Duplicate())
@@ -51,7 +51,7 @@ def test_a_request_that_is_sent_twice_is_carried_out_twice_and_answered_once(
     assert proxy.count("UpdateItem") == 1
 
 
-def test_what_was_refused_and_is_sent_twice_has_its_last_answer(proxy: FaultProxy) -> None:
+def test_a_duplicate_that_was_refused_gets_the_last_answer(proxy: FaultProxy) -> None:
     send("PutItem", PUT)
     proxy.plan("PutItem", Duplicate())
 
@@ -62,7 +62,7 @@ def test_what_was_refused_and_is_sent_twice_has_its_last_answer(proxy: FaultProx
     assert proxy.count("PutItem") == 2
 
 
-def test_half_a_reply_is_a_lost_one(proxy: FaultProxy) -> None:
+def test_half_a_reply_is_a_lost_reply(proxy: FaultProxy) -> None:
     proxy.plan("PutItem", Truncate())
 
     with pytest.raises(ConditionFailed) as refused:
@@ -72,7 +72,7 @@ def test_half_a_reply_is_a_lost_one(proxy: FaultProxy) -> None:
     assert proxy.count("PutItem") == 2
 
 
-def test_a_torn_query_looks_before_and_after_the_next_transaction(proxy: FaultProxy) -> None:
+def test_a_torn_query_reads_before_and_after_the_next_transaction(proxy: FaultProxy) -> None:
     account = new_account()
     issued(account)
     proxy.plan("Query", Torn(60))
@@ -80,7 +80,7 @@ def test_a_torn_query_looks_before_and_after_the_next_transaction(proxy: FaultPr
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(list_invoices, account, DAY.year)
         wait_until(lambda: proxy.count("Query") == 1)
-        # It is over once a transaction has passed; whether the first is waited for is chance.
+        # It ends after the next transaction, which may be the second of these.
         while not looking.done():
             issued(account)
 
@@ -100,7 +100,7 @@ def durable(engine: str, tmp_path: Path) -> Iterator[engines.Durable]:
         started.kill()
 
 
-def test_what_reached_the_proxy_before_the_engine_was_killed_never_reaches_the_next_one(
+def test_a_request_from_before_the_engine_was_killed_never_reaches_the_next_one(
     durable: engines.Durable,
 ) -> None:
     is_restarted = threading.Event()

@@ -1,4 +1,4 @@
-"""Random faults come at the rates of its table, by its seed."""
+"""Random faults have the rates of their table, and depend on their seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_seed_gives_the_same_faults_again() -> None:
     assert RandomFaults(7).rates(3) != RandomFaults(8).rates(3)
 
 
-def test_each_fault_comes_in_some_periods_and_keeps_away_in_others() -> None:
+def test_each_fault_has_each_of_its_rates_in_some_period() -> None:
     faults = RandomFaults(7)
 
     for kind in DYNAMODB:
@@ -25,7 +25,7 @@ def test_each_fault_comes_in_some_periods_and_keeps_away_in_others() -> None:
         assert rates == {kind.per_thousand * factor for factor in FACTORS}
 
 
-def test_over_many_requests_a_fault_has_its_rate() -> None:
+def test_a_fault_has_its_rate_over_many_requests() -> None:
     faults = RandomFaults(7, (Kind("lost", 100, lambda *_: CloseBefore()),))
     period = next(number for number in range(100) if faults.rates(number)["lost"] == 100)
     faults._rates = (0, faults.rates(period))
@@ -37,21 +37,21 @@ def test_over_many_requests_a_fault_has_its_rate() -> None:
     assert faults.requests == 5000
 
 
-def test_what_counts_up_is_not_sent_twice() -> None:
+def test_a_request_that_counts_is_not_duplicated() -> None:
     [twice] = [kind for kind in DYNAMODB if kind.name == "request twice"]
 
     assert twice.fits("PutItem", {})
     assert not twice.fits("UpdateItem", ADDING)
 
 
-def test_only_transactions_that_have_a_token_are_told_of_a_conflict_when_they_are_done() -> None:
+def test_only_a_transaction_may_conflict_after_it_was_carried_out() -> None:
     done = [kind for kind in DYNAMODB if kind.name == "conflict, yet done"]
 
     assert [kind.fits("TransactWriteItems", {}) for kind in done] == [True]
     assert [kind.fits("UpdateItem", {}) for kind in done] == [False]
 
 
-def test_a_cut_lets_nothing_through_until_it_is_over() -> None:
+def test_no_request_passes_during_a_cut() -> None:
     faults = RandomFaults(7, ())
     faults.cut(60)
     assert isinstance(faults.draw("GetItem", {}), CloseBefore)
@@ -60,7 +60,7 @@ def test_a_cut_lets_nothing_through_until_it_is_over() -> None:
     assert faults.draw("GetItem", {}) is None
 
 
-def test_when_it_clears_no_fault_comes_any_more() -> None:
+def test_there_are_no_faults_after_clear() -> None:
     faults = RandomFaults(7, ALWAYS)
     faults.clear()
 
@@ -68,7 +68,7 @@ def test_when_it_clears_no_fault_comes_any_more() -> None:
 
 
 @pytest.mark.parametrize("kind", DYNAMODB, ids=lambda kind: kind.name)
-def test_each_fault_is_made_for_what_it_fits(kind: Kind) -> None:
+def test_each_fault_is_made_for_the_requests_that_it_fits(kind: Kind) -> None:
     faults = RandomFaults(7, (kind,), strength=1000)
     asked = {
         "TransactWriteItems": {"TransactItems": [{}, {}], "ClientRequestToken": "t"},

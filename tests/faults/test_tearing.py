@@ -1,4 +1,4 @@
-"""One answer made of two: whatever it shows was committed, and its pages fit together."""
+"""Mixed answers: each state that they show was committed, and their pages fit together."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def all_torn(request: dict[str, Any], *two: dict[str, Any]) -> list[dict[str, An
     return [torn(request, *two, random.Random(seed)) for seed in range(200)]
 
 
-def test_of_two_new_items_it_may_show_either_alone() -> None:
+def test_either_of_two_new_items_may_be_shown_alone() -> None:
     answers = all_torn(QUERY, page(1), page(1, 2, 3))
 
     assert {tuple(numbers(answer)) for answer in answers} == {(1,), (1, 2), (1, 3), (1, 2, 3)}
     assert all(answer["Count"] == len(answer["Items"]) for answer in answers)
 
 
-def test_of_a_changed_item_it_shows_either_state() -> None:
+def test_a_changed_item_is_shown_in_either_state() -> None:
     answers = all_torn(QUERY, page(1), page(1, status="voided"))
 
     assert {answer["Items"][0]["status"]["S"] for answer in answers} == {"issued", "voided"}
 
 
-def test_a_query_backwards_is_answered_backwards() -> None:
+def test_a_backward_query_has_a_backward_answer() -> None:
     backwards = QUERY | {"ScanIndexForward": False}
 
     assert {tuple(numbers(answer)) for answer in all_torn(backwards, page(1), page(10, 2, 1))} == {
@@ -53,7 +53,7 @@ def test_a_query_backwards_is_answered_backwards() -> None:
     }
 
 
-def test_a_page_ends_where_either_of_its_answers_ends() -> None:
+def test_a_page_ends_at_the_nearer_end_of_its_answers() -> None:
     backwards = QUERY | {"ScanIndexForward": False, "Limit": 3}
 
     for answer in all_torn(backwards, page(3, 2, 1), page(4, 3, 2, end=2)):
@@ -62,14 +62,14 @@ def test_a_page_ends_where_either_of_its_answers_ends() -> None:
         assert answer["LastEvaluatedKey"]["number"] == {"N": "2"}
 
 
-def test_what_cannot_be_mixed_is_the_later_answer() -> None:
+def test_answers_that_cannot_be_mixed_are_the_later_one() -> None:
     later = page(2, 1, end=1)
 
     assert torn({"TableName": "invoices"}, page(1), later) == later
     assert torn(QUERY | {"TableName": "of others"}, page(1), later) == later
 
 
-def test_a_scan_that_fits_into_a_page_is_mixed() -> None:
+def test_a_scan_of_one_page_is_mixed() -> None:
     answers = all_torn({"TableName": "invoices"}, page(1, 2), page(2, 3))
 
     assert {tuple(numbers(answer)) for answer in answers} == {

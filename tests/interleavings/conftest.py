@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
 from dynamo.client import sending
 from tests.interleavings import scheduler
-from tests.interleavings.interception import Clock
 from tests.interleavings.scheduler import Scenario
 
 #: For scenarios that are quick enough for `make test` only without faults.
@@ -19,20 +18,22 @@ FORGETFUL = [False, pytest.param(True, marks=pytest.mark.slow)]
 _PROPERTY = "schedules"
 
 
-class Explore(Protocol):
-    """See `tests.interleavings.scheduler.explore`."""
+#: `tests.interleavings.scheduler.explore`, with the same arguments.
+Explore = Callable[..., int]
 
-    def __call__(
-        self,
-        make_scenario: Callable[[], Scenario],
-        *,
-        losses: int = 0,
-        deaths: int = 0,
-        conflicts: int = 0,
-        clock: Clock | None = None,
-        fine: bool = False,
-        forgetful: bool = False,
-    ) -> int: ...
+
+def runs_of(races: dict[str, Any]) -> list[Any]:
+    """The parameters of a test: each race with its `quick` faults, and its `slow` ones if slow."""
+    quick = [
+        pytest.param(race, race.quick, id=name)
+        for name, race in races.items()
+        if race.quick is not None
+    ]
+    return quick + [
+        pytest.param(race, race.slow, id=f"{name}-slow", marks=pytest.mark.slow)
+        for name, race in races.items()
+        if race.slow is not None and race.slow != race.quick
+    ]
 
 
 @pytest.fixture(scope="module")

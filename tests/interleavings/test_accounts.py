@@ -20,7 +20,7 @@ from accounts.services import (
 )
 from tests.emailchanges import NEW, token_of
 from tests.interleavings.accounts import AccountScenario, fresh, signed_up
-from tests.interleavings.conftest import Explore
+from tests.interleavings.conftest import Explore, runs_of
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
@@ -302,18 +302,7 @@ RACES = {
 }
 
 
-RUNS = [
-    pytest.param(race, race.quick, id=name)
-    for name, race in RACES.items()
-    if race.quick is not None
-] + [
-    pytest.param(race, race.slow, id=f"{name}-slow", marks=pytest.mark.slow)
-    for name, race in RACES.items()
-    if race.quick != race.slow
-]
-
-
-@pytest.mark.parametrize(("race", "losses"), RUNS)
+@pytest.mark.parametrize(("race", "losses"), runs_of(RACES))
 def test_operations_at_once_end_in_each_way_that_is_allowed_and_no_other(
     explore: Explore, race: Race, losses: int
 ) -> None:

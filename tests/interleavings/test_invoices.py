@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from invoices.records import find_invoice, void
-from tests.interleavings.conftest import LOSSES, Explore
+from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_told
 from tests.interleavings.operations import DEAD
 from tests.interleavings.processes import Processes, apart
@@ -116,18 +116,9 @@ RACES = {
         [ONE, ONE, TWO], {(1, 1, 2, 2), (2, 2, 1, 2)}, WARM, None, LOSS
     ),
 }
-RUNS = [
-    pytest.param(race, race.quick, id=name)
-    for name, race in RACES.items()
-    if race.quick is not None
-] + [
-    pytest.param(race, race.slow, id=f"{name}-slow", marks=pytest.mark.slow)
-    for name, race in RACES.items()
-    if race.slow is not None
-]
 
 
-@pytest.mark.parametrize(("race", "faults"), RUNS)
+@pytest.mark.parametrize(("race", "faults"), runs_of(RACES))
 def test_invoices_issued_at_once_have_the_numbers_that_are_allowed_and_no_other(
     explore: Explore, processes: Processes, race: Race, faults: Faults
 ) -> None:

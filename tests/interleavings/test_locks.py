@@ -16,7 +16,7 @@ from locks.leases import Lease
 from locks.lock import claim_once
 from locks.registry import Broken, break_lock
 from sequences.models import Counter
-from tests.interleavings.conftest import LOSSES, Explore
+from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.interception import Clock
 from tests.interleavings.locks import (
     LEASE_SECONDS,
@@ -143,14 +143,9 @@ RACES = {
         held, [renew, break_it], {"done done", "LeaseLost done"}, {}, LOSS
     ),
 }
-RUNS = [pytest.param(race, race.quick, id=name) for name, race in RACES.items()] + [
-    pytest.param(race, race.slow, id=f"{name}-slow", marks=pytest.mark.slow)
-    for name, race in RACES.items()
-    if race.slow is not None
-]
 
 
-@pytest.mark.parametrize(("race", "faults"), RUNS)
+@pytest.mark.parametrize(("race", "faults"), runs_of(RACES))
 def test_a_lock_has_one_holder_and_calls_end_in_the_ways_that_are_allowed_and_no_other(
     explore: Explore, leases: Leases, clock: Clock, race: Race, faults: dict[str, Any]
 ) -> None:

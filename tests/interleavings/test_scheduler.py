@@ -1,4 +1,4 @@
-"""The scheduler itself: it runs every schedule, each once, and finds what is broken."""
+"""The scheduler runs every schedule once, and finds broken operations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_order_of_steps_is_run_once(lengths: Sequence[int]) -> None:
     assert count == orders == len(set(seen)) == len(seen)
 
 
-def test_one_who_waits_for_another_goes_after_it() -> None:
+def test_an_operation_that_waits_for_another_runs_after_it() -> None:
     seen: list[list[str]] = []
 
     def make() -> Toy:
@@ -80,7 +80,7 @@ def test_one_who_waits_for_another_goes_after_it() -> None:
     assert seen == [["first", "second"]]
 
 
-def test_two_who_wait_for_each_other_are_told_of() -> None:
+def test_a_deadlock_is_an_error() -> None:
     def make() -> Toy:
         return Toy(partial(wait_for, lambda: False, "the impossible"))
 
@@ -88,7 +88,7 @@ def test_two_who_wait_for_each_other_are_told_of() -> None:
         explore_without_engine(make)
 
 
-def test_time_passes_where_it_is_told_to() -> None:
+def test_time_passes_only_when_an_operation_says_so() -> None:
     seen = set()
     clock = Clock()
 
@@ -127,7 +127,7 @@ class Counted:
 
 
 def count_up() -> int:
-    """The next number; an ADD, which is not repeated where its answer is lost."""
+    """The next number, by an ADD, which is not repeated after a lost reply."""
     request = {
         "TableName": TABLE,
         "Key": {"counterName": {"S": "toy"}},
@@ -149,13 +149,13 @@ def _nothing_seen() -> None:
 LOST = "DynamoDB gave no answer to UpdateIte"
 
 
-def test_a_lost_answer_is_one_of_a_request_that_arrived_or_never_does(explore: Explore) -> None:
+def test_a_request_with_a_lost_answer_arrives_or_never_does(explore: Explore) -> None:
     assert explore(Counted, losses=1) == 3
 
     assert sorted(seen) == [("1", 1), (LOST, 0), (LOST, 1)]
 
 
-def test_an_operation_dies_before_or_after_what_it_sends(explore: Explore) -> None:
+def test_an_operation_dies_before_or_after_its_request(explore: Explore) -> None:
     def two() -> Counted:
         scenario = Counted()
 
@@ -172,7 +172,7 @@ def test_an_operation_dies_before_or_after_what_it_sends(explore: Explore) -> No
 
 
 @pytest.mark.parametrize("lean", [True, False])
-def test_both_ways_to_dynamodb_are_stepped(explore: Explore, settings: Any, lean: bool) -> None:
+def test_requests_by_either_path_are_steps(explore: Explore, settings: Any, lean: bool) -> None:
     settings.DYNAMODB_LEAN = lean
     sending.reset()
     try:
@@ -186,7 +186,7 @@ def test_both_ways_to_dynamodb_are_stepped(explore: Explore, settings: Any, lean
     ]
 
 
-def test_one_who_waits_for_its_turn_in_a_combiner_waits_for_steps(explore: Explore) -> None:
+def test_callers_that_share_a_request_wait_for_the_steps_of_the_first(explore: Explore) -> None:
     def make() -> Counted:
         scenario = Counted()
         scenario.operations = [lambda: next_value("toy")] * 3
@@ -197,11 +197,11 @@ def test_one_who_waits_for_its_turn_in_a_combiner_waits_for_steps(explore: Explo
     assert seen == [("1", "2", "3", 3)]
 
 
-# What is broken is found --------------------------------------------------------------------------
+# Broken operations are found ----------------------------------------------------------------------
 
 
 def look_then_put(owner: str) -> bool:
-    """A registration as it must not be: it looks whether the name is free, and then takes it."""
+    """A broken registration: it reads whether the name is free, and then takes it."""
     key = {"counterName": {"S": "name#ann"}}
     if send("GetItem", {"TableName": Counter.table(), "Key": key}).get("Item"):
         return False
@@ -210,7 +210,7 @@ def look_then_put(owner: str) -> bool:
 
 
 def put_if_absent(owner: str) -> bool:
-    """One as it should be, but that does not know its own work again."""
+    """A broken registration: it does not recognize its own item after a lost reply."""
     item = {"counterName": {"S": "name#ann"}, "owner": {"S": owner}}
     free = "attribute_not_exists(counterName)"
     request = {"TableName": Counter.table(), "Item": item, "ConditionExpression": free}
@@ -222,7 +222,7 @@ def put_if_absent(owner: str) -> bool:
 
 
 class Names:
-    """Two who want one name; the rule is that one has it, and both know who."""
+    """Two registrations of one name; the rule is that exactly one succeeds."""
 
     late: set[int]
 
@@ -237,7 +237,7 @@ class Names:
         assert sorted(outcomes) == [False, True]
 
 
-def test_a_registration_that_looks_before_it_puts_is_caught(explore: Explore) -> None:
+def test_a_registration_that_reads_before_it_writes_is_found(explore: Explore) -> None:
     with pytest.raises(AssertionError) as caught:
         explore(lambda: Names(look_then_put))
 
@@ -250,7 +250,9 @@ def test_a_registration_that_looks_before_it_puts_is_caught(explore: Explore) ->
     ]
 
 
-def test_one_that_does_not_know_its_own_work_is_caught_by_a_lost_answer(explore: Explore) -> None:
+def test_a_registration_that_does_not_recognize_its_own_item_is_found_by_a_lost_reply(
+    explore: Explore,
+) -> None:
     assert explore(lambda: Names(put_if_absent)) == 2
 
     with pytest.raises(AssertionError) as caught:

@@ -1,4 +1,4 @@
-"""A session that is created, saved and ended: every order of requests, lost or late, and time."""
+"""A session that is created, saved and ended, in every order of requests and with time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.interleavings.operations import wait_for
 
 
 class SessionScenario:
-    """No session yet. The first operation creates one and ends it; others act on its key."""
+    """The first operation creates a session and ends it; others act on its key."""
 
     late: set[int]
 
@@ -66,7 +66,7 @@ class SessionScenario:
 
 
 def save(scenario: SessionScenario) -> None:
-    """Store something in the session, as a page does that is answered at the same time."""
+    """Save the session, as another page does at the same time."""
     wait_for(scenario.is_known, "a session")
     page = SessionStore(scenario.key)
     page["visits"] = 1
@@ -74,7 +74,7 @@ def save(scenario: SessionScenario) -> None:
 
 
 def let_time_pass(scenario: SessionScenario) -> None:
-    """Let as much time pass as a session lasts; meanwhile DynamoDB deletes what has expired."""
+    """Let the lifetime of a session pass, while DynamoDB deletes expired items."""
     wait_for(scenario.is_known, "a session")
     for _ in range(2):
         scenario.clock.pass_seconds(settings.SESSION_COOKIE_AGE / 2 + 1)
@@ -114,20 +114,20 @@ def test_an_ended_session_stays_ended_however_late_its_creation_arrives(
 
 
 class EpochScenario(AccountScenario):
-    """Ann, signed in twice; what the operations do is done to copies that were read before."""
+    """Ann, signed in twice; each operation acts on a copy that was read before."""
 
     def __init__(self, *acts: Callable[[EpochScenario], object]) -> None:
         super().__init__()
         ann = signed_up("ann")
         self.mine, _other = (sessions.begin(ann) for _ in range(2))
-        #: The hash of every session that had begun when all, or all others, were last ended.
+        #: The hash of every session that has begun before.
         self.before = {ann.get_session_auth_hash()}
         self.epochs = [ann.session_epoch]
         self.copies = [User.get(ann.pk) for _ in acts]
         self.operations = [lambda act=act: act(self) for act in acts]  # type: ignore[misc]
 
     def always(self, wrote: bool) -> None:
-        """A session epoch that was replaced does not come back."""
+        """A session epoch that was replaced is never stored again."""
         super().always(wrote)
         [epoch] = [item["sessionEpoch"]["S"] for item in self.items.values() if "userName" in item]
         if epoch != self.epochs[-1]:
@@ -135,7 +135,7 @@ class EpochScenario(AccountScenario):
             self.epochs.append(epoch)
 
     def now(self) -> User:
-        """Ann as she is stored after the last step."""
+        """Ann's account after the last step."""
         [item] = [item for item in self.items.values() if "userName" in item]
         return User.from_raw_data(item)
 
@@ -158,7 +158,7 @@ def end_others(scenario: EpochScenario) -> str:
 
 
 def sign_in(scenario: EpochScenario) -> tuple[str, str]:
-    """The id of a session that begins, and the hash that it carries."""
+    """Begin a session; returns its id and its hash."""
     ann = scenario.copies[-1]
     return sessions.begin(ann), ann.get_session_auth_hash()
 
@@ -194,7 +194,7 @@ def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
                 assert ann.get_session_auth_hash() not in scenario.before
             living = dict(ann.sessions_read())
             for begun in (each for each in outcomes if isinstance(each, tuple)):
-                # The map and the hash agree on whether it has ended since.
+                # The map and the hash agree on whether the session has ended.
                 assert (begun[0] in living) == (begun[1] == ann.get_session_auth_hash())
 
         scenario.expects = expects

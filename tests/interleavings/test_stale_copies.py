@@ -1,4 +1,4 @@
-"""A stale copy of an account that is deleted and registered again meanwhile, in every order."""
+"""A stale copy of an account that is deleted and registered again, in every order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORM = "the form that is sent twice"
 
 Act = Callable[[User], object]
 
-#: What is done with the copy of the first account.
+#: The operations on the copy of the first account.
 ACTS: dict[str, Act] = {
     "change_username": lambda ann: change_username(ann, "cid"),
     "change_email": lambda ann: change_email(ann, "cid@example.com"),
@@ -46,26 +46,26 @@ each_act = pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 
 
 def sign_up_anew(name: str) -> User:
-    """The account of the same form, filled in with `name`, and a session of it."""
+    """Sign up with the same request id and `name`, and begin a session."""
     new = signed_up(name, request_id=FORM)
     sessions.begin(new)
     return new
 
 
 def leave_and_sign_up_anew(ann: User, name: str) -> User:
-    """Delete the account as it is stored now, and register another one with the same key."""
+    """Delete the account, and register another one with the same key."""
     delete(fresh(ann))
     return sign_up_anew(name)
 
 
 def as_seen(user: User) -> User:
-    """A copy of the account as `user` has it; no request."""
+    """A copy of `user`, without a request."""
     return User.from_raw_data(user.stored)
 
 
 @pytest.fixture(params=["bea", "ann"])
 def name(request: pytest.FixtureRequest) -> str:
-    """What the new account is called; "ann" gives it all values of the first one."""
+    """The username of the new account; with "ann" it has all values of the first one."""
     param: str = request.param
     return param
 
@@ -89,7 +89,7 @@ def test_a_stale_copy_leaves_the_new_account_alone(
 
         def expects(outcomes: list[Any]) -> None:
             word, came = told(outcomes)
-            # A link is read anew in each of its attempts, and then it is for another account.
+            # A link is read again in each attempt, and may belong to another account then.
             assert word in {"done", "StaleUser", "BadLink", "Unavailable"}
             if came == "done":
                 new = outcomes[1]
@@ -110,7 +110,7 @@ def test_a_stale_copy_leaves_the_new_account_alone(
 
 @pytest.mark.slow
 @each_act
-def test_so_it_does_where_another_copy_deletes_the_first_account(
+def test_a_stale_copy_leaves_the_new_account_alone_if_another_copy_deletes_the_first(
     explore: Explore, act: Act, name: str
 ) -> None:
     def make() -> AccountScenario:
@@ -127,7 +127,7 @@ def test_so_it_does_where_another_copy_deletes_the_first_account(
             assert word in {"done", "StaleUser", "BadLink"}
             assert gone in {"done", "StaleUser"}
             if name == "ann":
-                # It is the first account that is found, where that is not deleted yet.
+                # The sign-up finds the first account if that is not deleted yet.
                 assert came in {"done", "StaleUser", "RequestIdUsed"}
             elif came == "done":
                 assert scenario.items[outcomes[2].pk] == outcomes[2].stored

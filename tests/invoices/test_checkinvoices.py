@@ -59,7 +59,7 @@ def run(*arguments: str) -> tuple[str, str]:
     return out.getvalue(), "".join(map(str, failures))
 
 
-# Sound series ------------------------------------------------------------------------------------
+# Sound series -------------------------------------------------------------------------------------
 
 
 def test_no_series_is_sound() -> None:
@@ -144,7 +144,7 @@ def test_the_check_of_one_account_reads_the_counter_of_each_year(
     assert sizes == [25] * 5 + [5] + [3]
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 def test_damage_is_one_line_per_series_and_exits_1(account: str) -> None:

@@ -62,7 +62,7 @@ def issue_for(who: str, *more: str, line: str = "Work;1.5;100;19") -> dict[str, 
     return shown
 
 
-# issueinvoice ------------------------------------------------------------------------------------
+# issueinvoice -------------------------------------------------------------------------------------
 
 
 def test_issuing_prints_the_object_of_the_contract(ann: User) -> None:
@@ -219,7 +219,7 @@ def test_without_an_answer_it_shows_the_request_id_to_repeat(
     assert stored_numbers(ann.pk) == [1]
 
 
-# The others --------------------------------------------------------------------------------------
+# The others ---------------------------------------------------------------------------------------
 
 
 def test_voiding_keeps_the_number_and_prints_the_status(ann: User) -> None:

@@ -118,7 +118,7 @@ def refused(client: Client, user: User, form: dict[str, Any]) -> Page:
     return Page(response)
 
 
-# Issuing ----------------------------------------------------------------------------------------
+# Issuing ------------------------------------------------------------------------------------------
 
 
 def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) -> None:
@@ -198,7 +198,7 @@ def test_the_form_shows_the_seller_and_where_to_complete_it(client: Client, ann:
     assert "Add your business name and address" not in complete
 
 
-# Amounts ----------------------------------------------------------------------------------------
+# Amounts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_seller_that_cannot_be_printed_must_change_the_profile(client: Client,
     assert "Change your profile first" in advice
 
 
-# Lines ------------------------------------------------------------------------------------------
+# Lines --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lines", [[], [{}], [LINE | dict.fromkeys(LINE, "")]])
@@ -406,7 +406,7 @@ def test_a_line_is_removed_without_a_script(
     assert page.autofocused()[0].endswith("-description")
 
 
-# Sent twice -------------------------------------------------------------------------------------
+# Sent twice ---------------------------------------------------------------------------------------
 
 
 def test_the_same_form_sent_twice_leads_to_the_same_invoice(client: Client, ann: User) -> None:
@@ -496,7 +496,7 @@ def test_a_request_id_that_is_forged_or_too_old_is_rejected_and_renewed(
     assert again["Location"] == page_of(1)
 
 
-# What issuing refuses ---------------------------------------------------------------------------
+# What issuing refuses -----------------------------------------------------------------------------
 
 
 def test_a_series_with_a_later_date_is_an_error_with_that_date(client: Client, ann: User) -> None:
@@ -526,7 +526,7 @@ def test_a_damaged_series_is_shown_and_logged(
     assert len(stored(ann)) == 1
 
 
-# Issue again ------------------------------------------------------------------------------------
+# Issue again --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("voided", [False, True])
@@ -549,7 +549,7 @@ def test_issuing_again_fills_a_new_form_from_an_invoice(
     assert (second.totals, second.status) == (first.totals, "issued")
 
 
-# Showing ----------------------------------------------------------------------------------------
+# Showing ------------------------------------------------------------------------------------------
 
 
 def test_an_invoice_costs_one_read_besides_session_and_account(
@@ -602,7 +602,7 @@ def test_the_pdf_is_sent_again_only_when_it_changed(client: Client, ann: User) -
     assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
 
 
-# Voiding ----------------------------------------------------------------------------------------
+# Voiding ------------------------------------------------------------------------------------------
 
 
 def test_an_invoice_is_voided_with_a_reason_and_shows_it(
@@ -653,7 +653,7 @@ def test_an_invoice_is_voided_once(client: Client, ann: User) -> None:
     assert client.get(f"{page_of(1)}void/")["Location"] == page_of(1)
 
 
-# The list ---------------------------------------------------------------------------------------
+# The list -----------------------------------------------------------------------------------------
 
 
 def numbers(client: Client, query: str = "") -> list[int]:
@@ -725,7 +725,7 @@ def test_a_list_with_an_invalid_query_is_not_found(client: Client, ann: User, qu
     assert client.get(f"{LIST}?{query}").status_code == 404
 
 
-# The year as a file -----------------------------------------------------------------------------
+# The year as a file -------------------------------------------------------------------------------
 
 
 def test_the_year_is_downloaded_as_a_table_and_as_pdfs(client: Client, ann: User) -> None:
@@ -745,7 +745,7 @@ def test_the_year_is_downloaded_as_a_table_and_as_pdfs(client: Client, ann: User
         assert archive.read(f"{label(1)}.pdf") == client.get(f"/invoices/{label(1)}.pdf").content
 
 
-# Who may not ------------------------------------------------------------------------------------
+# Who may not --------------------------------------------------------------------------------------
 
 OWN = [
     f"/invoices/{label(1)}/",

@@ -40,7 +40,7 @@ def account() -> str:
     return new_account()
 
 
-# Numbers -----------------------------------------------------------------------------------------
+# Numbers ------------------------------------------------------------------------------------------
 
 
 def test_an_invoice_is_stored_as_returned(account: str) -> None:
@@ -108,7 +108,7 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
     assert_whole(account, 2)
 
 
-# One request, one invoice ------------------------------------------------------------------------
+# One request, one invoice -------------------------------------------------------------------------
 
 
 def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
@@ -156,7 +156,7 @@ def test_request_ids_of_other_accounts_do_not_matter(account: str) -> None:
     assert first.series != other.series
 
 
-# What it costs -----------------------------------------------------------------------------------
+# What it costs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
@@ -170,7 +170,7 @@ def test_issuing_costs_one_request_and_six_units(account: str, requests_sent: Re
     assert requests_sent.units == 6
 
 
-# Damaged series ----------------------------------------------------------------------------------
+# Damaged series -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("last_date", ["yesterday", {"N": "20260101"}, {"B": b"2026-01-01"}])

@@ -38,7 +38,7 @@ def digest(invoice: Invoice) -> str:
     return hashlib.sha256(render(invoice)).hexdigest()
 
 
-# Amounts -----------------------------------------------------------------------------------------
+# Amounts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("japanese")
@@ -72,7 +72,7 @@ def test_amounts_are_english_in_other_languages(language: str | None) -> None:
         assert money.readable_amount(123450, "EUR") == "€1,234.50"
 
 
-# The PDF -----------------------------------------------------------------------------------------
+# The PDF ------------------------------------------------------------------------------------------
 
 
 def test_a_pdf_is_in_the_language_of_its_invoice_for_every_reader() -> None:
@@ -104,7 +104,7 @@ def test_an_invoice_stored_without_a_language_is_english() -> None:
     assert from_item(to_item(an_invoice(language="ja"))).language == "ja"
 
 
-# Issuing -----------------------------------------------------------------------------------------
+# Issuing ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")

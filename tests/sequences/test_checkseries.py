@@ -100,7 +100,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     monkeypatch.setattr(SeriesCheck, "run", run)
 
 
-# Series without damage ---------------------------------------------------------------------------
+# Series without damage ----------------------------------------------------------------------------
 
 
 def test_without_series_the_check_prints_nothing() -> None:
@@ -165,7 +165,7 @@ def test_many_series_over_many_pages_are_reported_in_the_order_of_their_names() 
     assert all(report.is_sound for report in reports)
 
 
-# Damage ------------------------------------------------------------------------------------------
+# Damage -------------------------------------------------------------------------------------------
 
 
 def test_an_item_deleted_by_hand_is_a_gap_and_its_guard_names_nothing(series: str) -> None:
@@ -298,7 +298,7 @@ def test_a_counter_without_a_number_is_reported(series: str, value: dict[str, st
     assert run(LABEL, "--json")[1] == "1 series is damaged."
 
 
-# Items issued meanwhile --------------------------------------------------------------------------
+# Items issued meanwhile ---------------------------------------------------------------------------
 
 
 def test_items_issued_meanwhile_are_neither_counted_nor_missed(
@@ -375,7 +375,7 @@ def test_items_issued_during_many_checks_cause_no_false_report() -> None:
     assert sum(report.items for report in check()) == 240
 
 
-# Bounds ------------------------------------------------------------------------------------------
+# Bounds -------------------------------------------------------------------------------------------
 
 
 def test_a_huge_gap_is_reported_as_a_count(
@@ -474,7 +474,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
     assert peak < 4_000_000
 
 
-# The command -------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 def test_damage_is_reported_in_words_and_exits_with_1(series: str) -> None:

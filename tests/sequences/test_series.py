@@ -60,7 +60,7 @@ def series() -> str:
     return new_series()
 
 
-# Numbers -----------------------------------------------------------------------------------------
+# Numbers ------------------------------------------------------------------------------------------
 
 
 def test_items_are_numbered_from_one_without_a_gap(series: str) -> None:
@@ -139,7 +139,7 @@ def test_an_unusable_name_or_attribute_is_refused_before_anything_is_sent(
     assert requests_sent.operations == []
 
 
-# One request, one item ---------------------------------------------------------------------------
+# One request, one item ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("knows", [True, False], ids=["same process", "another process"])
@@ -253,7 +253,7 @@ def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> No
     assert_whole(Ticket, series, 4)
 
 
-# Further writes ----------------------------------------------------------------------------------
+# Further writes -----------------------------------------------------------------------------------
 
 
 class Full(Exception):
@@ -369,7 +369,7 @@ def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None
     assert_whole(Ticket, series, 2)
 
 
-# Order -------------------------------------------------------------------------------------------
+# Order --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ def test_a_group_is_numbered_in_order(series: str) -> None:
     assert_whole(Entry, series, 3)
 
 
-# Several processes on one series -----------------------------------------------------------------
+# Several processes on one series ------------------------------------------------------------------
 
 
 def overtaken(series: str) -> None:
@@ -529,7 +529,7 @@ def test_two_processes_issue_at_once_without_a_gap_or_a_duplicate(series: str) -
     assert_whole(Ticket, series, 120)
 
 
-# What it costs -----------------------------------------------------------------------------------
+# What it costs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "reports no capacity for transactions")
@@ -640,7 +640,7 @@ def test_more_than_forty_nine_take_a_second_transaction(
     assert_whole(Ticket, series, 56)
 
 
-# Sizes -------------------------------------------------------------------------------------------
+# Sizes --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("own", "others", "each"), [(99_000, 0, 2), (10, 99_000, 3)])
@@ -798,7 +798,7 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(
     assert_whole(Ticket, series, 3)
 
 
-# Counters ----------------------------------------------------------------------------------------
+# Counters -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "invoices#ann#2026"])

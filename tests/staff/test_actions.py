@@ -175,7 +175,7 @@ def test_a_session_that_began_since_the_page_was_shown_ends_with_the_others() ->
     assert begun(user) in stored_ids(user)
 
 
-# Lost replies -----------------------------------------------------------------------------------
+# Lost replies -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lost", [DropReply(), CloseBefore()], ids=["reply", "request"])
@@ -212,7 +212,7 @@ def test_an_action_is_recognized_after_the_engine_forgot_the_token(
     assert logged_actions() == [name]
 
 
-# Locks ------------------------------------------------------------------------------------------
+# Locks --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.fault_of("moto", "names no units of a transaction")

@@ -56,7 +56,7 @@ def item(table: str, **attributes: dict[str, Any]) -> None:
     send("PutItem", {"TableName": table, "Item": attributes})
 
 
-# Finding ----------------------------------------------------------------------------------------
+# Finding ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_search_is_not_part_of_the_address(client: Any) -> None:
     assert client.get("/staff/?who=bob").status_code == 200
 
 
-# The account ------------------------------------------------------------------------------------
+# The account --------------------------------------------------------------------------------------
 
 
 def test_an_account_is_shown_without_its_password_hash(
@@ -219,7 +219,7 @@ def test_an_owner_that_is_not_an_account_key_is_shown_without_a_link(
         assert f"/staff/accounts/{owner}" not in response.content.decode()
 
 
-# Actions ----------------------------------------------------------------------------------------
+# Actions ------------------------------------------------------------------------------------------
 
 
 def test_an_account_is_deactivated_and_activated_on_its_page(client: Any, bob: User) -> None:
@@ -280,7 +280,7 @@ def test_an_account_that_is_deleted_meanwhile_is_reported(
     assert logged_actions() == []
 
 
-# The audit log ----------------------------------------------------------------------------------
+# The audit log ------------------------------------------------------------------------------------
 
 
 def test_the_audit_log_is_shown_newest_first_page_by_page(
@@ -333,7 +333,7 @@ def test_a_month_may_have_no_entries_and_other_text_is_not_found(client: Any) ->
     assert client.get("/staff/record/", {"before": "x" * 101}).status_code == 404
 
 
-# Locks ------------------------------------------------------------------------------------------
+# Locks --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["nightly", "../..", "a b&c=#?", "鍵" * 600])
@@ -386,7 +386,7 @@ def test_an_unknown_lock_is_not_found(client: Any) -> None:
     assert client.post("/staff/lock/?name=never", WHY).status_code == 404
 
 
-# Statistics -------------------------------------------------------------------------------------
+# Statistics ---------------------------------------------------------------------------------------
 
 
 def test_the_overview_shows_accounts_counters_locks_and_uploads(

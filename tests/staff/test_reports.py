@@ -51,7 +51,7 @@ def orphan(name: str) -> None:
     send("PutItem", {"TableName": "users", "Item": item})
 
 
-# The command ------------------------------------------------------------------------------------
+# The command --------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -131,7 +131,7 @@ def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.Monk
     assert last().result is None
 
 
-# Concurrent commands and crashes ----------------------------------------------------------------
+# Concurrent commands and crashes ------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -194,7 +194,7 @@ def test_a_command_that_is_killed_leaves_the_last_report() -> None:
     assert last().stored_by == "before"
 
 
-# What earlier versions stored -------------------------------------------------------------------
+# What earlier versions stored ---------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -236,7 +236,7 @@ def test_the_result_of_an_earlier_version_is_shown() -> None:
     assert "Check that its command is still scheduled." in text
 
 
-# Contents of the reports ------------------------------------------------------------------------
+# Contents of the reports --------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")
@@ -313,7 +313,7 @@ def test_the_report_of_invoices_has_a_gap() -> None:
     assert first.series in Page(let_in(make_staff()).get("/staff/runs/checkinvoices/")).text
 
 
-# Pages ------------------------------------------------------------------------------------------
+# Pages --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("engine")

@@ -152,7 +152,7 @@ def test_an_action_needs_a_reason_of_one_line(reason: str) -> None:
     assert stored_entries() == []
 
 
-# Acting on other staff ---------------------------------------------------------------------------
+# Acting on other staff ----------------------------------------------------------------------------
 
 
 @each_action

@@ -1,4 +1,4 @@
-"""The history outlives who writes it: each line is whole, and a call without an answer is known."""
+"""The history survives its writer, with whole lines and with calls without an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_call_is_read_as_it_was_made(tmp_path: Path) -> None:
     assert call.began <= call.notes[0][0] <= call.ended == call.latest
 
 
-def test_a_refused_call_says_by_which_error(tmp_path: Path) -> None:
+def test_a_refused_call_has_the_name_of_its_error(tmp_path: Path) -> None:
     with written(tmp_path).call("void") as running:
         running.refused("AlreadyVoided", reason="wrong")
 
@@ -39,7 +39,7 @@ def test_a_refused_call_says_by_which_error(tmp_path: Path) -> None:
     assert (call.outcome, call.answer) == ("refused", {"error": "AlreadyVoided", "reason": "wrong"})
 
 
-def test_a_call_without_an_answer_may_happen_for_a_while_yet(tmp_path: Path) -> None:
+def test_a_call_without_an_answer_may_take_effect_for_some_time(tmp_path: Path) -> None:
     with written(tmp_path).call("delete") as running:
         running.unanswered(TimeoutError())
 
@@ -48,7 +48,7 @@ def test_a_call_without_an_answer_may_happen_for_a_while_yet(tmp_path: Path) -> 
     assert call.latest == call.ended + LINGERS_SECONDS
 
 
-def test_a_call_of_a_killed_process_ends_with_it(tmp_path: Path) -> None:
+def test_a_call_of_a_killed_process_ends_with_the_process(tmp_path: Path) -> None:
     with written(tmp_path).call("delete", lingers=5.0):
         pass
     file = tmp_path / "w0.1.jsonl"
@@ -60,7 +60,7 @@ def test_a_call_of_a_killed_process_ends_with_it(tmp_path: Path) -> None:
     assert (call.outcome, call.ended, call.latest) == ("unknown", 70.0, 75.0)
 
 
-def test_half_a_line_is_none(tmp_path: Path) -> None:
+def test_half_a_line_is_ignored(tmp_path: Path) -> None:
     with written(tmp_path).call("delete") as running:
         running.ok()
     with (tmp_path / "w0.1.jsonl").open("a") as file:
@@ -69,14 +69,14 @@ def test_half_a_line_is_none(tmp_path: Path) -> None:
     assert the_call(tmp_path).do == "delete"
 
 
-def test_an_exception_that_nobody_expects_is_written_down(tmp_path: Path) -> None:
+def test_an_unexpected_exception_is_recorded(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), written(tmp_path).call("delete"):
         _ = 1 / 0
 
     assert the_call(tmp_path).answer == {"crashed": "ZeroDivisionError('division by zero')"}
 
 
-def test_calls_of_all_processes_come_by_their_start(tmp_path: Path) -> None:
+def test_the_calls_of_all_processes_are_sorted_by_their_start(tmp_path: Path) -> None:
     first, second = written(tmp_path, "w1.1"), written(tmp_path, "w0.1")
     for journal in (first, second, first):
         with journal.call("delete"):

@@ -1,4 +1,4 @@
-"""The check for linearizability: what overlaps may have happened in any order that is allowed."""
+"""The linearizability check: overlapping operations may have happened in any allowed order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_linearizable(*operations: Operation) -> bool:
     return first_break(operations, 0) is None
 
 
-def test_one_after_the_other_each_sees_what_was_before() -> None:
+def test_operations_one_after_the_other_see_the_state_before_them() -> None:
     assert is_linearizable(read(0, 1, 0), write(2, 3, 7), read(4, 5, 7))
     assert not is_linearizable(write(2, 3, 7), read(4, 5, 0))
 
@@ -53,7 +53,7 @@ def test_two_reads_during_a_write_may_not_show_new_and_then_old() -> None:
     assert not is_linearizable(write(0, 10, 7), read(2, 3, 7), read(4, 5, 0))
 
 
-def test_of_two_that_need_the_same_state_one_is_too_much() -> None:
+def test_two_swaps_cannot_both_need_the_same_state() -> None:
     assert not is_linearizable(swap(0, 10, 0, 1), swap(0, 10, 0, 2))
     assert is_linearizable(swap(0, 10, 0, 1), swap(0, 10, 0, 2), swap(0, 10, 1, 0))
 
@@ -63,7 +63,7 @@ def test_an_order_is_found_that_no_start_or_end_suggests() -> None:
     assert is_linearizable(swap(0, 9, 2, 3), swap(1, 8, 1, 2), swap(2, 7, 0, 1), read(10, 11, 3))
 
 
-def test_what_nobody_knows_may_have_happened_or_not() -> None:
+def test_an_unknown_operation_may_have_happened_or_not() -> None:
     maybe = write(0, 10, 7, is_certain=False)
 
     assert is_linearizable(maybe, read(11, 12, 0))
@@ -72,20 +72,20 @@ def test_what_nobody_knows_may_have_happened_or_not() -> None:
     assert not is_linearizable(maybe, read(1, 2, 7), read(3, 4, 0))
 
 
-def test_what_nobody_knows_has_not_happened_before_it_began_nor_after_its_latest_end() -> None:
+def test_an_unknown_operation_has_not_happened_before_its_start_or_after_its_latest_end() -> None:
     maybe = write(5, 10, 7, is_certain=False)
 
     assert not is_linearizable(maybe, read(1, 2, 7))
     assert not is_linearizable(maybe, read(11, 12, 0), read(13, 14, 7))
 
 
-def test_what_nobody_knows_may_have_happened_between_two_that_are_known() -> None:
+def test_an_unknown_operation_may_have_happened_between_two_known_ones() -> None:
     maybe = swap(0, 10, 1, 2, is_certain=False)
 
     assert is_linearizable(maybe, swap(0, 10, 0, 1), swap(0, 10, 2, 3), read(11, 12, 3))
 
 
-def test_the_culprit_is_the_first_that_nothing_explains() -> None:
+def test_the_culprit_is_the_first_operation_that_no_order_explains() -> None:
     culprit = read(4, 5, 8)
 
     broken = first_break([write(0, 1, 7), read(2, 3, 7), culprit, read(6, 7, 9)], 0)
@@ -96,7 +96,7 @@ def test_the_culprit_is_the_first_that_nothing_explains() -> None:
     assert broken.states == [7]
 
 
-def test_a_long_history_of_few_at_once_is_read_in_a_moment() -> None:
+def test_a_long_history_with_few_overlapping_operations_is_checked_quickly() -> None:
     operations = []
     for number in range(400):
         operations.append(swap(number, number + 3.5, number, number + 1))

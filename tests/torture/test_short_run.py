@@ -1,4 +1,4 @@
-"""A short torture, as `make torture` runs it."""
+"""A short torture run, started like `make torture`."""
 
 from __future__ import annotations
 
