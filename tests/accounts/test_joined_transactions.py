@@ -1,4 +1,4 @@
-"""Operations in a transaction of the caller: nothing before its commit, then all or none."""
+"""Operations that join the caller's transaction: all is written by its commit, or nothing."""
 
 from __future__ import annotations
 
