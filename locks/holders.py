@@ -13,7 +13,7 @@ import time
 
 from dynamo.clock import now
 from dynamo.exceptions import DamagedItem
-from locks import records
+from locks import requests
 from locks.exceptions import LockChanged
 from locks.models import RELEASED, LockItem
 
@@ -62,7 +62,7 @@ class Watch:
     def is_over(self, now: float) -> bool:
         """Whether the holder did not renew for its whole lease, if nothing changed until `now`.
 
-        Take the lock `over` the item that was seen (`locks.records.take`), or read it again.
+        Take the lock `over` the item that was seen (`locks.requests.take`), or read it again.
         """
         return now >= self.ends_at
 
@@ -99,7 +99,7 @@ class HolderWatch:
             DamagedItem: the lock has no usable lease.
             Unavailable: no answer; a later look will tell.
         """
-        lock = records.read(self._name)
+        lock = requests.read(self._name)
         seen_at = now()
         if lock is None or is_free(lock) or lock.fence != self._fence:
             return True
@@ -109,7 +109,7 @@ class HolderWatch:
         if not self._watch.is_over(seen_at):
             return False
         try:
-            records.delete(self._name, lock.stored)
+            requests.delete(self._name, lock.stored)
         except LockChanged:
             # It renewed at this moment.
             return False

@@ -19,7 +19,7 @@ from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
 from dynamo.models import Item
 from dynamo.transactions import Transaction
-from locks import records
+from locks import requests
 from locks.exceptions import LeaseLost
 from locks.models import LockItem
 from locks.signals import lease_lost
@@ -199,7 +199,7 @@ class Lease:
             Rejected: more than fits into an item of 400 KB.
             TypeError: `data` is not bytes.
         """
-        self._renew(records.checked_data(data))
+        self._renew(requests.checked_data(data))
         self.data = data
 
     def _renew(self, data: bytes | None = None) -> None:
@@ -211,7 +211,7 @@ class Lease:
             known, version = self._note_next_version()
             # No attempt begins after the end of the lease.
             with within(self.remaining_seconds):
-                ours = records.renew(self.name, self.owner, known, version, data)
+                ours = requests.renew(self.name, self.owner, known, version, data)
             if ours:
                 self._versions = [version]
                 self._sent_at = sent_at
@@ -226,7 +226,7 @@ class Lease:
         It is added before it is sent, so the stored version is recognized however the request
         ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
         """
-        known, version = self._versions, records.new_version()
+        known, version = self._versions, requests.new_version()
         first, *others = known
         self._versions = [first, *others[2 - MOST_VERSIONS :], version]
         return known, version
@@ -263,9 +263,9 @@ class Lease:
         known, version = self._note_next_version()
         try:
             if remove:
-                ours = records.remove(self.name, known)
+                ours = requests.remove(self.name, known)
             else:
-                ours = records.release(self.name, self.owner, known, version)
+                ours = requests.release(self.name, self.owner, known, version)
         except DynamoError as error:
             self._raise_if_lost(error)
             raise

@@ -39,7 +39,7 @@ from dynamo.client.deadline import within
 from dynamo.clock import now
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
-from locks import heartbeats, records
+from locks import heartbeats, requests
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 from locks.leases import Lease
@@ -94,7 +94,7 @@ class Lock:
             ValueError: a duration is out of range.
             TypeError: `data` is not bytes.
         """
-        self.name = records.checked_name(name)
+        self.name = requests.checked_name(name)
         if not SHORTEST_LEASE_SECONDS <= lease_seconds <= LONGEST_LEASE_SECONDS:
             raise ValueError("lease_seconds must be from 0.1 to 1,000,000,000 (30 years).")
         if not (math.isfinite(poll_seconds) and poll_seconds > 0):
@@ -107,7 +107,7 @@ class Lock:
         if wait_seconds is None:
             wait_seconds = lease_seconds + poll_seconds
         self.wait_seconds = wait_seconds
-        self.data = None if data is None else records.checked_data(data)
+        self.data = None if data is None else requests.checked_data(data)
         self._owner = owner
         self._held = threading.local()
 
@@ -186,7 +186,7 @@ class Lock:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
             time.sleep(self._pause_seconds(min(watch.ends_at, gives_up_at)))
             if not watch.is_over(now()):
-                stored = records.read(self.name)
+                stored = requests.read(self.name)
         return lease
 
     def _alive(self, lease: Lease) -> Lease:
@@ -210,11 +210,11 @@ class Lock:
 
     def _take(self, over: Item | None = None) -> tuple[Lease | None, LockItem | None]:
         owner = _process_name() if self._owner is None else self._owner
-        version = records.new_version()
+        version = requests.new_version()
         milliseconds = round(self.lease_seconds * 1000)
         sent_at = now()
         try:
-            taken, item = records.take(
+            taken, item = requests.take(
                 self.name, owner, version, milliseconds, data=self.data, over=over
             )
         except DynamoError:
@@ -230,7 +230,7 @@ class Lock:
     def _give_up(self, owner: str, version: str) -> None:
         """Release the lock if it was taken under `version`. One attempt, as the caller must end."""
         with suppress(DynamoError), within(0):
-            records.release(self.name, owner, [version], records.new_version())
+            requests.release(self.name, owner, [version], requests.new_version())
 
     def __enter__(self) -> Lease:
         lease = self.acquire()
@@ -268,7 +268,7 @@ def claim_once(key: str) -> bool:
         Unavailable: no answer. With `maybe_written` this call may have made the claim, and no later
             call can tell.
     """
-    return records.claim(records.checked_name(key), _process_name())
+    return requests.claim(requests.checked_name(key), _process_name())
 
 
 def _process_name() -> str:

@@ -12,7 +12,7 @@ from dynamo import bulk
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.models import Item
 from dynamo.transactions import Transaction
-from locks import records
+from locks import requests
 from locks.exceptions import LockChanged, UnknownLock
 from locks.holders import lease_seconds_of
 from locks.models import RELEASED, LockItem
@@ -107,7 +107,7 @@ def look(name: str) -> LockView:
         BadLockName: a lock cannot have this name.
         UnknownLock: there is no lock with this name.
     """
-    return view_of(_read(records.checked_name(name)))
+    return view_of(_read(requests.checked_name(name)))
 
 
 def break_lock(
@@ -129,7 +129,7 @@ def break_lock(
             renewed in between.
         Unavailable: no answer.
     """
-    records.checked_name(name)
+    requests.checked_name(name)
     broken: LockView | None = None
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
@@ -142,7 +142,7 @@ def break_lock(
         if view.state is State.RELEASED:
             return Broken.FREE_BEFORE
         broken = view
-        end = records.delete if view.state is State.CLAIMED else records.free
+        end = requests.delete if view.state is State.CLAIMED else requests.free
         try:
             end(name, item, write=write)
         except LockChanged:
@@ -156,7 +156,7 @@ def _result_for(broken: LockView) -> Broken:
 
 
 def _read(name: str) -> Item:
-    item = records.read_raw(name)
+    item = requests.read_raw(name)
     if item is None:
         raise UnknownLock(name)
     return item

@@ -33,7 +33,7 @@ from invoices.documents import Draft, Line, Party, draw_up, series_of, to_item
 from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
-from locks import records
+from locks import requests
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock, claim_once
@@ -210,7 +210,7 @@ def _locks(measure: Measure) -> None:
     measure("lock: acquire", lambda: taken.append(Lock("scale", wait_seconds=0).acquire()))
     [lease] = taken
     measure("lock: renew", lease.renew)
-    measure("lock: a waiter's read", lambda: records.read("scale"))
+    measure("lock: a waiter's read", lambda: requests.read("scale"))
     measure("lock: `hold_in` a transaction that puts an item", lambda: _hold(lease))
     measure("lock: release", lease.release)
     measure("claim once", lambda: claim_once("scale#once"))

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 from dynamo.management.base import DynamoCommand
 from dynamo.terminal import printable
 from locks.exceptions import BadLockName, LockError
-from locks.records import checked_name
 from locks.registry import LockView
+from locks.requests import checked_name
 
 
 class LockCommand(DynamoCommand):

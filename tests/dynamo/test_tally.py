@@ -154,7 +154,7 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
     assert (taken.operation, taken.table, taken.outcome) == ("UpdateItem", LockItem.table(), "ok")
     assert taken.write_units == 1
     assert taken.milliseconds > 0
-    assert taken.asked_by.startswith("locks/records.py:")
+    assert taken.asked_by.startswith("locks/requests.py:")
     assert read.asked_by.partition(":")[0] == "dynamo/test_tally.py"
 
 

@@ -15,7 +15,7 @@ from locks.exceptions import LockError
 from locks.leases import Lease
 from locks.lock import Lock
 from locks.models import LockItem
-from locks.records import read
+from locks.requests import read
 from tests.interleavings.accounts import told
 
 NAME = "report"

@@ -16,7 +16,7 @@ import pytest
 from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, Rejected, TableMissing
 from dynamo.signals import request_sent
-from locks import records
+from locks import requests
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
 from locks.leases import Lease
 from locks.lock import Lock
@@ -393,7 +393,7 @@ def test_a_missing_table_is_reported(settings: Any) -> None:
 
 def test_a_lock_that_was_renewed_since_it_was_read_is_not_taken() -> None:
     holder = abandoned("a", lease_seconds=20)
-    seen = records.read("a")
+    seen = requests.read("a")
     assert seen is not None
     holder.renew()
 
