@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Changes of an email address that wait for their link, and checks of what is stored."""
-=======
-"""Email addresses that are reserved until a link is followed, and time that passes."""
->>>>>>> aa39a512764d817c51537c22f4742609ea50ff93
 
 from __future__ import annotations
 

@@ -49,11 +49,7 @@ def chosen(user: User) -> str | None:
     return User.get(user.pk).language
 
 
-<<<<<<< HEAD
 # Profile, switch, browser -------------------------------------------------------------------------
-=======
-# Who decides --------------------------------------------------------------------------------------
->>>>>>> aa39a512764d817c51537c22f4742609ea50ff93
 
 
 @pytest.mark.parametrize(
