@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import threading
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
-from accounts.exceptions import AccountError
 from accounts.models import User
-from accounts.services import change_email, change_username, delete, edit_profile
+from accounts.services import change_email, delete, edit_profile
 from accounts.values import comparable_email, comparable_username
 from dynamo import bulk
 from dynamo.client.sending import send
@@ -36,8 +31,6 @@ from tests.factories import (
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
-
-STRESS_TURNS = 60 if os.environ.get("STRESS") == "full" else 6
 
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
 
@@ -520,46 +513,6 @@ def test_a_user_with_an_unusable_value_is_counted_and_all_others_are_checked(ema
 
 
 # While others write -------------------------------------------------------------------------------
-
-
-def assert_nothing_is_found_while(write: Callable[[int, int], None]) -> None:
-    """Check again and again while four threads call `write` with their number and a count."""
-    ended = threading.Event()
-
-    def write_until_the_end(seed: int) -> None:
-        for number in itertools.count():
-            if ended.is_set():
-                return
-            write(seed, number)
-
-    with ThreadPoolExecutor(4) as pool:
-        writers = [pool.submit(write_until_the_end, seed) for seed in range(4)]
-        try:
-            reports = [Found(repair=bool(turn % 2)) for turn in range(STRESS_TURNS)]
-        finally:
-            ended.set()
-        for writer in writers:
-            writer.result()
-
-    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STRESS_TURNS
-    assert_guards_match_users()
-
-
-@pytest.mark.stress
-def test_changes_during_the_scan_are_never_a_finding() -> None:
-    for _ in range(10):
-        make_user()
-
-    def write(seed: int, number: int) -> None:
-        name = f"name{seed}x{number}"
-        user = make_user(username=name, email=f"{name}@example.com")
-        change_email(user, f"shared{number % 5}@{seed}.example.com")
-        change_username(user, f"{name}b")
-        with suppress(AccountError):
-            change_email(user, f"prize{number % 3}@example.com")
-        delete(user)
-
-    assert_nothing_is_found_while(write)
 
 
 def test_a_user_that_changes_between_scan_and_confirmation_is_not_a_finding() -> None:

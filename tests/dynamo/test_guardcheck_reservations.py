@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +19,6 @@ from tests.dynamo.bands import Singer, change, note, the_who
 from tests.dynamo.test_guardcheck import (
     Found,
     after_request,
-    assert_nothing_is_found_while,
     put,
     remove,
     set_text,
@@ -26,6 +28,8 @@ from tests.factories import assert_guards_match_users, make_user, stored_items, 
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
+
+STRESS_TURNS = 60 if os.environ.get("STRESS") == "full" else 6
 
 
 def reservation(owner: str, expires: int | None = None, **more: Any) -> dict[str, Any]:
@@ -238,16 +242,29 @@ def test_a_reservation_that_changes_between_scan_and_confirmation_is_not_a_findi
 
 @pytest.mark.stress
 def test_reservations_that_begin_and_end_during_the_scan_are_never_a_finding() -> None:
-    def write(seed: int, _number: int) -> None:
-        user = waiting_user(f"one{seed}@example.org")
-        request_change(user, f"two{seed}@example.org")
-        user = confirm_change(token_of(user)).user
-        with suppress(EmailTaken):
-            request_change(user, NEW)
-            cancel_change(user)
-        delete(user)
+    ended = threading.Event()
 
-    assert_nothing_is_found_while(write)
+    def write(seed: int) -> None:
+        while not ended.is_set():
+            user = waiting_user(f"one{seed}@example.org")
+            request_change(user, f"two{seed}@example.org")
+            user = confirm_change(token_of(user)).user
+            with suppress(EmailTaken):
+                request_change(user, NEW)
+                cancel_change(user)
+            delete(user)
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [pool.submit(write, seed) for seed in range(4)]
+        try:
+            reports = [Found(repair=bool(turn % 2)) for turn in range(STRESS_TURNS)]
+        finally:
+            ended.set()
+        for writer in writers:
+            writer.result()
+
+    assert [(found.findings, found.repaired) for found in reports] == [({}, 0)] * STRESS_TURNS
+    assert_guards_match_users()
 
 
 # A second table -----------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
@@ -131,20 +130,6 @@ def test_a_new_session_is_stored_when_it_is_saved_and_not_before(requests_sent: 
     assert stored(session) == {"user": "ann"}
 
 
-def test_a_new_session_whose_request_arrives_after_its_end_stays_ended(proxy: FaultProxy) -> None:
-    proxy.plan("PutItem", CloseBefore())
-    session = started(user="ann")
-    key = session.session_key
-    late = proxy.seen[0].body
-    session.flush()
-
-    with pytest.raises(ConditionFailed):
-        send("PutItem", late)
-
-    assert not SessionStore().exists(key)
-    assert stored(SessionStore(key)) == {}
-
-
 @pytest.mark.parametrize("age_days", [7, 14, 90])
 def test_a_new_session_whose_request_arrives_after_the_tombstone_has_expired(
     proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, age_days: int
@@ -242,28 +227,6 @@ def test_an_ended_session_stays_ended_when_a_late_request_saves_it(age_days: int
 
     [tombstone] = send("Scan", {"TableName": CacheItem.table()})["Items"]
     assert tombstone.keys() == {"key", "expires", "expiresAt"}
-
-
-def test_an_ended_session_stays_ended_while_many_requests_save_it(
-    at_once: Callable[..., list[Any]],
-) -> None:
-    key = started(user="ann").session_key
-
-    def end_or_save(number: int) -> str:
-        session = SessionStore(key)
-        session["number"] = number
-        try:
-            session.flush() if number == 8 else session.save()
-        except UpdateError:
-            return "refused"
-        return "done"
-
-    outcomes = at_once(end_or_save, 16)
-
-    assert outcomes[8] == "done"
-    assert set(outcomes) <= {"done", "refused"}
-    # A request that read the session after its end has stored another one.
-    assert not SessionStore().exists(key)
 
 
 def test_a_repeated_save_does_not_restore_an_ended_session(proxy: FaultProxy) -> None:

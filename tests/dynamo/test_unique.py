@@ -159,22 +159,6 @@ def test_an_item_is_found_by_each_value_in_any_spelling(model: Any) -> None:
     assert [model.unique.owner_of(each) for each in found] == [model.unique.owner_of(band)] * 3
 
 
-@pytest.mark.fault_of("moto", "does not isolate transactions")
-@both_models
-def test_of_many_inserts_at_once_one_gets_the_value(
-    model: Any, at_once: Callable[..., list[Any]]
-) -> None:
-    def attempt(n: int) -> bool:
-        try:
-            insert(model(str(n), name="The Who", site=f"{n}.example"))
-        except Taken:
-            return False
-        return True
-
-    assert sorted(at_once(attempt)) == [False] * 7 + [True]
-    assert len(guards_of(model)) == 2
-
-
 # Keys ---------------------------------------------------------------------------------------------
 
 

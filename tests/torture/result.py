@@ -131,7 +131,7 @@ def _served(resources: Path) -> dict[str, list[locks.Served]]:
 def _uploads(run: Run, calls: list[Call]) -> list[Finding]:
     root = run.options.place.uploads
     files = {
-        f"{PREFIX}/{source.relative}": _sha256(Path(source.path).read_bytes())
+        source.key: _sha256(Path(source.path).read_bytes())
         for source in sources(root, _batches(root))
     }
     objects = {

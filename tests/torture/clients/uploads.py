@@ -9,7 +9,6 @@ from pathlib import Path
 
 from dynamo.exceptions import DynamoError
 from tests.torture.history import Journal
-from tests.uploads.samples import in_folder
 from uploads.exceptions import BucketMissing
 from uploads.run import upload_files
 from uploads.sources import Destination, Source
@@ -61,8 +60,7 @@ def upload(
 
 
 def sources(root: Path, folders: list[Path]) -> Iterator[Source]:
-    """The files of the folders, by their paths below `root`."""
+    """The files of the folders, whose keys are PREFIX and their paths below `root`."""
     for folder in folders:
-        for source in in_folder(folder):
-            path = Path(source.path)
-            yield Source(source.path, str(path.relative_to(root)), source.size)
+        for path in sorted(folder.iterdir()):
+            yield Source(str(path), f"{PREFIX}/{path.relative_to(root)}", path.stat().st_size)
