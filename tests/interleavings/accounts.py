@@ -41,10 +41,10 @@ class AccountScenario:
         self.expects(outcomes)
 
     def words(self, outcomes: list[Any]) -> list[str]:
-        """As `told`; late if an operation was not told of a success that its lost request had."""
+        """As `words_of`; late if a lost request of an operation succeeded after its answer."""
         return [
             "late" if number in self.late and word != "done" else word
-            for number, word in enumerate(told(outcomes))
+            for number, word in enumerate(words_of(outcomes))
         ]
 
     @property
@@ -83,7 +83,7 @@ def fresh(user: User) -> User:
     return User.get(user.pk)
 
 
-def told(outcomes: Iterable[Any]) -> list[str]:
+def words_of(outcomes: Iterable[Any]) -> list[str]:
     """Each outcome in a word: an error's name (of a group its members'), dead, or done."""
     return [_word(outcome) for outcome in outcomes]
 

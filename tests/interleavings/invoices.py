@@ -12,7 +12,7 @@ from invoices.documents import Invoice, from_item
 from invoices.models import InvoiceItem
 from sequences.exceptions import SequenceError
 from sequences.groups import Head, key_of_counter
-from tests.interleavings.accounts import told
+from tests.interleavings.accounts import words_of
 from tests.interleavings.processes import Processes
 from tests.invoice_factories import DAY, issued, series
 
@@ -98,11 +98,11 @@ def asks(name: str | None, *, customer: str = "Bob", **values: Any) -> Callable[
     return lambda: issued(ANN, request_id=name, customer=customer, **values)
 
 
-def numbers_told(outcomes: list[Any]) -> list[Any]:
+def numbers_of(outcomes: list[Any]) -> list[Any]:
     """The number that each operation was answered, or its outcome in a word."""
     return [
         outcome.number if isinstance(outcome, Invoice) else word
-        for outcome, word in zip(outcomes, told(outcomes), strict=True)
+        for outcome, word in zip(outcomes, words_of(outcomes), strict=True)
     ]
 
 
