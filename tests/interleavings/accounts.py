@@ -8,8 +8,8 @@ from typing import Any
 from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import register
-from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
+from tests.emptying import empty
 from tests.factories import assert_guards_match_users, stored_items
 from tests.interleavings.operations import DEAD
 
@@ -23,7 +23,7 @@ class AccountScenario:
     late: set[int]
 
     def __init__(self) -> None:
-        clear_users()
+        empty(User.table())
         self._items: dict[str, dict[str, Any]] | None = None
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
@@ -59,13 +59,6 @@ class AccountScenario:
         """The usernames and email addresses that are stored after the last step."""
         users = [item for pk, item in self.items.items() if "#" not in pk]
         return {user["userName"]["S"]: user["email"]["S"] for user in users}
-
-
-def clear_users() -> None:
-    """Delete every item of `users`."""
-    keys = [{"DeleteRequest": {"Key": {"pk": {"S": pk}}}} for pk in stored_items()]
-    if keys:
-        send("BatchWriteItem", {"RequestItems": {User.table(): keys}})
 
 
 def signed_up(name: str, email: str = "", request_id: str | None = None) -> User:

@@ -12,6 +12,8 @@ from invoices.documents import Invoice, from_item
 from invoices.models import InvoiceItem
 from sequences.exceptions import SequenceError
 from sequences.groups import Head, key_of_counter
+from sequences.models import Counter
+from tests.emptying import empty
 from tests.interleavings.accounts import words_of
 from tests.interleavings.processes import Processes
 from tests.invoice_factories import DAY, issued, series
@@ -29,7 +31,8 @@ class InvoiceScenario:
         self, processes: Processes, *, before: int = 0, warm: bool = False, of: Sequence[int] = ()
     ) -> None:
         """`warm` processes have seen the series; `of` names the process of each operation."""
-        clear_invoices()
+        empty(InvoiceItem.table(), ("series", "number"))
+        empty(Counter.table(), ("counterName",))
         self._stored: list[Item] | None = None
         processes.begin()
         processes.of = of or (0, 1, 2)
@@ -116,15 +119,3 @@ def counted() -> int:
     """The value of the counter of the series."""
     answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
-
-
-def clear_invoices() -> None:
-    """Delete the series and its counter."""
-    keys = [{name: item[name] for name in ("series", "number")} for item in stored()]
-    counter = key_of_counter(InvoiceItem, SERIES)
-    deletes: dict[str, Any] = {
-        counter["TableName"]: [{"DeleteRequest": {"Key": counter["Key"]}}],
-    }
-    if keys:
-        deletes[InvoiceItem.table()] = [{"DeleteRequest": {"Key": key}} for key in keys]
-    send("BatchWriteItem", {"RequestItems": deletes})
