@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -250,10 +250,8 @@ def find_in_even_time(who: str) -> User | None:
         return User.find(who)
     except User.DoesNotExist:
         # The second read, as for an account that exists.
-        try:
+        with suppress(User.DoesNotExist):
             User.get("nobody")
-        except User.DoesNotExist:
-            return None
         return None
 
 

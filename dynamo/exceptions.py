@@ -39,7 +39,7 @@ class Unavailable(DynamoError):
 
     def __str__(self) -> str:
         text = f"DynamoDB gave no answer to {self.operation} in time ({self.reason})."
-        return f"{text} It may have been written all the same." if self.maybe_written else text
+        return f"{text} The write may have been carried out anyway." if self.maybe_written else text
 
 
 class Busy(Unavailable):
@@ -129,7 +129,7 @@ class AlreadyDone(DynamoError):
     """
 
     def __str__(self) -> str:
-        return "A part of this is done already, so nothing was written."
+        return "Part of this was done before, so nothing was written."
 
 
 @dataclass(eq=False)

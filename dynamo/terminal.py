@@ -14,7 +14,7 @@ NAMED = 10
 def positive(text: str) -> int:
     """The type of an argument that is an integer of at least 1."""
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
     return int(text)
 
 

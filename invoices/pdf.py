@@ -78,7 +78,7 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
             "totals": _totals(invoice),
             "fields": {
                 each.name: {
-                    "label": str(each.label),
+                    "label": str(each.label or ""),
                     "text": _readable(getattr(invoice, each.name)),
                 }
                 for each in fields_of(Contents)

@@ -37,7 +37,10 @@ class Environment:
         try:
             environ.Env.read_env(file)
         except (OSError, UnicodeDecodeError) as error:
-            self.check(False, file.name, f"cannot be read: {error}")
+            # What it sets would be reported as missing.
+            raise SystemExit(
+                f"The site cannot start: {file.name} cannot be read: {error}."
+            ) from error
 
     def read(self, name: str, parse: Callable[[str], T], default: str = "") -> T:
         """The parsed variable. If `parse` raises ValueError, its text is the problem."""

@@ -21,7 +21,7 @@ SELLER = Party("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
 
 
 def new_account() -> str:
-    """The primary key of an unused account."""
+    """The primary key of a new account."""
     return str(uuid.uuid4())
 
 

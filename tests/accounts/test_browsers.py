@@ -1,4 +1,4 @@
-"""What a browser says of itself, in a few words of ours."""
+"""The readable names of browsers."""
 
 from __future__ import annotations
 

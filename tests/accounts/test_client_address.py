@@ -1,4 +1,4 @@
-"""Whose request it is: of what a header says, only what our own proxies wrote."""
+"""The address of the client: only header entries of trusted proxies count."""
 
 from __future__ import annotations
 

@@ -345,31 +345,6 @@ def test_a_sign_up_makes_one_account_and_signs_in(
     assert_guards_match_users()
 
 
-@each_loss
-@pytest.mark.parametrize("operation", ["GetItem", "UpdateItem", "PutItem"])
-def test_a_sign_in_succeeds(proxy: FaultProxy, client: Client, operation: str, lost: Any) -> None:
-    user = make_user()
-    proxy.plan(operation, lost)
-
-    response = sign_in(client, user)
-
-    assert response.status_code == 302
-    assert signed_in_as(client) == user.username
-    assert again(user).last_login is not None
-
-
-def test_a_sign_in_survives_the_lost_reply_to_its_hash_upgrade(
-    proxy: FaultProxy, client: Client
-) -> None:
-    user = ann()
-    proxy.plan("UpdateItem", DropReply())
-
-    sign_in(client, user)
-
-    assert "$short$" not in again(user).password
-    assert signed_in_as(client) == "Ann"
-
-
 def test_two_sign_ins_at_once_that_upgrade_the_hash_both_succeed(
     proxy: FaultProxy, client: Client
 ) -> None:

@@ -1,4 +1,4 @@
-"""Finding an account: through its guards, by whatever it goes by."""
+"""Finding an account by username, email address or primary key."""
 
 from __future__ import annotations
 
@@ -51,13 +51,8 @@ def test_finding_an_account_costs_two_requests_and_two_units(requests_sent: Requ
 
 def test_a_guard_whose_owner_has_another_value_finds_no_account() -> None:
     user = make_user(username="ann")
-    send(
-        "PutItem",
-        {
-            "TableName": User.table(),
-            "Item": {"pk": {"S": "userName#stolen"}, "owner": {"S": user.pk}},
-        },
-    )
+    guard = {"pk": {"S": "userName#stolen"}, "owner": {"S": user.pk}}
+    send("PutItem", {"TableName": User.table(), "Item": guard})
 
     with pytest.raises(UnknownUser):
         find_user("stolen")

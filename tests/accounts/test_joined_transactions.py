@@ -1,4 +1,4 @@
-"""Operations in a transaction of the caller: nothing before its commit, then all or none."""
+"""Operations that join the caller's transaction: all is written by its commit, or nothing."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_registration_joins_the_callers_transaction() -> None:
     assert_guards_match_users()
 
 
-def test_a_held_sign_up_joins_a_transaction() -> None:
+def test_a_pending_sign_up_joins_a_transaction() -> None:
     other, values = make_user(), {"username": "ann", "email": "ann@example.org"}
     token = pending.hold(values, password=PASSWORD, request_id="form")
     assert token

@@ -9,10 +9,10 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import User
+from tests.accounts.rate_limits import assert_too_many, let_pass
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
-from tests.limited import assert_too_many, let_pass
 from tests.pages import Page, form_values, stored_counts, stored_sessions
 
 SIGN_UP = "/accounts/signup/"

@@ -16,10 +16,10 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.middleware import in_words
 from accounts.models import User
 from accounts.services import deactivate, grant_staff
+from tests.accounts.rate_limits import assert_too_many, let_pass
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import Answer, DropReply
 from tests.faults.proxy import FaultProxy
-from tests.limited import assert_too_many, let_pass
 from tests.pages import Page, signed_in_as, stored_sessions
 from tests.requests import Requests
 

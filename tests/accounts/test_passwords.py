@@ -30,7 +30,7 @@ NEW = "quite another one"
 
 
 class Counting(Argon2idHasher):
-    """Notes how many hashes are made at once, and by which threads."""
+    """Counts the hashes that are made at once, and their threads."""
 
     now = most = 0
     threads: ClassVar[set[int]] = set()

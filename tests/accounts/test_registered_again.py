@@ -213,7 +213,7 @@ def test_a_link_that_changes_the_old_address_does_not_change_the_new_one() -> No
     assert refusal_of(lambda: confirm_change(token)) is BadLink
 
 
-def test_a_held_sign_up_does_not_answer_for_the_account_of_another_one() -> None:
+def test_a_pending_sign_up_does_not_answer_for_the_account_of_another_one() -> None:
     def held(username: str) -> str:
         values = {"username": username, "email": f"{username}@example.org"}
         token = pending.hold(values, password=PASSWORD, request_id=FORM)

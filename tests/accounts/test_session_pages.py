@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth.tokens import default_token_generator
@@ -20,7 +18,7 @@ from accounts.sessions import services as sessions
 from accounts.sessions.middleware import AuthenticationMiddleware
 from tests.commands import run
 from tests.factories import PASSWORD, make_user, stored_items, stored_user
-from tests.faults.kinds import Answer, Meanwhile
+from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.pages import Page, meanwhile, sign_in, signed_in_as, stored_sessions
 from tests.requests import Requests
@@ -234,42 +232,6 @@ def test_a_new_password_ends_the_other_sessions(
     assert stored_ids(ann) == ({here} if stays else set())
     assert signed_in_as(client) == ("Ann" if stays else None)
     assert signed_in_as(other) is None
-
-
-@pytest.mark.parametrize(
-    ("page", "values", "operation"),
-    [
-        (PROFILE, {"full_name": "Mallory"}, "UpdateItem"),
-        ("/accounts/username/", {"username": "Mal", "password": PASSWORD}, "TransactWriteItems"),
-        ("/accounts/delete/", {"password": PASSWORD}, "TransactWriteItems"),
-        (PASSWORD_CHANGE, {"old_password": PASSWORD} | NEW, "UpdateItem"),
-    ],
-)
-def test_a_session_ended_during_a_request_writes_nothing(
-    proxy: FaultProxy,
-    client: Client,
-    ann: User,
-    here: str,
-    page: str,
-    values: dict[str, str],
-    operation: str,
-) -> None:
-    begun(ann)
-    before: dict[str, Any] = {}
-
-    def end_it() -> None:
-        sessions.end(User.get(ann.pk), here)
-        before.update(stored_items())
-
-    proxy.plan(operation, Meanwhile(end_it), when=lambda body: ann.pk in json.dumps(body))
-
-    response = client.post(page, values)
-
-    assert response.status_code == 200
-    assert "was changed meanwhile" in Page(response).text
-    assert stored_items() == before
-    assert signed_in_as(client) is None
-    assert here not in stored_ids(ann)
 
 
 def test_a_session_ended_during_a_request_does_not_end_others(

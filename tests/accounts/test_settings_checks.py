@@ -1,4 +1,4 @@
-"""What `check --deploy` says of settings that concern accounts."""
+"""System checks of the settings of accounts."""
 
 from __future__ import annotations
 

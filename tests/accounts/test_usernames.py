@@ -1,4 +1,4 @@
-"""Which usernames may be chosen, and that accounts with older ones can go on using them."""
+"""Which usernames are allowed, and that accounts with older ones can keep them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from django.test import Client
 from accounts import usernames
 from accounts.models import User
 from accounts.services import change, change_username, cleaned, register
-from dynamo.client.sending import send
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.commands import run
-from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
+from tests.factories import PASSWORD, assert_guards_match_users, make_user, set_stored, stored_items
 from tests.pages import Page, form_values, sign_in, signed_in_as
 
 FINE = [
@@ -162,7 +161,7 @@ def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings:
 
 
 def older_user(name: str) -> User:
-    """An account whose name a released version let through."""
+    """An account with a username that an older version allowed."""
     user = make_user(username="before", email="older@example.org")
     change(user, cleaned(username=name))
     return User.get(user.pk)
@@ -230,15 +229,7 @@ def test_a_change_of_case_must_keep_the_rules(engine: str) -> None:
 
 def test_a_damaged_username_can_be_changed(engine: str) -> None:
     user = make_user(username="ann")
-    send(
-        "UpdateItem",
-        {
-            "TableName": User.table(),
-            "Key": {"pk": {"S": user.pk}},
-            "UpdateExpression": "SET userName = :name",
-            "ExpressionAttributeValues": {":name": {"S": "ann \u202e"}},
-        },
-    )
+    set_stored(user, userName="ann \u202e")
 
     change_username(User.get(user.pk), "anna")
 

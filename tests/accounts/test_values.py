@@ -1,4 +1,4 @@
-"""The rules of single values, as properties."""
+"""The rules of single values."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_a_permanent_failure_is_one_error_soon_after_the_deadline(
     ("fault", "text"),
     [
         ("throttled", "DynamoDB gave no answer to PutItem in time (ThrottlingException)."),
-        ("reply lost", "It may have been written all the same"),
+        ("reply lost", "The write may have been carried out anyway"),
     ],
 )
 def test_an_error_names_operation_and_reason_and_says_if_the_write_may_have_been_made(

@@ -1,4 +1,4 @@
-"""An invoice that was damaged from outside: it is named, and keeps nobody from the others."""
+"""A damaged invoice is named, and does not affect the others."""
 
 from __future__ import annotations
 

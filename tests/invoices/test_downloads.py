@@ -1,4 +1,4 @@
-"""Downloads at once: one for each account, a few in a process; and their streams under ASGI."""
+"""Downloads: one at a time for each account, a few in a process; also under ASGI."""
 
 from __future__ import annotations
 

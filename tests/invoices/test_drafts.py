@@ -1,4 +1,4 @@
-"""What `issue` refuses of programs before any request, as forms and commands do of people."""
+"""What `issue` rejects before any request, as forms and commands do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.fixture
 def account() -> str:
-    """An account that nobody has used."""
     return new_account()
 
 
@@ -35,7 +34,7 @@ def of(**changes: Any) -> Draft:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         (of(lines=()), "The lines: An invoice needs at least one line."),
         (of(lines=(a_line(),) * 201), "The lines: An invoice has at most 200 lines."),
@@ -89,16 +88,16 @@ def of(**changes: Any) -> Draft:
     ],
 )
 def test_a_draft_that_no_form_allows_is_rejected_before_any_request(
-    account: str, requests_sent: Requests, bad: Draft, said: str
+    account: str, requests_sent: Requests, bad: Draft, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         issue(bad, account=account, seller=SELLER)
 
     assert requests_sent.operations == []
 
 
 @pytest.mark.parametrize(
-    ("seller", "said"),
+    ("seller", "message"),
     [
         (Party(""), "The seller's name: This field is required."),
         (Party(None), "The seller's name: must be a str, not None."),  # type: ignore[arg-type]
@@ -107,9 +106,9 @@ def test_a_draft_that_no_form_allows_is_rejected_before_any_request(
     ],
 )
 def test_a_seller_that_is_not_allowed_is_rejected_before_any_request(
-    account: str, requests_sent: Requests, seller: Any, said: str
+    account: str, requests_sent: Requests, seller: Any, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         issue(draft(), account=account, seller=seller)
 
     assert requests_sent.operations == []

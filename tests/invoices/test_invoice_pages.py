@@ -1,4 +1,4 @@
-"""The invoices' pages: issuing, showing, voiding, listing; and what a visitor cannot do."""
+"""The pages of invoices: issuing, showing, voiding, listing; and the pages of other accounts."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def ann(engine: str, client: Client) -> User:
 
 @pytest.fixture
 def stranger(engine: str) -> Client:
-    """Somebody else, signed in."""
-    visitor = Client()
-    visitor.force_login(make_user())
-    return visitor
+    """Another account, signed in."""
+    other = Client()
+    other.force_login(make_user())
+    return other
 
 
 def label(number: int, year: int = YEAR) -> str:
@@ -72,7 +72,7 @@ def page_of(number: int) -> str:
 
 
 def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
-    """The form as a visitor sends it."""
+    """The values of the form as a browser sends them."""
     return {
         **HEAD,
         "request_id": InvoiceForm.new_request_id(),
@@ -88,7 +88,6 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
 
 
 def issued(user: User, customer: str = "Bob Ltd", **values: Any) -> Invoice:
-    """An invoice that is there already."""
     line = Line("Work", Decimal(2), Decimal("50.00"), Decimal(19))
     draft = Draft(**{"customer": Party(customer), "lines": (line,), "currency": "EUR"} | values)
     return issue(draft, account=user.pk, seller=Party("Ann Ltd"))
@@ -149,15 +148,9 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
         assert shown in page.text
 
 
-def test_the_form_as_rendered_is_accepted(client: Client, ann: User) -> None:
-    drawn = form_values(client, NEW, **HEAD)
-    drawn |= {f"lines-0-{name}": text for name, text in LINE.items()}
-
-    assert client.post(NEW, drawn).status_code == 302
-    assert the_invoice(ann).number == 1
-
-
-def test_a_new_form_has_one_line_and_a_request_id_of_its_own(client: Client, ann: User) -> None:
+def test_a_new_form_has_one_line_and_its_own_request_id_and_is_accepted(
+    client: Client, ann: User
+) -> None:
     one, other = Page(client.get(NEW)), Page(client.get(NEW))
 
     assert one.value("lines-TOTAL_FORMS") == "1"
@@ -165,6 +158,10 @@ def test_a_new_form_has_one_line_and_a_request_id_of_its_own(client: Client, ann
     assert one.value("lines-0-quantity") == "1"
     assert one.value("request_id") != other.value("request_id")
     assert one.errors == {}
+    form = form_values(client, NEW, **HEAD)
+    form |= {f"lines-0-{name}": text for name, text in LINE.items()}
+    assert client.post(NEW, form).status_code == 302
+    assert the_invoice(ann).number == 1
 
 
 def test_issuing_costs_one_transaction_once_the_counter_was_read(
@@ -581,25 +578,22 @@ def test_hostile_text_is_shown_as_text(client: Client, ann: User) -> None:
         assert hostile[:8] in Page(response).text + str(Page(response).fields)
 
 
-def test_the_pdf_is_shown_in_the_browser_under_its_number(client: Client, ann: User) -> None:
+def test_the_browser_shows_the_pdf_and_reads_it_again_only_if_it_changed(
+    client: Client, ann: User
+) -> None:
     issued(ann)
+    url = f"/invoices/{label(1)}.pdf"
 
-    response = client.get(f"/invoices/{label(1)}.pdf")
+    response = client.get(url)
 
     assert response.content.startswith(b"%PDF-")
     assert response["Content-Type"] == "application/pdf"
     assert response["Content-Disposition"] == f'inline; filename="{label(1)}.pdf"'
     assert response["Cache-Control"] == "private, no-store"
-
-
-def test_the_pdf_is_sent_again_only_when_it_changed(client: Client, ann: User) -> None:
-    issued(ann)
-    url = f"/invoices/{label(1)}.pdf"
-    etag = client.get(url)["ETag"]
-
-    assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
+    known = {"If-None-Match": response["ETag"]}
+    assert client.get(url, headers=known).status_code == 304
     client.post(f"{page_of(1)}void/", {"reason": "wrong"})
-    assert client.get(url, headers={"If-None-Match": etag}).status_code == 200
+    assert client.get(url, headers=known).status_code == 200
 
 
 # Voiding ------------------------------------------------------------------------------------------
@@ -745,7 +739,7 @@ def test_the_year_is_downloaded_as_a_table_and_as_pdfs(client: Client, ann: User
         assert archive.read(f"{label(1)}.pdf") == client.get(f"/invoices/{label(1)}.pdf").content
 
 
-# Who may not --------------------------------------------------------------------------------------
+# Other accounts -----------------------------------------------------------------------------------
 
 OWN = [
     f"/invoices/{label(1)}/",

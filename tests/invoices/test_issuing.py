@@ -36,7 +36,6 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.fixture
 def account() -> str:
-    """An account that nobody has used."""
     return new_account()
 
 

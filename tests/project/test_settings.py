@@ -310,6 +310,13 @@ def test_a_dotenv_file_adds_what_the_environment_lacks(checkout: Path) -> None:
     assert ended.stdout == "['from.file'] eu-west-1\n"
 
 
+def test_an_unreadable_dotenv_file_stops_the_start(checkout: Path) -> None:
+    (checkout / ".env").write_bytes(b"\xff")
+
+    with pytest.raises(SystemExit, match=r"^The site cannot start: \.env cannot be read: "):
+        settings_under(checkout)
+
+
 @pytest.mark.parametrize(
     ("changes", "origin"),
     [
@@ -365,7 +372,7 @@ def test_a_check_for_deployment_finds_nothing(checkout: Path, engine: str) -> No
 def test_a_check_for_deployment_reports_weak_settings(
     checkout: Path, changes: dict[str, str | None], finding: str
 ) -> None:
-    with override_settings(**_of_django(settings_under(checkout, **changes))):
+    with override_settings(**_checked(settings_under(checkout, **changes))):
         messages = run_checks(tags=["security"], include_deployment_checks=True)
         found = {message.id for message in messages if not message.is_silenced()}
 
@@ -373,10 +380,12 @@ def test_a_check_for_deployment_reports_weak_settings(
     assert "DJANGO_ALLOWED_HOSTS" in changes or found == {finding}
 
 
-def _of_django(read: dict[str, Any]) -> dict[str, Any]:
-    """The settings among the names of the module, except those that the suite has already used."""
-    return {
-        name: value
-        for name, value in read.items()
-        if name.isupper() and not name.startswith(("LOGGING", "INSTALLED_APPS", "DATABASES"))
-    }
+#: The beginnings of the settings that the checks read.
+CHECKED = (
+    *("ACCOUNTS_", "ALLOWED_", "CSRF_", "DEBUG", "DEFAULT_FROM_", "EMAIL_", "MIDDLEWARE"),
+    *("SECRET_", "SECURE_", "SESSION_", "SILENCED_", "X_FRAME_"),
+)
+
+
+def _checked(read: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in read.items() if name.startswith(CHECKED)}

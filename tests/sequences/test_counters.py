@@ -447,21 +447,25 @@ def test_sixteen_optimistic_callers_all_get_their_numbers(
     assert sorted(itertools.chain(*drawn)) == list(range(1, 33))
 
 
+@pytest.mark.parametrize("how", [{"strategy": "optimistic"}, {"reset_value": 10}])
 def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
     next_value("a")
     real_send = send
 
     def rivals_are_faster(operation: str, request: dict[str, Any]) -> dict[str, Any]:
         if operation == "UpdateItem":
-            store("a", {"N": str((last_value("a") or 0) + 1)})
+            values = request["ExpressionAttributeValues"]
+            # At the limit before each ADD, and below it before the counter is to start over.
+            at_limit = "reset_value" in how and ":value" not in values
+            store("a", {"N": "9" if at_limit else str((last_value("a") or 0) % 7 + 1)})
         return real_send(operation, request)
 
     monkeypatch.setattr("sequences.counters.send", rivals_are_faster)
 
-    with pytest.raises(CounterContended), within(0.3):
-        next_value("a", strategy="optimistic")
+    with pytest.raises(CounterContended, match="'a' is too busy"), within(0.3):
+        next_value("a", **how)
 
     assert counters._combiner._queues == {}
 

@@ -815,3 +815,19 @@ def test_a_plain_counter_cannot_have_the_name_of_a_series_counter(
 @pytest.mark.parametrize("name", ["testTickets", "testTicket#2026", "other#testTickets#1"])
 def test_names_that_resemble_those_of_series_can_be_used(name: str) -> None:
     assert next_value(name) == 1
+
+
+# Errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (RequestIdReused("a", "s", 7), "This request id issued number 7 of s before"),
+        (OutOfOrder("2026-01-01", "2026-02-01"), "has 2026-02-01, which is after 2026-01-01"),
+        (ItemTooLarge(409_601, 409_600), "it has 409,601 bytes; at most 409,600 can be stored"),
+        (DamagedSeries("s"), "The series s is damaged"),
+    ],
+)
+def test_errors_say_what_is_wrong(error: Exception, text: str) -> None:
+    assert text in str(error)

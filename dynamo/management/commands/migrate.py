@@ -29,12 +29,12 @@ class NothingToMigrate(BaseCommand):
             return
         self.stdout.write(
             "Nothing to migrate: all data is in DynamoDB. "
-            "manage.py createtables makes the tables that are missing."
+            "manage.py createtables creates missing tables."
         )
 
 
 class Command(NothingToMigrate, migrate.Command):
-    help = "Says that there is nothing to migrate; createtables makes the tables."
+    help = "Says that there is nothing to migrate; createtables creates the tables."
 
 
 def _has_database() -> bool:
