@@ -1,4 +1,4 @@
-"""Starts programs that run beside the test: commands, and workers of races and stress tests."""
+"""Starts programs that run during a test: commands, and workers of races and stress tests."""
 
 from __future__ import annotations
 

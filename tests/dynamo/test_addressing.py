@@ -17,15 +17,13 @@ KEYS = Credentials("nobody", "nothing")
 KEYS_OF_ACCOUNT = Credentials("nobody", "nothing", account_id=ACCOUNT)
 
 
-def regions(*, all_of_them: bool) -> list[str]:
-    """The regions of DynamoDB, or the first one of each partition."""
+def regions(*, many: bool) -> list[str]:
+    """Every fourth region of DynamoDB, or only the first one of each partition."""
     session = boto3.Session()
     return [
         region
         for partition in session.get_available_partitions()
-        for region in session.get_available_regions("dynamodb", partition)[
-            : None if all_of_them else 1
-        ]
+        for region in session.get_available_regions("dynamodb", partition)[:: 4 if many else 100]
     ]
 
 
@@ -77,8 +75,8 @@ def test_the_endpoint_of_a_region_is_that_of_the_rules(
 
     # The rules differ by partition; regions differ in their names only.
     plain = (fips, dual_stack, mode) == ("false", "false", "disabled")
-    found = regions(all_of_them=plain)
-    assert len(found) > (40 if plain else 4)
+    found = regions(many=plain)
+    assert len(found) > (10 if plain else 4)
     for region in found:
         assert address(ours(region, keys), region) == address(theirs(keys), region)
 

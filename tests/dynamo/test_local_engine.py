@@ -42,7 +42,7 @@ sys.stdin.readline()
 
 PATIENCE_SECONDS = 120.0
 #: A pid that no process has. Source: proc(5), pid_max.
-NOBODY = 2**22 + 1
+NO_PID = 2**22 + 1
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def other_folder(tmp_path: Path, settings: Settings, folder: Path) -> Iterator[P
 def returning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine waits for its first port, which no other program gets."""
     monkeypatch.setattr(engine, "PORT_RELEASE_SECONDS", PATIENCE_SECONDS)
-    remember(folder, {"pid": NOBODY, "port": free_port(), "program": "dynoxide"})
+    remember(folder, {"pid": NO_PID, "port": free_port(), "program": "dynoxide"})
 
 
 @pytest.fixture

@@ -230,11 +230,11 @@ def put_two(
 @pytest.mark.parametrize(
     "passing", ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
 )
-@pytest.mark.parametrize("beside", ["None", "ConditionalCheckFailed"])
+@pytest.mark.parametrize("other", ["None", "ConditionalCheckFailed"])
 def test_a_transaction_is_repeated_if_one_of_its_reasons_is_temporary(
-    proxy: FaultProxy, passing: str, beside: str
+    proxy: FaultProxy, passing: str, other: str
 ) -> None:
-    write = put_two([beside, passing], proxy, times=2)
+    write = put_two([other, passing], proxy, times=2)
 
     write.commit()
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 
 class Record(Model):
-    """Two declarations: its title stands beside it, its code in a second table."""
+    """Two declarations: titles with guards in its own table, codes with guards in a second one."""
 
     class Meta:
         table_name = "tests-records"

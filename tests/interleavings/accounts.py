@@ -8,8 +8,8 @@ from typing import Any
 from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import register
-from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError, Refused
+from tests.emptying import empty
 from tests.factories import assert_guards_match_users, stored_items
 from tests.interleavings.operations import DEAD
 
@@ -23,7 +23,7 @@ class AccountScenario:
     late: set[int]
 
     def __init__(self) -> None:
-        clear_users()
+        empty(User.table())
         self._items: dict[str, dict[str, Any]] | None = None
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
@@ -41,10 +41,10 @@ class AccountScenario:
         self.expects(outcomes)
 
     def words(self, outcomes: list[Any]) -> list[str]:
-        """As `told`; late if an operation was not told of a success that its lost request had."""
+        """As `words_of`; late if a lost request of an operation succeeded after its answer."""
         return [
             "late" if number in self.late and word != "done" else word
-            for number, word in enumerate(told(outcomes))
+            for number, word in enumerate(words_of(outcomes))
         ]
 
     @property
@@ -59,13 +59,6 @@ class AccountScenario:
         """The usernames and email addresses that are stored after the last step."""
         users = [item for pk, item in self.items.items() if "#" not in pk]
         return {user["userName"]["S"]: user["email"]["S"] for user in users}
-
-
-def clear_users() -> None:
-    """Delete every item of `users`."""
-    keys = [{"DeleteRequest": {"Key": {"pk": {"S": pk}}}} for pk in stored_items()]
-    if keys:
-        send("BatchWriteItem", {"RequestItems": {User.table(): keys}})
 
 
 def signed_up(name: str, email: str = "", request_id: str | None = None) -> User:
@@ -83,7 +76,7 @@ def fresh(user: User) -> User:
     return User.get(user.pk)
 
 
-def told(outcomes: Iterable[Any]) -> list[str]:
+def words_of(outcomes: Iterable[Any]) -> list[str]:
     """Each outcome in a word: an error's name (of a group its members'), dead, or done."""
     return [_word(outcome) for outcome in outcomes]
 

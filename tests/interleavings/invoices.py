@@ -12,7 +12,9 @@ from invoices.documents import Invoice, from_item
 from invoices.models import InvoiceItem
 from sequences.exceptions import SequenceError
 from sequences.groups import Head, key_of_counter
-from tests.interleavings.accounts import told
+from sequences.models import Counter
+from tests.emptying import empty
+from tests.interleavings.accounts import words_of
 from tests.interleavings.processes import Processes
 from tests.invoice_factories import DAY, issued, series
 
@@ -29,7 +31,8 @@ class InvoiceScenario:
         self, processes: Processes, *, before: int = 0, warm: bool = False, of: Sequence[int] = ()
     ) -> None:
         """`warm` processes have seen the series; `of` names the process of each operation."""
-        clear_invoices()
+        empty(InvoiceItem.table(), ("series", "number"))
+        empty(Counter.table(), ("counterName",))
         self._stored: list[Item] | None = None
         processes.begin()
         processes.of = of or (0, 1, 2)
@@ -98,11 +101,11 @@ def asks(name: str | None, *, customer: str = "Bob", **values: Any) -> Callable[
     return lambda: issued(ANN, request_id=name, customer=customer, **values)
 
 
-def numbers_told(outcomes: list[Any]) -> list[Any]:
+def numbers_of(outcomes: list[Any]) -> list[Any]:
     """The number that each operation was answered, or its outcome in a word."""
     return [
         outcome.number if isinstance(outcome, Invoice) else word
-        for outcome, word in zip(outcomes, told(outcomes), strict=True)
+        for outcome, word in zip(outcomes, words_of(outcomes), strict=True)
     ]
 
 
@@ -116,15 +119,3 @@ def counted() -> int:
     """The value of the counter of the series."""
     answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])
-
-
-def clear_invoices() -> None:
-    """Delete the series and its counter."""
-    keys = [{name: item[name] for name in ("series", "number")} for item in stored()]
-    counter = key_of_counter(InvoiceItem, SERIES)
-    deletes: dict[str, Any] = {
-        counter["TableName"]: [{"DeleteRequest": {"Key": counter["Key"]}}],
-    }
-    if keys:
-        deletes[InvoiceItem.table()] = [{"DeleteRequest": {"Key": key}} for key in keys]
-    send("BatchWriteItem", {"RequestItems": deletes})

@@ -16,7 +16,7 @@ from locks.leases import Lease
 from locks.lock import Lock
 from locks.models import LockItem
 from locks.requests import read
-from tests.interleavings.accounts import told
+from tests.interleavings.accounts import words_of
 
 NAME = "report"
 LEASE_SECONDS = 20.0
@@ -82,11 +82,11 @@ def lock(wait_seconds: float = LEASE_SECONDS + 1) -> Lock:
 
 
 def try_once() -> Lease | None:
-    """Take the lock if nobody holds it."""
+    """Take the lock if it is free."""
     return lock().try_acquire()
 
 
-def outwait() -> Lease:
+def wait_and_take() -> Lease:
     """Take the lock, or wait until the lease of its holder expires."""
     return lock().acquire()
 
@@ -101,5 +101,5 @@ def answers(outcomes: list[Any]) -> list[str]:
     """Each outcome in a word: held, none, dead, the name of the error, otherwise done."""
     return [
         "held" if isinstance(outcome, Lease) else "none" if outcome is None else word
-        for outcome, word in zip(outcomes, told(outcomes), strict=True)
+        for outcome, word in zip(outcomes, words_of(outcomes), strict=True)
     ]

@@ -115,13 +115,13 @@ class _Schedule:
                     self.scenario.always(wrote)
             self.scenario.afterwards([operation.outcome for operation in self.operations])
         except BaseException as error:
-            error.add_note("\n".join(["The schedule:", *self.told()]))
+            error.add_note("\n".join(["The schedule:", *self.lines()]))
             raise
         finally:
             for operation in self.operations:
                 operation.end()
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         return [f"  {place.labels[place.taken]}" for place in self.places]
 
     def _take(self, choices: list[_Choice]) -> bool:

@@ -46,7 +46,7 @@ class Race:
     forgetful: bool = False
 
 
-def nobody() -> None:
+def no_account() -> None:
     """No account is stored."""
 
 
@@ -95,25 +95,25 @@ FOLLOWED_OR_VOID: list[tuple[Stored, set[str]]] = [
 
 RACES = {
     "two sign-ups with one username": Race(
-        nobody,
+        no_account,
         [sign_up("ann", ONE, "one"), sign_up("ANN", TWO, "two")],
         [({"ann": ONE}, {"done UsernameTaken"}), ({"ANN": TWO}, {"UsernameTaken done"})],
         quick=1,
     ),
     "two sign-ups with one username and one email address": Race(
-        nobody,
+        no_account,
         [sign_up("ann", request_id="one"), sign_up("ann", request_id="two")],
         [(ANN, {"done EmailTaken+UsernameTaken", "EmailTaken+UsernameTaken done"})],
         quick=1,
     ),
     "two sign-ups with one request id": Race(
-        nobody, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2
+        no_account, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2
     ),
     "two sign-ups with one request id and forgotten tokens": Race(
-        nobody, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2, forgetful=True
+        no_account, [sign_up("ann")] * 2, [(ANN, {"done done"})], quick=1, slow=2, forgetful=True
     ),
     "one request id with two contents": Race(
-        nobody,
+        no_account,
         [sign_up("ann", request_id="one"), sign_up("bob", request_id="one")],
         [(ANN, {"done RequestIdUsed"}), (BOB, {"RequestIdUsed done"})],
         quick=1,
@@ -236,7 +236,7 @@ RACES = {
         quick=None,
     ),
     "three sign-ups with one username, one process dies": Race(
-        nobody,
+        no_account,
         [sign_up("ann", ONE, "one"), sign_up("ann", TWO, "two"), sign_up("ann", ONE, "one")],
         [
             (

@@ -13,7 +13,7 @@ import pytest
 
 from invoices.records import find_invoice, void
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
-from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_told
+from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_of
 from tests.interleavings.operations import DEAD
 from tests.interleavings.processes import Processes, apart
 from tests.invoice_factories import DAY
@@ -35,7 +35,7 @@ def processes() -> Iterator[Processes]:
 class Race:
     """Operations that run at once, each in a process of its own unless the scenario says otherwise.
 
-    An end is what each was answered (`numbers_told`), and how many invoices are stored then.
+    An end is what each was answered (`numbers_of`), and how many invoices are stored then.
     `quick` are the faults of `explore` that `make test` tries, `slow` those of `make test-slow`.
     """
 
@@ -129,7 +129,7 @@ def test_invoices_issued_at_once_have_the_numbers_that_are_allowed_and_no_other(
         scenario.operations = race.operations
 
         def expects(outcomes: list[Any]) -> None:
-            end = *numbers_told(outcomes), len(scenario.numbers)
+            end = *numbers_of(outcomes), len(scenario.numbers)
             assert end in race.ends
             reached.add(end)
 
@@ -151,7 +151,7 @@ def test_an_invoice_is_voided_while_another_is_issued(
         scenario.operations = [lambda: void(ANN, FIRST, "wrong"), TWO]
 
         def expects(outcomes: list[Any]) -> None:
-            assert numbers_told(outcomes) == [1, 2]
+            assert numbers_of(outcomes) == [1, 2]
             assert find_invoice(ANN, FIRST).void_reason == "wrong"
 
         scenario.expects = expects
@@ -170,7 +170,7 @@ def test_of_two_reasons_to_void_an_invoice_one_is_stored_and_told_to_both(
         scenario.operations = [partial(void, ANN, FIRST, reason) for reason in reasons]
 
         def expects(outcomes: list[Any]) -> None:
-            told = numbers_told(outcomes)
+            told = numbers_of(outcomes)
             assert sorted(map(str, told)) == ["1", "AlreadyVoided"]
             winner = told.index(1)
             assert find_invoice(ANN, FIRST).void_reason == reasons[winner]
@@ -191,7 +191,7 @@ def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
         scenario.operations = [lambda: void(ANN, FIRST, "wrong"), ONE]
 
         def expects(outcomes: list[Any]) -> None:
-            voided, number = numbers_told(outcomes)
+            voided, number = numbers_of(outcomes)
             assert number == 1
             assert voided in {1, "UnknownInvoice"}
             assert find_invoice(ANN, FIRST).is_voided == (voided == 1 or 0 in scenario.late)

@@ -26,8 +26,8 @@ from tests.interleavings.locks import (
     answers,
     lock,
     noted,
-    outwait,
     try_once,
+    wait_and_take,
 )
 from tests.interleavings.operations import DEAD
 
@@ -48,11 +48,11 @@ def absent() -> None:
 
 
 def released() -> None:
-    outwait().release()
+    wait_and_take().release()
 
 
 def held() -> Lease:
-    return outwait()
+    return wait_and_take()
 
 
 def take(_lease: Any) -> Lease | None:
@@ -60,7 +60,7 @@ def take(_lease: Any) -> Lease | None:
 
 
 def wait(_lease: Any) -> Lease:
-    return outwait()
+    return wait_and_take()
 
 
 def wait_longer(_lease: Any) -> Lease:
@@ -69,7 +69,7 @@ def wait_longer(_lease: Any) -> Lease:
 
 
 def take_and_release(_lease: Any) -> str:
-    lease = outwait()
+    lease = wait_and_take()
     lease.renew()
     lease.release()
     return "done"
@@ -179,7 +179,7 @@ def test_a_holder_and_a_waiter_exclude_each_other_while_time_passes_and_a_reques
         lease = held()
         scenario.operations = [
             partial(renew, lease),
-            outwait,
+            wait_and_take,
             partial(clock.pass_seconds, LEASE_SECONDS / 2),
         ]
         return scenario
@@ -212,7 +212,7 @@ def test_nothing_is_written_under_a_lease_that_is_lost(
 
     def take_and_look() -> object:
         try:
-            outwait()
+            wait_and_take()
         except LockTaken:
             # By its own lost request, which arrived late.
             return NOT_TAKEN

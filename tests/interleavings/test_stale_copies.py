@@ -20,7 +20,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from tests.interleavings.accounts import AccountScenario, fresh, signed_up, told
+from tests.interleavings.accounts import AccountScenario, fresh, signed_up, words_of
 from tests.interleavings.conftest import FORGETFUL, LOSSES, Explore
 
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
@@ -88,7 +88,7 @@ def test_a_stale_copy_leaves_the_new_account_alone(
         ]
 
         def expects(outcomes: list[Any]) -> None:
-            word, came = told(outcomes)
+            word, came = words_of(outcomes)
             # A link is read again in each attempt, and may belong to another account then.
             assert word in {"done", "StaleUser", "BadLink", "Unavailable"}
             if came == "done":
@@ -123,7 +123,7 @@ def test_a_stale_copy_leaves_the_new_account_alone_if_another_copy_deletes_the_f
         ]
 
         def expects(outcomes: list[Any]) -> None:
-            word, gone, came = told(outcomes)
+            word, gone, came = words_of(outcomes)
             assert word in {"done", "StaleUser", "BadLink"}
             assert gone in {"done", "StaleUser"}
             if name == "ann":

@@ -4,7 +4,7 @@ There are two rules, each about one object:
 
 uniqueness  a value has at most one owner. A registration, or a change to the value, needs a value
             without an owner; a change from it and a deletion free it. A call that finds the value
-            taken needs another owner, a search that finds nobody needs no owner, and the account
+            taken needs another owner, a search without a result needs no owner, and the account
             that a search finds is the owner.
 account     an account exists from its registration to its deletion, with the values that were
             written last. Its version starts at random: no earlier account with the same key had it.

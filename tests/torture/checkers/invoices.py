@@ -106,7 +106,7 @@ def _requests(
         if number and stored[number].customer not in asked:
             yield of_calls("invoices", f"{account}: {number} has other contents", issue.calls)
     for request in numbers.keys() - issues.keys():
-        yield Finding("numbers", f"{account}: nobody asked for {request} ({numbers[request]})")
+        yield Finding("numbers", f"{account}: {request} ({numbers[request]}) was not requested")
 
 
 def _order(

@@ -91,7 +91,7 @@ def _check_resource(
         if after.number != before.number + 1:
             yield Finding("resource", f"{lock}: {after} was written over {before}")
         if after.fence not in fences:
-            yield Finding("resource", f"{lock}: nobody held {after.fence}")
+            yield Finding("resource", f"{lock}: {after.fence} has no holder")
     kept = set(served)
     for call in calls:
         for _at, note in call.notes:
