@@ -72,7 +72,10 @@ class TableMissing(Rejected):
     """A table does not exist; `manage.py createtables` creates it."""
 
     def __str__(self) -> str:
-        return "A DynamoDB table is missing: run manage.py createtables (and check --tag dynamodb)."
+        return (
+            "A DynamoDB table is missing. Run manage.py createtables, which creates the tables of all "
+            "models in installed apps (manage.py check --tag dynamodb names those that are missing)."
+        )
 
 
 @dataclass(eq=False)
