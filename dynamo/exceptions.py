@@ -18,7 +18,7 @@ Refused (ExceptionGroup)   several writes of one transaction were refused, each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -73,8 +73,8 @@ class TableMissing(Rejected):
 
     def __str__(self) -> str:
         return (
-            "A DynamoDB table is missing. Run manage.py createtables, which creates the tables of all "
-            "models in installed apps (manage.py check --tag dynamodb names those that are missing)."
+            "A DynamoDB table is missing. Run manage.py createtables: it creates the tables of the "
+            "models of installed apps, and manage.py check --tag dynamodb names the missing ones."
         )
 
 
@@ -90,7 +90,11 @@ class ConditionFailed(DynamoError):
 
     operation: str
     repeated: bool
-    stored: dict[str, Any] | None = None
+    # Never in a text: an item of an account has its password's hash.
+    stored: dict[str, Any] | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return f"The condition of {self.operation} was false."
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class CancellationReason:
 
     code: str
     message: str
-    item: dict[str, Any] | None
+    item: dict[str, Any] | None = field(repr=False)
 
 
 @dataclass(eq=False)
@@ -123,6 +127,9 @@ class TransactionConflict(DynamoError):
 
     operation: str
     throttled: bool
+
+    def __str__(self) -> str:
+        return f"{self.operation} met another transaction or was throttled."
 
 
 class AlreadyDone(DynamoError):

@@ -69,7 +69,7 @@ class _Heartbeats:
     def end(self) -> None:
         with self._changed:
             self._is_ending = True
-            leases = [lease for lease in self._due if lease.is_held]
+            leases = [lease for lease in self._due if not lease.released]
         ends_at = now() + ENDING_SECONDS
         with page(ENDING_SECONDS):
             for lease in leases:
@@ -91,22 +91,22 @@ class _Heartbeats:
     def _wait_for_next(self) -> Lease | None:
         """Wait until a lease is due and return it; None once no lease is left."""
         with self._changed:
-            while True:
-                for lease in [lease for lease in self._due if not lease.is_held]:
-                    self.drop(lease)
-                if not self._due:
-                    self._thread = None
-                    return None
+            while self._due:
                 lease = min(self._due, key=self._due.__getitem__)
                 left = self._due[lease] - now()
-                if left <= 0:
+                if left <= 0 and lease.is_held:
                     # Not again before the renewal is answered, or the lease is over: then the next
                     # renewal notices.
                     self._due[lease] = now() + max(lease.remaining_seconds, LOOK_SECONDS)
                     return lease
-                left = min(left, LOOK_SECONDS)
+                left = min(max(left, 0.0), LOOK_SECONDS)
                 self._wakes_at = now() + left
                 self._changed.wait(left)
+                # After the wait: the thread then serves many short leases, one after the other.
+                for ended in [lease for lease in self._due if not lease.is_held]:
+                    self.drop(ended)
+            self._thread = None
+            return None
 
     def _renew(self, lease: Lease) -> None:
         try:

@@ -39,6 +39,7 @@ _THROTTLED = {
 _CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
 # An earlier attempt with the same client request token, which may still be carried out.
 _IN_PROGRESS = {"TransactionInProgressException"}
+_CANCELLED = "TransactionCanceledException"
 _SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 _CONFLICT_REASONS = {"TransactionConflict"}
@@ -94,12 +95,12 @@ def outcome_of(error: BaseException) -> str:
         return "conflict"
     if code in _THROTTLED or reasons & _PASSING_REASONS:
         return "throttled"
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if code in _SERVER_FAULT or status >= 500:
-        return "failed"
     if code == "ConditionalCheckFailedException" or reasons == {"ConditionalCheckFailed"}:
         return "refused"
-    return "rejected"
+    if code == _CANCELLED:
+        return "rejected"
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
 
 
 def is_stalled(error: BotoCoreError | ClientError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import codecs
 import io
 import json
@@ -9,6 +10,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +19,7 @@ from django.utils import translation
 
 from dynamo.exceptions import DynamoError
 from dynamo.tally import Tally, counting
+from dynamo.terminal import printable
 
 log = logging.getLogger("dynamo.commands")
 
@@ -26,6 +29,9 @@ LANGUAGE = "en"
 # The exit codes that a shell shows for a program that a signal ended: 128 + SIGINT, 128 + SIGPIPE.
 INTERRUPTED = 130
 READER_LEFT = 141
+
+#: How many damaged items a message names.
+NAMED = 10
 
 
 class DynamoCommand(BaseCommand):
@@ -94,3 +100,18 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 # Not "backslashreplace": JSON has no \xe9, and programs read what some commands print.
 _ESCAPES = "dynamo.jsonescapes"
 codecs.register_error(_ESCAPES, _escaped)
+
+
+def positive(text: str) -> int:
+    """The type of an argument that is an integer of at least 1."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
+    return int(text)
+
+
+def unreadable(kind: str, keys: Sequence[str]) -> CommandError:
+    """The error of a command that skipped damaged items of a `kind` (`account`) with these keys."""
+    named = ", ".join(printable(key) for key in keys[:NAMED])
+    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    noun = kind if len(keys) == 1 else f"{kind}s"
+    return CommandError(f"{len(keys)} damaged {noun} could not be read: {named}{more}.")

@@ -138,8 +138,11 @@ class UniqueAttributes(Generic[M]):
         """
         try:
             key = self.key(name, value)
+        except ValueError:
+            raise self.model.DoesNotExist from None
+        try:
             guard = self.guard_model.get(key)
-        except (ValueError, self.guard_model.DoesNotExist):
+        except self.guard_model.DoesNotExist:
             raise self.model.DoesNotExist from None
         if guard.is_reserved or not guard.owner:
             raise self.model.DoesNotExist

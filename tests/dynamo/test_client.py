@@ -464,7 +464,7 @@ def test_a_batch_is_read_consistently_from_each_table(proxy: FaultProxy) -> None
 
 @pytest.mark.usefixtures("engine")
 def test_the_error_of_a_missing_table_names_the_command_that_creates_it() -> None:
-    with pytest.raises(TableMissing, match=r"run manage\.py createtables"):
+    with pytest.raises(TableMissing, match=r"Run manage\.py createtables"):
         send("GetItem", {"TableName": "no-such-table", "Key": KEY})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
@@ -239,3 +240,20 @@ def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
     call_command("createtables")
     count = len(all_tables())
     assert capsys.readouterr().out == f"Nothing to do: all {count} tables exist.\n"
+
+
+def test_createtables_prints_the_tables_that_it_created_before_an_error(
+    proxy: FaultProxy, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = prefix = f"{uuid.uuid4().hex}-"
+    first, second, *_others = all_tables()
+    proxy.plan(
+        "CreateTable",
+        Answer(400, "AccessDeniedException"),
+        when=lambda body: body["TableName"] == second.name,
+    )
+
+    with pytest.raises(CommandError):
+        call_command("createtables")
+
+    assert capsys.readouterr().out.startswith(f"Created the table {prefix}{first.base_name}.\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -443,6 +444,16 @@ def test_a_single_write_is_a_plain_request_of_half_the_units(
 
     assert (requests_sent.operations, requests_sent.units) == ([operation], 1)
     assert is_written(name)
+
+
+def test_the_traceback_of_a_refused_write_shows_nothing_of_the_stored_item() -> None:
+    page("one", "secret")
+
+    with pytest.raises(Torn) as refusal, Transaction() as write:
+        write.update(Page("one"), [Page.text.set("new")], ABSENT, otherwise=Torn())
+
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
+    assert "secret" not in repr(refusal.value.__cause__)
 
 
 @pytest.mark.parametrize("stored", ["theirs", "mine"])

@@ -12,6 +12,7 @@ from pynamodb.attributes import UnicodeAttribute
 from dynamo.client.sending import send
 from dynamo.exceptions import Refused
 from dynamo.models import Model
+from dynamo.signals import request_sent
 from dynamo.tables import all_tables
 from dynamo.transactions import Transaction
 from dynamo.unique.attributes import UniqueAttributes
@@ -282,3 +283,16 @@ def test_an_item_takes_a_value_whose_guard_it_has_already(model: Any) -> None:
     change(band, site="new.example")
 
     assert guards_of(model)["site#new.example"] == ("1",)
+
+
+@both_models
+def test_an_error_of_a_receiver_is_not_taken_for_an_unknown_value(model: Any) -> None:
+    def fail(**_sent: Any) -> None:
+        raise ValueError("of the receiver")
+
+    request_sent.connect(fail)
+    try:
+        with pytest.raises(ValueError, match="of the receiver"):
+            model.unique.get("name", "The Who")
+    finally:
+        request_sent.disconnect(fail)

@@ -69,6 +69,17 @@ def test_the_thread_begins_with_the_first_lease_and_ends_with_the_last() -> None
     wait_until(lambda: not beating())
 
 
+def test_short_leases_one_after_the_other_share_a_thread() -> None:
+    threads = set()
+    for number in range(20):
+        lease = taken(f"short {number}", lease_seconds=60_000)
+        threads.update(beating())
+        lease.release()
+
+    # A second one, if the first looked between two leases.
+    assert len(threads) <= 2
+
+
 def test_the_thread_ends_after_its_last_holder_found_the_lease_lost() -> None:
     # Its renewal is due in ten minutes.
     lease = taken("a", lease_seconds=60_000)

@@ -12,7 +12,11 @@ class Command(DynamoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         tables = all_tables()
-        done = [sentence for table in tables for sentence in create(table)]
-        if not done:
-            done = [f"Nothing to do: all {len(tables)} tables exist."]
-        self.stdout.write("\n".join(done))
+        is_done = False
+        for table in tables:
+            # Each at once: a table takes AWS up to a minute, and a later one may fail.
+            for sentence in create(table):
+                is_done = True
+                self.stdout.write(sentence)
+        if not is_done:
+            self.stdout.write(f"Nothing to do: all {len(tables)} tables exist.")

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.exceptions import DamagedItem
-from dynamo.terminal import positive, unreadable
+from dynamo.management.base import positive, unreadable
 from invoices.exports import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account
 from invoices.records import all_invoices, years_of

@@ -14,7 +14,8 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
-from dynamo.terminal import positive, printable
+from dynamo.management.base import positive
+from dynamo.terminal import printable
 from sequences.counters import Strategy, checked_name, delete
 from sequences.management.base import SequenceCommand, counter_name
 from sequences.management.tasks import Draw, Task, draws

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.terminal import positive
+from dynamo.management.base import positive
 from sequences.counters import Strategy, next_values
 from sequences.management.base import SequenceCommand, counter_name
 
