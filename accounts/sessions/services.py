@@ -231,8 +231,8 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
     session auth hash (`accounts.sessions.visitor.keep`). Costs as `end_all`.
 
     Raises:
-        StaleUser: the visitor's own session was ended meanwhile; the others stay as they were. Or
-            as `end_all`.
+        StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.
+        StaleUser: also in the cases of `end_all`.
     """
     epoch = new_session_epoch()
 

@@ -677,7 +677,7 @@ def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: 
     blocked = file.with_name("users.rejected.csv.part")
     blocked.mkdir()
 
-    assert import_file(other) == ({}, "users.xlsx ends neither in .csv nor in .jsonl.")
+    assert import_file(other) == ({}, "users.xlsx: the file name must end in .csv or .jsonl.")
     assert import_file(missing) == ({}, f"{missing}: No such file or directory.")
     assert import_file(folder) == ({}, f"{folder}: Is a directory.")
     assert import_file(file)[1] == f"{blocked}: Is a directory."
@@ -689,7 +689,10 @@ def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: 
     [
         (b"bob,b\xf6b@example.org\n", "Line 3 is not UTF-8."),
         (b"x" * 100_001, "Line 3 is longer than 100,000 bytes."),
-        (b'"bob,bob@example.org\ncarol,carol@example.org\n', "Line 3 opens a quotation that never"),
+        (
+            b'"bob,bob@example.org\ncarol,carol@example.org\n',
+            "The quotation mark in line 3 is never closed",
+        ),
     ],
 )
 def test_the_rows_before_an_unreadable_line_are_imported(
