@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
 from accounts.imports import files
-from accounts.imports.services import ROWS_PER_WORKER
+from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
@@ -763,19 +764,32 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
     file: Path, rejected: Path, slow_engine: FaultProxy
 ) -> None:
     write_csv(file, [row("nobody", "nonsense"), *numbered(300)])
-    with started(file, slow_engine, 20, "--json") as process:
+    with started(file, slow_engine, 20, "--json", "--workers=8") as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
 
     assert process.returncode == 130
     done = json.loads(out)
     assert done == counts(created=len(users()), rejected=1)
-    assert 20 <= done["created"] < 300
+    assert 20 <= done["created"] < 8 * ROWS_PER_WORKER - 1  # not even its first batch
     assert err.startswith("Interrupted at line ")
     assert err.endswith(f"Rejected rows: 1, see {rejected}.\n")
     assert err.count("\n") == 1
     assert list(rejections(rejected)) == [2]
     assert_guards_match_users()
+
+
+def test_a_stopped_import_begins_no_further_row_of_its_batch(file: Path, engine: str) -> None:
+    write_csv(file, [*numbered(ROWS_PER_WORKER - 1), row("nobody", "nonsense"), *numbered(1)])
+    stop = threading.Event()
+    with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=2)
+        proxy.plan("TransactWriteItems", Meanwhile(stop.set))
+
+        results = list(import_users(rows, workers=1, stop=stop))
+
+    assert [result.row.line for result in results] == [2, 3, 4]
+    assert users().keys() == {"user0", "user1", "user2"}
 
 
 @pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
