@@ -140,7 +140,10 @@ class DjangoUser:
 
     @sensitive_variables()
     def set_password(self, raw_password: str | None) -> None:
-        """Hash `raw_password` into `password`; `save` stores it. None: no password signs in."""
+        """Hash `raw_password` into `password`; `save` stores it.
+
+        None: the account has no usable password.
+        """
         self.password = make_password(raw_password)
 
     def set_unusable_password(self) -> None:
@@ -153,7 +156,7 @@ class DjangoUser:
     def check_password(self, raw_password: str) -> bool:
         """Whether this is the password. If it is and the hash is outdated, upgrade the hash.
 
-        Costs no request; 1 and 1 write unit if the hash is outdated.
+        Sends no request. If the hash is outdated: 1 request and 1 write unit.
 
         Raises:
             Busy: too many hashes at once in this process; the password was not checked.

@@ -70,7 +70,7 @@ def check_privacy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if not settings.ACCOUNTS_PREVENT_ENUMERATION:
         found.append(
             Warning(
-                "Anybody can find out by the sign-up form whether an email address has an account.",
+                "The sign-up form reveals whether an email address has an account.",
                 hint="Set ACCOUNTS_PREVENT_ENUMERATION=on.",
                 id="accounts.W003",
             )
@@ -78,7 +78,7 @@ def check_privacy(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.ACCOUNTS_EMAIL_CHANGE != "confirm":
         found.append(
             Warning(
-                "An account takes a new email address before its owner has confirmed it.",
+                "A new email address takes effect before it is confirmed.",
                 hint="Set ACCOUNTS_EMAIL_CHANGE=confirm.",
                 id="accounts.W004",
             )

@@ -10,7 +10,7 @@ AccountError
 ├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
 ├── TooManyAttempts       a limit is reached (`accounts.limits`)
 ├── UnreadableFile        a file of accounts cannot be read (`accounts.imports`)
-└── ImportStopped         DynamoDB failed a row of an import
+└── ImportStopped         a request for a row of an import failed
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class UnreadableFile(AccountError):
 
 
 class ImportStopped(AccountError):
-    """DynamoDB failed the row at `line`. A few of the rows after it may have been imported."""
+    """A request for the row at `line` failed. A few of the rows after it may have been imported."""
 
     def __init__(self, line: int, error: DynamoError) -> None:
         super().__init__(line, error)

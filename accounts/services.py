@@ -60,9 +60,9 @@ def register(
 ) -> User:
     """Make an account and the guard items of its unique values.
 
-    Without `password` and `password_hash` no password signs in. `request_id` names this
-    registration (default: a new id). Repeated with the same id and values, at any time, it returns
-    the account that it made.
+    Without `password` and `password_hash` the account has no usable password. `request_id` names
+    this registration (default: a new id). Repeated with the same id and values, at any time, it
+    returns the account that it made.
 
     Costs 1 request and 6 write units.
 

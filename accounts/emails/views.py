@@ -103,7 +103,7 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
     if taken := [each.attribute for each in errors if isinstance(each, ValueTaken)]:
         fields = AccountForm.base_fields
         names = ", ".join(str(fields[name].label) for name in fields if name in taken)
-        return _("Another account has taken this in the meantime: %(names)s.") % {"names": names}
+        return _("Another account now has the same: %(names)s.") % {"names": names}
     if any(isinstance(each, StaleUser) for each in errors):
         return str(CHANGED_MEANWHILE)
     if any(isinstance(each, RequestIdUsed) for each in errors):

@@ -129,7 +129,7 @@ class CsvFile(RowFile):
                 if self.line > line:
                     # The lines after it, which the reader took for parts of a field, are lost.
                     raise UnreadableFile(
-                        f"Line {line} opens a quotation that never ends ({error})."
+                        f"The quotation mark in line {line} is never closed ({error})."
                     ) from error
                 yield Row(line, {}, {}, f"This is not CSV: {error}.")
                 continue
@@ -198,7 +198,7 @@ def open_rows(path: Path) -> RowFile:
         OSError
     """
     if path.suffix.lower() not in _BY_ENDING:
-        raise UnreadableFile(f"{path.name} ends neither in .csv nor in .jsonl.")
+        raise UnreadableFile(f"{path.name}: the file name must end in .csv or .jsonl.")
     file = path.open("rb")
     try:
         return _BY_ENDING[path.suffix.lower()](path, file)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
+from threading import Event
 
 from django.core.exceptions import ValidationError
 
@@ -49,21 +50,29 @@ class Result:
     reason: str = ""
 
 
-def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
+def import_users(
+    rows: Iterable[Row], *, workers: int, stop: Event | None = None
+) -> Iterator[Result]:
     """Register each of `rows` with `workers` threads. Results come in the order of the lines.
 
     Costs 1 request and 6 write units per row, created or not; nothing for a row that breaks a rule
     or repeats another; 2 more requests and read units if both values are taken, and only these if
     no new account may have the username. Keeps about 130 bytes per row in memory.
 
+    After `stop` is set, rows under way are finished and no further one begins.
+
     Raises:
-        ImportStopped: DynamoDB failed a row. Rows under way were finished; no further one began.
+        ImportStopped: a request for a row failed. Rows under way were finished; no further one
+            began.
     """
+    stop = stop or Event()
     candidates = Candidates()
     failure: DynamoError | None = None
 
     def attempt(entry: Candidate | Result) -> Result | None:
         nonlocal failure
+        if stop.is_set():
+            return None
         if isinstance(entry, Result):
             return entry
         # After a failed row, each further one would wait until its own deadline.
@@ -84,6 +93,8 @@ def import_users(rows: Iterable[Row], *, workers: int) -> Iterator[Result]:
                     yield result
             if failure is not None:
                 raise ImportStopped(failed_lines[0], failure) from failure
+            if stop.is_set():
+                return
 
 
 def _batches(

@@ -32,7 +32,7 @@ DEFAULTS = {
     "sign_in_client": "100/15m",
     # Successful sign-ins from one client's address.
     "sign_in_success_client": "1000/15m",
-    # Wrong passwords that a user subject is signed in types again, for each session.
+    # Wrong passwords that a signed-in user enters, per session.
     "reauthentication": "10/15m",
     # Sign-ups from one client's address.
     "sign_up_client": "100/1h",

@@ -24,6 +24,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,7 +33,7 @@ from django.conf import settings
 from pynamodb.expressions.condition import Condition, size
 from pynamodb.expressions.update import Action
 
-from accounts.exceptions import StaleUser
+from accounts.exceptions import AccountError, StaleUser
 from accounts.models import User, new_session_epoch
 from dynamo.client.retries import pause_seconds
 from dynamo.transactions import Otherwise, Refusal, Transaction, joined
@@ -156,8 +157,9 @@ def note_sign_in_time(user: User, *, write: Transaction | None = None) -> None:
 def seen(user: User, session: Session, *, address: str, write: Transaction | None = None) -> None:
     """Record that `session` was used now, and from where, unless that was recorded lately.
 
-    If the session has ended or another page recorded it first, nothing is written. Costs 1 request
-    and 1 write unit per KB every five minutes.
+    If the session has ended or another page recorded it first, nothing is written, and `user` stays
+    as it was read (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every
+    five minutes.
     """
     now, entries = datetime.now(UTC), dict(user.sessions_read())
     is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
@@ -166,13 +168,14 @@ def seen(user: User, session: Session, *, address: str, write: Transaction | Non
     entry = User.sessions[session.id]
     seconds, place = int(now.timestamp()), _plain(address)[:ADDRESS_MAX_LENGTH]
     entries[session.id] = entries[session.id] | {"seenAt": seconds, "address": place}
-    with joined(write) as write:
+    refused = _NotNoted() if write is None else None
+    with suppress(_NotNoted), joined(write) as write:
         user.join(
             write,
             [entry["seenAt"].set(seconds), entry["address"].set(place)],
             entry["seenAt"] <= seconds - SEEN_EVERY_SECONDS,
             {"sessions": entries},
-            otherwise=lambda _refusal: None,
+            otherwise=lambda _refusal: refused,
         )
 
 
@@ -231,8 +234,8 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
     session auth hash (`accounts.sessions.visitor.keep`). Costs as `end_all`.
 
     Raises:
-        StaleUser: the visitor's own session was ended meanwhile; the others stay as they were. Or
-            as `end_all`.
+        StaleUser: the visitor's own session was ended meanwhile; the others stay as they were.
+        StaleUser: also in the cases of `end_all`.
     """
     epoch = new_session_epoch()
 
@@ -257,6 +260,10 @@ class _Update:
     actions: list[Action]
     condition: Condition
     values: dict[str, Any]
+
+
+class _NotNoted(AccountError):
+    """The session has ended, or was recorded as seen by another request."""
 
 
 class _Raced(StaleUser):

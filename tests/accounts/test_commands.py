@@ -74,7 +74,7 @@ def test_createuser_creates_an_account_with_the_password_from_stdin() -> None:
 
     assert (err, code) == ("", 0)
     user = User.find("ann")
-    assert out == f"Ann has the account {user.pk}.\n"
+    assert out == f"The account of Ann has the primary key {user.pk}.\n"
     assert user.check_password(PASSWORD)
     assert (user.full_name, user.phone_number) == ("Ann O.", "+12025550124")
     assert (user.is_staff, user.is_active) == (False, True)
@@ -254,7 +254,7 @@ def test_createuser_asks_for_the_password_twice_on_a_terminal() -> None:
     assert code == 0
     user = User.find("ann")
     assert user.check_password(PASSWORD)
-    assert f"Ann has the account {user.pk}." in shown
+    assert f"The account of Ann has the primary key {user.pk}." in shown
     assert PASSWORD not in shown
 
 

@@ -105,7 +105,7 @@ def test_a_link_whose_address_was_taken_after_it_lapsed_says_so(client: Client, 
     response = client.post(path)
 
     assert response.status_code == 409
-    assert "Another account has taken this in the meantime: Email" in Page(response).text
+    assert "Another account now has the same: Email" in Page(response).text
     assert again(ann).email == OLD
 
 

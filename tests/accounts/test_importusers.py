@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.core.management import CommandError, call_command
 
 from accounts.imports import files
-from accounts.imports.services import ROWS_PER_WORKER
+from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
@@ -677,7 +678,7 @@ def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: 
     blocked = file.with_name("users.rejected.csv.part")
     blocked.mkdir()
 
-    assert import_file(other) == ({}, "users.xlsx ends neither in .csv nor in .jsonl.")
+    assert import_file(other) == ({}, "users.xlsx: the file name must end in .csv or .jsonl.")
     assert import_file(missing) == ({}, f"{missing}: No such file or directory.")
     assert import_file(folder) == ({}, f"{folder}: Is a directory.")
     assert import_file(file)[1] == f"{blocked}: Is a directory."
@@ -689,7 +690,10 @@ def test_files_that_cannot_be_used_end_the_import_at_once(tmp_path: Path, file: 
     [
         (b"bob,b\xf6b@example.org\n", "Line 3 is not UTF-8."),
         (b"x" * 100_001, "Line 3 is longer than 100,000 bytes."),
-        (b'"bob,bob@example.org\ncarol,carol@example.org\n', "Line 3 opens a quotation that never"),
+        (
+            b'"bob,bob@example.org\ncarol,carol@example.org\n',
+            "The quotation mark in line 3 is never closed",
+        ),
     ],
 )
 def test_the_rows_before_an_unreadable_line_are_imported(
@@ -760,19 +764,32 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
     file: Path, rejected: Path, slow_engine: FaultProxy
 ) -> None:
     write_csv(file, [row("nobody", "nonsense"), *numbered(300)])
-    with started(file, slow_engine, 20, "--json") as process:
+    with started(file, slow_engine, 20, "--json", "--workers=8") as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
 
     assert process.returncode == 130
     done = json.loads(out)
     assert done == counts(created=len(users()), rejected=1)
-    assert 20 <= done["created"] < 300
+    assert 20 <= done["created"] < 8 * ROWS_PER_WORKER - 1  # not even its first batch
     assert err.startswith("Interrupted at line ")
     assert err.endswith(f"Rejected rows: 1, see {rejected}.\n")
     assert err.count("\n") == 1
     assert list(rejections(rejected)) == [2]
     assert_guards_match_users()
+
+
+def test_a_stopped_import_begins_no_further_row_of_its_batch(file: Path, engine: str) -> None:
+    write_csv(file, [*numbered(ROWS_PER_WORKER - 1), row("nobody", "nonsense"), *numbered(1)])
+    stop = threading.Event()
+    with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=2)
+        proxy.plan("TransactWriteItems", Meanwhile(stop.set))
+
+        results = list(import_users(rows, workers=1, stop=stop))
+
+    assert [result.row.line for result in results] == [2, 3, 4]
+    assert users().keys() == {"user0", "user1", "user2"}
 
 
 @pytest.mark.fault_of("moto", "answers 500 to transactions that meet")

@@ -35,7 +35,7 @@ from tests.requests import Requests
 
 SENT = "/accounts/signup/sent/"
 LOGIN = "/accounts/login/"
-TAKEN = "Another account has taken this in the meantime: "
+TAKEN = "Another account now has the same: "
 SAME_FORM = "Another link from the same form has already created an account."
 
 

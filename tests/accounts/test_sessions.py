@@ -240,6 +240,20 @@ def test_a_session_ended_meanwhile_is_not_stored_again_as_seen(ann: User, is_del
     assert (stored_user(ann.pk) is None) is is_deleted
 
 
+@pytest.mark.parametrize("act", [deactivate, delete])
+def test_a_page_keeps_the_account_as_read_if_its_session_was_not_noted(
+    ann: User, act: Callable[[User], object]
+) -> None:
+    let_pass(ann, begun(ann), "seenAt", 3600)
+    read = User.get(ann.pk)
+    before = read.to_dynamodb_dict()
+    act(User.get(ann.pk))
+
+    sessions.seen(read, sessions.alive(read)[0], address="192.0.2.8")
+
+    assert read.to_dynamodb_dict() == read.stored == before
+
+
 # Ending -------------------------------------------------------------------------------------------
 
 

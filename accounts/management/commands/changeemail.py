@@ -10,7 +10,7 @@ from accounts.services import change_email
 
 
 class Command(UserCommand):
-    help = "Give an account another email address."
+    help = "Change an account's email address."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -10,7 +10,7 @@ from accounts.services import change_username
 
 
 class Command(UserCommand):
-    help = "Give an account another username."
+    help = "Change an account's username."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -38,7 +38,9 @@ class Command(DynamoCommand):
             "--password-stdin", action="store_true", help="read the password from a line of stdin"
         )
         source.add_argument(
-            "--unusable-password", action="store_true", help="let no password sign in"
+            "--unusable-password",
+            action="store_true",
+            help="create the account without a password",
         )
         parser.add_argument("--staff", action="store_true", help="allow the use of the staff pages")
         parser.add_argument(
@@ -68,7 +70,7 @@ class Command(DynamoCommand):
         if options["json"]:
             self.stdout.write(as_json(user))
         else:
-            self.stdout.write(f"{user.username} has the account {user.pk}.")
+            self.stdout.write(f"The account of {user.username} has the primary key {user.pk}.")
 
     def _password(self, options: dict[str, Any], values: dict[str, Any]) -> str:
         if options["password_stdin"]:

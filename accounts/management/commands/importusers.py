@@ -52,6 +52,7 @@ class Command(DynamoCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.counts: Counter[Outcome] = Counter()
+        self.last_line = 0
         with (
             explained_errors(),
             _explained_os_errors(),
@@ -62,23 +63,29 @@ class Command(DynamoCommand):
             if options["dry_run"]:
                 complaints = self._preview(source, rows, silent=options["json"])
             else:
-                complaints = self._import(source, rows, workers=options["workers"])
+                complaints = self._import(
+                    source, rows, workers=options["workers"], stop=interrupted
+                )
             self._print_counts(**options)
         if source.fault:
             complaints.append(source.fault)
         if interrupted.is_set():
-            self.stderr.write(" ".join([f"Interrupted at line {source.line}.", *complaints]))
+            self.stderr.write(" ".join([f"Interrupted at line {self.last_line}.", *complaints]))
             raise KeyboardInterrupt
         if complaints:
             raise CommandError(" ".join(complaints))
 
-    def _import(self, source: RowFile, rows: Iterable[Row], *, workers: int) -> list[str]:
+    def _import(
+        self, source: RowFile, rows: Iterable[Row], *, workers: int, stop: threading.Event
+    ) -> list[str]:
         """Import and count the rows, and write the rejected ones to their file."""
         complaints = []
         with RejectedRows(source) as rejected:
             try:
-                for result in _with_progress(source, import_users(rows, workers=workers)):
+                results = import_users(rows, workers=workers, stop=stop)
+                for result in _with_progress(source, results):
                     self.counts[result.outcome] += 1
+                    self.last_line = result.row.line
                     if result.outcome is Outcome.REJECTED:
                         rejected.add(result.row, result.reason)
             except ImportStopped as stopped:
@@ -90,6 +97,7 @@ class Command(DynamoCommand):
     def _preview(self, source: RowFile, rows: Iterable[Row], *, silent: bool) -> list[str]:
         for result in _with_progress(source, preview_users(rows)):
             self.counts[result.outcome] += 1
+            self.last_line = result.row.line
             if result.outcome is Outcome.REJECTED and not silent:
                 with tqdm.external_write_mode(file=sys.stdout):
                     self.stdout.write(f"Line {result.row.line}: {result.reason}")
