@@ -7,6 +7,7 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.utils.autoreload import DJANGO_AUTORELOAD_ENV, run_with_reloader
 
@@ -15,8 +16,16 @@ def main() -> None:
         # This process only restarts the one that serves. Django would load the site in both, one
         # after the other, and the first page would take twice as long.
         run_with_reloader(execute_from_command_line)
-    else:
+        return
+    try:
         execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        if "settings.DATABASES" not in str(error) or "--traceback" in sys.argv:
+            raise
+        sys.exit(
+            "There is no relational database: all data is in DynamoDB. createtables creates the "
+            "tables, listusers --json exports accounts, and importusers imports them."
+        )
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class TransactionCancelled(DynamoError):
 
     def __str__(self) -> str:
         codes = ", ".join(reason.code for reason in self.reasons)
-        return f"{self.operation} was cancelled: {codes}"
+        return f"{self.operation} was canceled: {codes}"
 
 
 @dataclass(eq=False)

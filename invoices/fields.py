@@ -30,7 +30,8 @@ class FormField(forms.CharField):
 
     def __init__(self, declared: Field) -> None:
         widget = declared.kind.widget()
-        widget.attrs.setdefault("autocomplete", "off")
+        if not isinstance(widget, forms.Select):
+            widget.attrs.setdefault("autocomplete", "off")
         super().__init__(
             label=declared.label,
             help_text=declared.help_text,

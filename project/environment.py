@@ -13,7 +13,7 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 from botocore.utils import is_valid_uri
@@ -55,6 +55,10 @@ class Environment:
         if not is_met:
             self._problems.setdefault(name, problem)
 
+    def is_wrong(self, *names: str) -> bool:
+        """Whether a problem of one of the variables is noted."""
+        return not self._problems.keys().isdisjoint(names)
+
     def stop_if_wrong(self) -> None:
         """End the start with one line that names every problem.
 
@@ -71,20 +75,33 @@ def text(
     """A parser of a text that may be empty. The problem shows the text unless it is `secret`."""
 
     def parse(value: str) -> str:
-        try:
-            is_right = not value or is_valid(value)
-        except (ValueError, ValidationError):
-            is_right = False
-        if not is_right:
-            raise ValueError(f"is not {expected}" + ("" if secret else f": {value!r}"))
+        if value and not _passes(is_valid, value):
+            raise ValueError(f"must be {expected}" + ("" if secret else f", not {value!r}"))
         return value
 
     return parse
 
 
-def list_of(parse: Callable[[str], str] = str) -> Callable[[str], list[str]]:
-    """A parser of a comma-separated list."""
-    return lambda value: [parse(each.strip()) for each in value.split(",") if each.strip()]
+def list_of(
+    expected: str = "", is_valid: Callable[[str], object] = bool
+) -> Callable[[str], list[str]]:
+    """A parser of a comma-separated list. The problem shows each part that is not valid."""
+
+    def parse(value: str) -> list[str]:
+        parts = [each.strip() for each in value.split(",") if each.strip()]
+        wrong = [each for each in parts if not _passes(is_valid, each)]
+        if wrong:
+            raise ValueError(f"contains {', '.join(map(repr, wrong))}: use {expected}")
+        return parts
+
+    return parse
+
+
+def _passes(is_valid: Callable[[str], object], value: str) -> bool:
+    try:
+        return bool(is_valid(value))
+    except (ValueError, ValidationError):
+        return False
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
@@ -94,7 +111,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
 def whole_number(least: int = 1) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if not (re.fullmatch("[0-9]{1,9}", value) and int(value) >= least):
-            raise ValueError(f"is not a whole number of at least {least}")
+            raise ValueError(f"must be a whole number, {least} or more")
         return int(value)
 
     return parse
@@ -105,7 +122,7 @@ def flag(value: str) -> bool:
         return True
     if value.lower() in {"", "0", "off", "false", "no"}:
         return False
-    raise ValueError("is not on or off")
+    raise ValueError("must be on or off")
 
 
 def limit(value: str) -> tuple[int, int] | None:
@@ -114,7 +131,7 @@ def limit(value: str) -> tuple[int, int] | None:
         return None
     match = _LIMIT.fullmatch(value.lower())
     if match is None:
-        raise ValueError("is not off or a limit such as 10/15m")
+        raise ValueError("must be off or a limit such as 10/15m")
     times, count, unit = match.groups()
     return int(times), int(count) * _UNIT_SECONDS[unit]
 
@@ -125,7 +142,7 @@ def email_settings(value: str) -> dict[str, Any]:
         return dict(environ.Env.email_url_config(value))
     except (KeyError, ValueError, ImproperlyConfigured) as error:
         wanted = "smtp+tls://user:password@host:587"
-        raise ValueError(f"is not a mail URL such as {wanted}") from error
+        raise ValueError(f"must be a mail URL such as {wanted}") from error
 
 
 def is_origin(value: str) -> bool:
@@ -147,21 +164,30 @@ def _is_sender(value: str) -> bool:
     return True
 
 
+def _is_time_zone(value: str) -> bool:
+    # Not `available_timezones`, which reads every file of time zones and leaves some out.
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, ZoneInfoNotFoundError):
+        return False
+    return True
+
+
 def _is_endpoint(value: str) -> bool:
     parts = urlsplit(value)
     # botocore refuses each request to a URL that it does not take for valid.
     return parts.scheme in {"http", "https"} and parts.port != 0 and is_valid_uri(value)
 
 
-host = text("a host name without scheme, port and path", _HOST.fullmatch)
-origin = text("an origin such as https://www.example.com", is_origin)
+hosts = list_of("host names only, without scheme, port or path", _HOST.fullmatch)
+origins = list_of("origins such as https://www.example.com", is_origin)
 sender = text("an email address", _is_sender)
 endpoint = text("an http or https URL", _is_endpoint)
 # As botocore checks it for each request; no region has capitals.
 region = text(
     "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
 )
-time_zone = text("a time zone such as Europe/London", lambda value: value in available_timezones())
+time_zone = text("a time zone such as Europe/London", _is_time_zone)
 table_prefix = text("a prefix of table names", re.compile(r"[a-zA-Z0-9_.-]{0,200}").fullmatch)
 # The characters of RFC 6750, section 2.1.
 bearer_token = text(

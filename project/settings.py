@@ -23,9 +23,9 @@ PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
 env.check(bool(SECRET_KEY), "DJANGO_SECRET_KEY", "is not set")
-ALLOWED_HOSTS = env.read("DJANGO_ALLOWED_HOSTS", list_of(environment.host))
+ALLOWED_HOSTS = env.read("DJANGO_ALLOWED_HOSTS", environment.hosts)
 env.check(DEBUG or bool(ALLOWED_HOSTS), "DJANGO_ALLOWED_HOSTS", "is not set")
-CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", list_of(environment.origin))
+CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origins)
 
 # DynamoDB --------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ def _region_of_profile() -> str:
     except BotoCoreError as error:
         env.check(False, "AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
     except ValueError as error:
-        env.check(False, "AWS_PROFILE", f"names a region that {error}")
+        env.check(False, "AWS_PROFILE", f"names a wrong region: it {error}")
     return ""
 
 
@@ -61,7 +61,8 @@ AWS_REGION = (
     or env.read("AWS_DEFAULT_REGION", environment.region)
     or _default_region
 )
-env.check(DEBUG or bool(AWS_REGION), "AWS_REGION", "is not set")
+_has_wrong_region = env.is_wrong("AWS_DEFAULT_REGION", "AWS_PROFILE")
+env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not set")
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
 # botocore reads it; read here too, so that a malformed one is reported with the others.
@@ -207,9 +208,7 @@ def _is_site_origin(value: str) -> bool:
 
 # Mailed links begin with it, whatever host and port a request names.
 ACCOUNTS_SITE_ORIGIN = (
-    env.read(
-        "ACCOUNTS_SITE_ORIGIN", text("the site's origin: https:// and one host", _is_site_origin)
-    )
+    env.read("ACCOUNTS_SITE_ORIGIN", text("https:// and a single host", _is_site_origin))
     or _usual_origin()
 )
 # How many of our proxies are in front of the site and write X-Forwarded-For; 0: it is ignored.

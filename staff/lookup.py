@@ -108,7 +108,7 @@ class GuardView:
 
 
 @dataclass(frozen=True)
-class AccountView:
+class AccountDetails:
     """`invoices` are pairs of a year and its last number (None: the counter is damaged)."""
 
     user: User
@@ -116,7 +116,7 @@ class AccountView:
     invoices: list[tuple[int, int | None]]
 
 
-def read_account(pk: str) -> AccountView:
+def read_account(pk: str) -> AccountDetails:
     """The account `pk` with its guard items and counters, all as stored at one instant.
 
     Costs 2 requests, 1 read unit, and 2 more for each of about six items. Each guard item that
@@ -139,7 +139,7 @@ def read_account(pk: str) -> AccountView:
         user = User.from_raw_data(item)
         if _guard_keys(user) == keys:
             break
-    return AccountView(
+    return AccountDetails(
         user,
         [_guard_view(key, user, guard) for key, guard in zip(keys, others, strict=False)],
         [

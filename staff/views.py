@@ -114,7 +114,7 @@ class AuditLogView(StaffMixin, TemplateView):
     template_name = "staff/audit_log.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        #: The id below which the page begins.
+        # The id below which the page begins.
         before = self.request.GET.get("before") or None
         if before and len(before) > _BEFORE_MAX_LENGTH:
             raise Http404

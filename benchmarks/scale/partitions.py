@@ -3,7 +3,7 @@
 What AWS documents: a partition takes 1,000 write and 3,000 read units per second; a new on-demand
 table takes 4,000 and 12,000; keys are spread over partitions by a hash; a partition that stays hot
 is split, which helps if several keys are hot, but never raises the limit of one key. A transaction
-takes two units per KB that it writes, and is cancelled if it meets another one on an item.
+takes two units per KB that it writes, and is canceled if it meets another one on an item.
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 

@@ -109,7 +109,7 @@ def is_stalled(error: BotoCoreError | ClientError) -> bool:
 
 
 def cancellation_codes(error: BaseException) -> list[str]:
-    """Why a transaction was cancelled: the code of each action that was a cause."""
+    """Why a transaction was canceled: the code of each action that was a cause."""
     if not isinstance(error, ClientError):
         return []
     reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type

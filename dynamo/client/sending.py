@@ -162,7 +162,7 @@ def send(
     transaction that is stalled inside DynamoDB gets one more attempt, 5.2 s after its first. A
     page's request is not sent while DynamoDB cannot be reached (`dynamo.client.breaker`).
 
-    Without `repeat_conflicts`, a transaction that was cancelled because of another one or of
+    Without `repeat_conflicts`, a transaction that was canceled because of another one or of
     throttling is not repeated: the caller builds a new one. After a lost reply it is repeated
     anyway, until its result is known.
 

@@ -148,7 +148,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
     expect(page.get_by_role("row", name=re.compile("Voided"))).to_have_count(1)
     page.get_by_label("Customer").fill("nobody")
     page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("main")).to_contain_text("No customer like")
+    expect(page.get_by_role("main")).to_contain_text("No customer matches")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from django.core.management import call_command
 
 from dynamo.terminal import printable
 from locks.lock import claim_once
-from tests.commands import ROOT, run
+from tests.commands import ROOT, run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -185,6 +185,18 @@ def test_a_migration_command_has_nothing_to_do_and_names_createtables(
     assert out.getvalue().startswith("Nothing to migrate")
     assert "manage.py createtables" in out.getvalue()
     assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("command", [["flush", "--no-input"], ["showmigrations"]], ids=" ".join)
+def test_another_command_for_a_database_fails_in_one_line_that_names_ours(
+    command: list[str],
+) -> None:
+    out, err, code = run_for_real(*command)
+
+    assert (out, code) == ("", 1)
+    (line,) = err.splitlines()
+    assert line.startswith("There is no relational database: ")
+    assert all(name in line for name in ("createtables", "listusers --json", "importusers"))
 
 
 def test_a_project_with_a_relational_database_has_djangos_commands(tmp_path: Path) -> None:

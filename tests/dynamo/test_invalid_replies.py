@@ -114,7 +114,7 @@ def test_a_write_with_an_invalid_reply_may_have_been_made(
 
 
 @pytest.mark.parametrize("reasons", [None, [], [{"Code": "None"}], [{"Code": "None"}] * 2])
-def test_a_cancelled_transaction_without_reasons_is_an_error(
+def test_a_canceled_transaction_without_reasons_is_an_error(
     endpoint: Endpoint, reasons: list[Any] | None
 ) -> None:
     answer = {"__type": "TransactionCanceledException", "CancellationReasons": reasons}

@@ -346,7 +346,7 @@ ERRORS = {
             "Item": {"pk": {"S": "a"}, "blob": {"B": "aGVsbG8="}},
         },
     ),
-    "a cancelled transaction": (
+    "a canceled transaction": (
         400,
         {
             "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",

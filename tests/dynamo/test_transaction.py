@@ -220,7 +220,7 @@ def test_two_writes_of_one_item_are_rejected_and_nothing_is_written() -> None:
 def put_two(
     reasons: list[Any], proxy: FaultProxy, times: int, *, repeat_conflicts: bool = True
 ) -> Transaction:
-    """A transaction of two puts that is cancelled `times` times for `reasons`."""
+    """A transaction of two puts that is canceled `times` times for `reasons`."""
     proxy.plan("TransactWriteItems", Answer(400, CANCELLED, reasons=reasons), times=times)
     write = Transaction(repeat_conflicts=repeat_conflicts)
     for pk in ("one", "two"):

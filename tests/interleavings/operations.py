@@ -22,7 +22,7 @@ class Lost(Exception):
 
 
 class Conflicted(Exception):
-    """The transaction is cancelled, as it conflicts with another one."""
+    """The transaction is canceled, as it conflicts with another one."""
 
 
 #: How long an operation may take to its next step, even on a machine that stalls.
@@ -89,7 +89,7 @@ class Operation:
         Raises:
             Died: its process ends here, or ended before.
             Lost: the answer to the request is lost.
-            Conflicted: the transaction is cancelled.
+            Conflicted: the transaction is canceled.
         """
         if self._is_dead:
             raise Died

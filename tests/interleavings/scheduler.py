@@ -16,7 +16,7 @@ Faults are choices too, at every request of every operation, up to a number for 
 
 - a loss: the answer to the request never comes. The request itself arrives at any later moment,
   before the client repeats it (so only its answer was lost), long after that, or never.
-- a conflict: the transaction is cancelled, as it conflicts with another one.
+- a conflict: the transaction is canceled, as it conflicts with another one.
 - a death: the operation's process ends before it sends the request. A request that was sent and
   is carried out after the process died is the same as a death before the next request.
 """

@@ -294,7 +294,7 @@ RACES = {
     "a link and a change of password": Race(
         ann_with_a_link, [follow, of_ann(change_password, "another one")], FOLLOWED_OR_VOID
     ),
-    "a cancelled change and a sign-up": Race(
+    "a canceled change and a sign-up": Race(
         ann_with_a_link,
         [of_ann(cancel_change), sign_up("bob", NEW)],
         [(ANN | {"bob": NEW}, {"done done", "done late"}), (ANN, {"done EmailTaken"})],

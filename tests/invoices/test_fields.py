@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from invoices.documents import Line, Party
+from invoices.documents import TYPED_FIELDS, Line, Party
 from invoices.fields import Field, fields_of
 from invoices.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
@@ -86,3 +86,10 @@ def test_a_date_is_typed_with_the_date_picker_of_the_browser() -> None:
     assert 'type="date"' in field.widget.render("due_date", "2026-12-24")
     assert field.clean("2026-12-24") == date(2026, 12, 24)
     assert field.clean("") is None
+
+
+def test_browsers_do_not_complete_typed_fields_and_choices_have_no_such_attribute() -> None:
+    attributes = {name: each.form_field().widget.attrs for name, each in TYPED_FIELDS.items()}
+
+    assert attributes["customer_name"]["autocomplete"] == "off"
+    assert "autocomplete" not in attributes["currency"]

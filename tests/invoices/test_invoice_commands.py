@@ -341,3 +341,12 @@ def test_the_invoices_of_a_deleted_account_are_found_by_its_key(ann: User, tmp_p
     run("invoicepdf", "--user", ann.pk, "2026-000001", "-o", str(tmp_path / "x.pdf"))
     run("voidinvoice", "--user", ann.pk, "2026-000001", "--reason", "x")
     assert find_invoice(ann.pk, "2026-000001").is_voided
+
+
+def test_the_help_of_issueinvoice_explains_the_number_and_the_address() -> None:
+    out, _err, code = commands.run("issueinvoice", "--help")
+
+    shown = " ".join(out.split())
+    assert code == 0
+    assert "Issue an invoice with the next number of its year. The seller comes from " in shown
+    assert "--address ADDRESS the customer's address" in shown

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
 import subprocess
 import sys
 import tempfile
+import zoneinfo
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +163,74 @@ def test_all_problems_are_reported_in_one_line(checkout: Path) -> None:
     assert_stops(ended, "DJANGO_SECRET_KEY", "AWS_REGION", "DJANGO_DEBUG")
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"DJANGO_ALLOWED_HOSTS": "http://a, www.example.org, b/c"},
+            "DJANGO_ALLOWED_HOSTS contains 'http://a', 'b/c': use host names only, without "
+            "scheme, port or path",
+        ),
+        (
+            {"DJANGO_CSRF_TRUSTED_ORIGINS": "a.example,https://["},
+            "DJANGO_CSRF_TRUSTED_ORIGINS contains 'a.example', 'https://[': use origins such as "
+            "https://www.example.com",
+        ),
+        (
+            {"AWS_REGION": None, "AWS_DEFAULT_REGION": "EU"},
+            "AWS_DEFAULT_REGION must be a region such as eu-west-1, not 'EU'",
+        ),
+        (
+            {"AWS_REGION": None, "AWS_PROFILE": "nobody"},
+            "AWS_PROFILE cannot be used: The config profile (nobody) could not be found",
+        ),
+        (
+            {"ACCOUNTS_SITE_ORIGIN": "http://x"},
+            "ACCOUNTS_SITE_ORIGIN must be https:// and a single host, not 'http://x'",
+        ),
+        ({"DJANGO_LOG_FORMAT": "xml"}, "DJANGO_LOG_FORMAT must be json or plain, not 'xml'"),
+        ({"DJANGO_LOG_COMMANDS": "maybe"}, "DJANGO_LOG_COMMANDS must be on or off"),
+        (
+            {"ACCOUNTS_TRUSTED_HOPS": "-1"},
+            "ACCOUNTS_TRUSTED_HOPS must be a whole number, 0 or more",
+        ),
+        (
+            {"ACCOUNTS_LIMIT_MAIL": "many"},
+            "ACCOUNTS_LIMIT_MAIL must be off or a limit such as 10/15m",
+        ),
+    ],
+    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+)
+def test_a_problem_is_reported_once_and_completely(
+    checkout: Path, changes: dict[str, str | None], problem: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        settings_under(checkout, **changes)
+
+    assert stopped.value.code == f"The site cannot start: {problem}."
+
+
+@pytest.fixture
+def time_zones(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder, the only one in which time zones are looked up."""
+    folder = tmp_path / "zoneinfo"
+    folder.mkdir()
+    before = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath([str(folder)])
+    yield folder
+    zoneinfo.reset_tzpath(before)
+    zoneinfo.ZoneInfo.clear_cache()
+
+
+def test_a_time_zone_below_posix_is_valid(checkout: Path, time_zones: Path) -> None:
+    # The smallest file of a time zone (RFC 9636): UTC under another name.
+    counts = struct.pack(">6l", 0, 0, 0, 0, 1, 4)
+    (time_zones / "posix").mkdir()
+    (time_zones / "posix" / "Here").write_bytes(b"TZif" + bytes(16) + counts + bytes(6) + b"UTC\0")
+
+    assert settings_under(checkout, DJANGO_TIME_ZONE="posix/Here")["TIME_ZONE"] == "posix/Here"
+
+
 @pytest.mark.parametrize("module", ["project.wsgi", "project.asgi"])
 def test_a_server_prints_the_same_line(checkout: Path, module: str) -> None:
     ended = start(checkout, "-c", f"import {module}", DJANGO_SECRET_KEY=None)
@@ -280,7 +351,7 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
     [
         (None, "here", "eu-north-1"),
         ("us-west-2", "here", "us-west-2"),
-        (None, "malformed", "AWS_PROFILE names a region that is not a region .*'eu north'"),
+        (None, "malformed", "AWS_PROFILE names a wrong region: it must be .*'eu north'"),
         (None, "nobody", "AWS_PROFILE cannot be used: .*nobody"),
         ("us-west-2", "nobody", "AWS_PROFILE cannot be used: .*nobody"),
     ],

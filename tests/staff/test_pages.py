@@ -322,7 +322,7 @@ def test_the_audit_log_translates_a_run_of_an_earlier_version(
 
     text = Page(client.get("/staff/record/", headers={"accept-language": "ja"})).text
 
-    assert "ガードの検査" in text
+    assert "ガード項目の検査" in text
     assert "checkguards" not in text
 
 

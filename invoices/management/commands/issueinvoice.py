@@ -40,12 +40,16 @@ _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     for name in TYPED_FIELDS
     if name not in {"customer_name", "customer_address"}
 }
+_HELP = {"customer_address": "the customer's address"}
 # `--line` has these. Other fields of a line keep their defaults.
 _LINE_FIELDS = fields_of(Line)[:4]
 
 
 class Command(InvoiceCommand):
-    help = "Issue an invoice under the rules of the page. The profile has the seller."
+    help = (
+        "Issue an invoice with the next number of its year. The seller comes from the account's "
+        "profile."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -56,7 +60,7 @@ class Command(InvoiceCommand):
                 metavar=each.words.upper().replace(" ", "_"),
                 required=each.is_required and not each.initial,
                 default=each.initial,
-                help=f"default {each.initial}" if each.initial else None,
+                help=f"default {each.initial}" if each.initial else _HELP.get(name),
             )
         parser.add_argument(
             "--line",

@@ -20,7 +20,7 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--year", type=positive, help="default: all years")
-        parser.add_argument("--limit", type=positive, help="list at most so many")
+        parser.add_argument("--limit", type=positive, metavar="N", help="list at most N invoices")
         parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
