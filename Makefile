@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-library coverage test-slow torture engines bench scale lint messages install lock
+.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -36,6 +36,11 @@ test-library: install
 	$(BIN)/pytest tests/project/test_library.py
 
 # Not part of `make test`, because tracing takes half as long again.
+# The zips of the AWS Lambda function; needs no compiler. See docs/lambda.md.
+lambda: install
+	$(BIN)/python deploy/lambda_zip.py --arch arm64 dist/lambda-arm64.zip
+	$(BIN)/python deploy/lambda_zip.py --arch x86_64 dist/lambda-x86_64.zip
+
 coverage: install
 	$(BIN)/pytest $(WORKERS) -m "not slow" --cov
 

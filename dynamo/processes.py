@@ -25,6 +25,25 @@ Made = TypeVar("Made")
 Value = TypeVar("Value")
 
 
+_callbacks: list[Callable[[], object]] = []
+
+
+def on_new_process(callback: Callable[[], object]) -> None:
+    """Call `callback` in every forked child, and in every process restored from a snapshot."""
+    os.register_at_fork(after_in_child=callback)
+    _callbacks.append(callback)
+
+
+def begin_process() -> None:
+    """Forget what this process drew and made: for a process that is restored from a snapshot.
+
+    AWS Lambda's SnapStart restores many processes from one. As after a fork, no two may use the
+    same connections, random values and remembered numbers.
+    """
+    for callback in _callbacks:
+        callback()
+
+
 class PerProcess(Generic[Made]):
     """Calling it returns what `make` returned (never None), made on first use. Thread-safe."""
 
@@ -33,7 +52,7 @@ class PerProcess(Generic[Made]):
         self._made: Made | None = None
         self._lock = threading.Lock()
         # The object may hold sockets, and at a fork another thread may hold the lock.
-        os.register_at_fork(after_in_child=self.reset)
+        on_new_process(self.reset)
 
     def __call__(self) -> Made:
         """The object of this process; only the first use takes a lock."""

@@ -7,7 +7,6 @@ invoice was issued in, whatever the reader's language is.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from dynamo.processes import on_new_process
 from invoices.documents import Contents, Invoice, Party
 from invoices.fields import fields_of
 from invoices.fonts import FAMILIES, font_folders, printable
@@ -209,7 +209,7 @@ def _after_fork() -> None:
     _forked = _forked or "typst" in sys.modules
 
 
-os.register_at_fork(after_in_child=_after_fork)
+on_new_process(_after_fork)
 
 _PROGRAM = """
 import json, sys

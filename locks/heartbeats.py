@@ -13,7 +13,6 @@ does not run. A process that a signal kills releases nothing.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from multiprocessing.util import Finalize
@@ -22,6 +21,7 @@ from dynamo.client.deadline import page
 from dynamo.client.retries import pause_seconds
 from dynamo.clock import now
 from dynamo.exceptions import DynamoError
+from dynamo.processes import on_new_process
 from dynamo.tally import counted_on
 from locks.exceptions import LeaseLost, LockError
 from locks.leases import Lease
@@ -163,4 +163,4 @@ def _forget_all() -> None:
     _of_process = _Heartbeats()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+on_new_process(_forget_all)

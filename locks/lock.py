@@ -39,6 +39,7 @@ from dynamo.client.deadline import within
 from dynamo.clock import now
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.models import Item
+from dynamo.processes import on_new_process
 from locks import heartbeats, requests
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
@@ -282,4 +283,4 @@ def _name_of(pid: int) -> str:
 
 
 # A process forked from a child may get the id of a process that has ended.
-os.register_at_fork(after_in_child=_name_of.cache_clear)
+on_new_process(_name_of.cache_clear)

@@ -48,7 +48,9 @@ class RequestIdMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
-        if not (settings.ACCOUNTS_TRUSTED_HOPS and _REQUEST_ID.fullmatch(given)):
+        # On AWS Lambda our own handler sets the header (`project.serverless`).
+        trusted = settings.ACCOUNTS_TRUSTED_HOPS or "apig_wsgi.context" in request.META
+        if not (trusted and _REQUEST_ID.fullmatch(given)):
             request.META.pop("HTTP_X_REQUEST_ID", None)
 
 

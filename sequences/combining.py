@@ -11,7 +11,6 @@ Database Systems", SIGMOD 1984.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -21,6 +20,7 @@ from typing import Generic, TypeVar
 
 from dynamo.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
+from dynamo.processes import on_new_process
 from dynamo.tally import current
 
 Key = TypeVar("Key", bound=Hashable)
@@ -118,7 +118,7 @@ class Combiner(Generic[Key, Ask, Answer]):
         self._serve = serve
         self._prepare = prepare
         self._begin()
-        os.register_at_fork(after_in_child=self._begin)
+        on_new_process(self._begin)
 
     def _begin(self) -> None:
         # A forked child has none of the threads that wait here.

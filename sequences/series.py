@@ -25,7 +25,6 @@ after a pause (`sequences.pace`) the counter is read, and items that arrived mea
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import uuid
@@ -37,6 +36,7 @@ from typing import Any, TypeVar
 from dynamo.client.deadline import operation_ends_at
 from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
 from dynamo.models import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
+from dynamo.processes import on_new_process
 from dynamo.transactions import Write
 from sequences.combining import Combiner
 from sequences.exceptions import DamagedSeries, ItemTooLarge
@@ -140,7 +140,7 @@ class _Memory:
     def __init__(self) -> None:
         self._begin()
         # A fork may happen while another thread, which the child does not have, holds the lock.
-        os.register_at_fork(after_in_child=self._begin)
+        on_new_process(self._begin)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()

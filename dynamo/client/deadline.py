@@ -29,8 +29,13 @@ _page_ends_at: ContextVar[float | None] = ContextVar("dynamo_page_deadline", def
 
 @contextmanager
 def page(seconds: float) -> Iterator[None]:
-    """Give the body a page's deadline: its operations share it, and none begins after it."""
-    token = _page_ends_at.set(time.monotonic() + seconds)
+    """Give the body a page's deadline: its operations share it, and none begins after it.
+
+    Inside another page, the earlier of the two deadlines counts.
+    """
+    ends_at = time.monotonic() + seconds
+    outer = _page_ends_at.get()
+    token = _page_ends_at.set(ends_at if outer is None else min(outer, ends_at))
     try:
         with within(seconds):
             yield

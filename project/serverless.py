@@ -1,0 +1,58 @@
+"""The site on AWS Lambda: `project.serverless.handler`, behind a function URL or an HTTP API.
+
+Both send events of format 2.0. A process handles one event at a time; between two events it is
+frozen, for milliseconds or for hours.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from apig_wsgi import make_lambda_handler
+from snapshot_restore_py import register_after_restore, register_before_snapshot
+
+from project.wsgi import application
+
+# After the settings, which `project.wsgi` loads.
+from dynamo.client.deadline import page  # isort: skip
+from dynamo.processes import begin_process  # isort: skip
+
+#: How much of the function's time remains after a page's deadline: the last attempt may begin just
+#: before the deadline and takes 4 s to time out, and then the page is made.
+SECONDS_AFTER_DEADLINE = 4.5
+
+#: The least that a page gets for its requests, however little time the function has.
+LEAST_SECONDS = 0.5
+
+_respond = make_lambda_handler(application, binary_support=True)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer the HTTP request in `event` (format 2.0) before the function's time is over.
+
+    The client's address is the one that AWS saw (`requestContext.http.sourceIp`). The headers in
+    which a client could name another address or request id are dropped. The HTTP request id of logs
+    and responses is the id that AWS gave to the invocation.
+    """
+    event["headers"] |= {
+        "x-forwarded-for": event["requestContext"]["http"]["sourceIp"],
+        "x-forwarded-proto": "https",  # AWS ends TLS
+        "x-request-id": context.aws_request_id,
+    }
+    seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
+    with page(max(seconds, LEAST_SECONDS)):
+        return _respond(event, context)
+
+
+def _after_restore() -> None:
+    """Let each restored process draw its own random values. Many are restored from one snapshot."""
+    random.seed()
+    begin_process()
+
+
+# Before the snapshot, so that it holds no connection that a restored process could not use.
+register_before_snapshot(begin_process)
+register_after_restore(_after_restore)

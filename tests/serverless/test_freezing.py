@@ -1,0 +1,103 @@
+"""A function that is frozen between events, restored from a snapshot, or short of time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynamo.client.connections import IDLE_SECONDS
+from locks.lock import Lock
+from sequences.counters import next_value
+from tests.faults.kinds import TimeOut
+from tests.faults.proxy import FaultProxy
+from tests.serverless.runtime import Function
+from tests.serverless.test_story import issue, sign_up
+from tests.waiting import wait_until
+
+HANDLER = "tests.serverless.handlers.handler"
+
+
+@pytest.fixture
+def function(
+    site_folder: Path, environment: dict[str, str], proxy: FaultProxy, tmp_path: Path
+) -> Iterator[Function]:
+    """A function that reaches the engine through `proxy`."""
+    through = environment | {"AWS_ENDPOINT_URL_DYNAMODB": proxy.url}
+    with Function(through, folder=site_folder, handler=HANDLER, log=tmp_path / "log") as function:
+        yield function
+
+
+def freeze_for(function: Function, seconds: float) -> None:
+    function.freeze()
+    time.sleep(seconds)
+    function.thaw()
+
+
+def test_a_page_after_a_long_pause_uses_no_connection_of_before(
+    function: Function, proxy: FaultProxy
+) -> None:
+    sign_up(function)
+    first = issue(function)
+
+    freeze_for(function, IDLE_SECONDS + 0.5)
+    proxy.drop_connections()
+    before = proxy.count("TransactWriteItems")
+    second = issue(function)
+
+    assert second != first
+    # Neither lost nor sent twice.
+    assert proxy.count("TransactWriteItems") == before + 1
+
+
+def test_a_number_after_a_long_pause_is_the_next_one(function: Function, proxy: FaultProxy) -> None:
+    value = function.invoke({"do": "next"})
+
+    freeze_for(function, IDLE_SECONDS + 0.5)
+    proxy.drop_connections()
+    others = next_value("of functions")
+
+    assert (others, function.invoke({"do": "next"})) == (value + 1, value + 2)
+
+
+def test_a_lease_that_ended_while_the_function_was_frozen_is_lost(function: Function) -> None:
+    fence = function.invoke({"do": "hold"})
+    assert function.invoke({"do": "check"}) == "held"
+
+    function.freeze()
+    with Lock("of a function", wait_seconds=30) as lease:
+        function.thaw()
+        assert lease.fence > fence
+        assert function.invoke({"do": "check"}) == "lost"
+
+
+def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(
+    site_folder: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    drawn = []
+    for number in range(2):
+        snapshot = environment | {
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
+            "PYTHONHASHSEED": "0",
+        }
+        log = tmp_path / f"log{number}"
+        with Function(snapshot, folder=site_folder, handler=HANDLER, log=log) as restored:
+            wait_until(restored.api.is_snapshot_taken.is_set)
+            restored.api.restore.set()
+            drawn.append(restored.invoke({"do": "draw"}))
+
+    assert all(drawn[0][name] != drawn[1][name] for name in ("random", "uuid", "version"))
+    assert [each["same_client"] for each in drawn] == [False, False]
+
+
+def test_a_page_ends_before_the_function_s_time_does(function: Function, proxy: FaultProxy) -> None:
+    sign_up(function)
+    proxy.plan("GetItem", TimeOut(), times=50)
+
+    began = time.monotonic()
+    reply = function.request("GET", "/accounts/profile/", seconds=9.0)
+
+    assert reply.status == 503
+    assert time.monotonic() - began < 9.0

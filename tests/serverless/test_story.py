@@ -1,0 +1,118 @@
+"""The site on AWS Lambda: whole stories through events."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from accounts.models import User
+from tests.factories import PASSWORD
+from tests.serverless.runtime import CLIENT, Function, event
+
+
+def hidden(page: str, name: str) -> str:
+    """The value of a hidden field."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+def post(function: Function, path: str, *, shown_at: str = "", **fields: str) -> str:
+    """Send the form at `path` with its hidden fields; where it redirects to."""
+    page = function.request("GET", shown_at or path).text
+    fields["csrfmiddlewaretoken"] = hidden(page, "csrfmiddlewaretoken")
+    if 'name="request_id"' in page:
+        fields["request_id"] = hidden(page, "request_id")
+    reply = function.request("POST", path, fields)
+    assert reply.status == 302, reply.text
+    return reply.headers["location"]
+
+
+def sign_up(function: Function, username: str = "ann") -> None:
+    target = post(
+        function,
+        "/accounts/signup/",
+        username=username,
+        email=f"{username}@example.org",
+        full_name="Ann Example",
+        password1=PASSWORD,
+        password2=PASSWORD,
+    )
+    assert target == "/accounts/profile/"
+
+
+def issue(function: Function) -> str:
+    """Issue an invoice; the path of its page."""
+    return post(
+        function,
+        "/invoices/new/",
+        **{
+            "customer_name": "A customer",
+            "customer_address": "1 Road",
+            "currency": "EUR",
+            "lines-TOTAL_FORMS": "1",
+            "lines-INITIAL_FORMS": "0",
+            "lines-0-description": "Work",
+            "lines-0-quantity": "8",
+            "lines-0-unit_price": "95.50",
+            "lines-0-vat_rate": "19",
+        },
+    )
+
+
+def test_an_account_signs_up_issues_an_invoice_and_signs_out(function: Function) -> None:
+    sign_up(function)
+    assert "ann@example.org" in function.request("GET", "/accounts/profile/").text
+
+    invoice = issue(function)
+    assert "A customer" in function.request("GET", invoice).text
+    pdf = function.request("GET", invoice.rstrip("/") + ".pdf")
+    assert (pdf.is_base64, pdf.headers["content-type"]) == (True, "application/pdf")
+    assert pdf.body.startswith(b"%PDF-")
+
+    assert post(function, "/accounts/logout/", shown_at="/") == "/"
+    assert function.request("GET", "/accounts/profile/").status == 302
+
+
+def test_a_response_sets_several_cookies(function: Function) -> None:
+    sign_up(function)
+
+    page = function.request("GET", "/accounts/login/").text
+    reply = function.request(
+        "POST",
+        "/accounts/login/",
+        {
+            "username": "ann",
+            "password": PASSWORD,
+            "csrfmiddlewaretoken": hidden(page, "csrfmiddlewaretoken"),
+        },
+    )
+
+    names = {cookie.strip().split("=")[0] for cookie in reply.cookies}
+    assert names >= {"__Host-sessionid", "__Host-csrftoken"}
+
+
+def test_the_client_s_address_is_the_one_that_aws_saw(function: Function, tmp_path: Path) -> None:
+    sent = event("GET", "/", headers={"x-forwarded-for": "192.0.2.66", "x-request-id": "0" * 32})
+
+    answer = function.reply(function.invoke(sent))
+
+    log = (tmp_path / "log").read_text()
+    assert f'"client": "{CLIENT}"' in log
+    assert "192.0.2.66" not in log
+    assert "0" * 32 not in log
+    assert f'"requestId": "{answer.headers["x-request-id"]}"' in log
+
+
+def test_two_instances_share_one_series(
+    site_folder: Path, environment: dict[str, str], function: Function, tmp_path: Path
+) -> None:
+    sign_up(function)
+    with Function(environment, folder=site_folder, log=tmp_path / "other") as other:
+        other.cookies = function.cookies
+        pages = [issue(each) for each in (function, other, function, other)]
+
+    numbers = [int(page.rstrip("/").rsplit("-", 1)[1]) for page in pages]
+    assert numbers == [1, 2, 3, 4]
+    assert User.unique.get("username", "ann").username == "ann"

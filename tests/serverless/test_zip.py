@@ -1,0 +1,67 @@
+"""The zip of the function, run by AWS's runtime client with nothing else on the path."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT
+from tests.serverless.runtime import Function
+from tests.serverless.test_story import issue, sign_up
+
+pytestmark = pytest.mark.slow
+
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+ARCH = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked zip, for the Python and the machine of this test."""
+    folder = tmp_path_factory.mktemp("zip")
+    packed = folder / "function.zip"
+    command = [sys.executable, ROOT / "deploy" / "lambda_zip.py", "--python", VERSION]
+    done = subprocess.run(
+        [*command, "--arch", ARCH, packed], check=True, capture_output=True, text=True
+    )
+    assert "MB  unpacked" in done.stdout
+    with zipfile.ZipFile(packed) as file:
+        file.extractall(folder / "task")
+    return folder / "task"
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has AWS's runtime client and no other package."""
+    folder = tmp_path_factory.mktemp("runtime")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    lock = (ROOT / "requirements-dev.lock").read_text()
+    [wanted] = [line for line in lock.splitlines() if line.startswith("awslambdaric==")]
+    install = [python, "-I", "-m", "pip", "install", "--quiet", wanted.split(";")[0].strip()]
+    subprocess.run(install, check=True)
+    return python
+
+
+def test_the_zip_serves_the_site_alone(
+    unpacked: Path, runtime: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Function(
+        environment, folder=unpacked, python=(str(runtime),), log=tmp_path / "log"
+    ) as function:
+        sign_up(function)
+        pdf = function.request("GET", issue(function).rstrip("/") + ".pdf")
+        found = re.search(r'href="(/static/[^"]+\.css)"', function.request("GET", "/").text)
+        assert found is not None
+        style = function.request("GET", found[1])
+
+    assert pdf.body.startswith(b"%PDF-")
+    assert style.status == 200
+    assert "immutable" in style.headers["cache-control"]
