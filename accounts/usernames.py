@@ -9,6 +9,7 @@ An account keeps its username if the rules change, and may change its case.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -115,7 +116,8 @@ class _Table:
 
     def scripts(self, char: str) -> frozenset[str] | None:
         """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
-        at = bisect_right(self.ranges, ord(char), key=lambda entry: entry[0]) - 1
+        # After every range that begins at `char` or before it.
+        at = bisect_right(self.ranges, (ord(char), sys.maxunicode + 1)) - 1
         if at < 0 or ord(char) > self.ranges[at][1]:
             return None
         return self.ranges[at][2]
