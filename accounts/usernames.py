@@ -13,7 +13,7 @@ import sys
 import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -106,7 +106,7 @@ def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
     return any(all(scripts & mixed for scripts in others) for mixed in _MIXED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Table:
     """The contents of `usernames.txt`. The ranges are sorted by their first code point."""
 
@@ -114,6 +114,7 @@ class _Table:
     #: The ASCII letters that other characters look like.
     lookalikes: dict[str, str]
 
+    @lru_cache(4096)  # noqa: B019 - there is one table, for the life of the process
     def scripts(self, char: str) -> frozenset[str] | None:
         """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
         # After every range that begins at `char` or before it.
