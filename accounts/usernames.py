@@ -43,13 +43,13 @@ def check_new(name: str) -> None:
     plain = unicodedata.normalize("NFKC", name)
     foreign = [char for char in plain if not char.isascii()]
     for char in foreign:
-        if _table().scripts(char) is None:
+        if _scripts(char) is None:
             raise ValidationError(
                 _("The character “%(character)s” is not allowed in usernames."),
                 "character",
                 {"character": char},
             )
-    if not _is_highly_restrictive([_table().scripts(char) or frozenset() for char in plain]):
+    if not _is_highly_restrictive([_scripts(char) or frozenset() for char in plain]):
         raise ValidationError(
             _("Use letters of one script only, such as Latin or Cyrillic."),
             "scripts",
@@ -106,22 +106,13 @@ def _is_highly_restrictive(used: list[frozenset[str]]) -> bool:
     return any(all(scripts & mixed for scripts in others) for mixed in _MIXED)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Table:
     """The contents of `usernames.txt`. The ranges are sorted by their first code point."""
 
     ranges: list[tuple[int, int, frozenset[str]]]
     #: The ASCII letters that other characters look like.
     lookalikes: dict[str, str]
-
-    @lru_cache(4096)  # noqa: B019 - there is one table, for the life of the process
-    def scripts(self, char: str) -> frozenset[str] | None:
-        """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
-        # After every range that begins at `char` or before it.
-        at = bisect_right(self.ranges, (ord(char), sys.maxunicode + 1)) - 1
-        if at < 0 or ord(char) > self.ranges[at][1]:
-            return None
-        return self.ranges[at][2]
 
 
 @cache
@@ -138,3 +129,14 @@ def _table() -> _Table:
         scripts = frozenset(values) - {"-"}
         table.ranges.append((int(first, 16), int(last or first, 16), scripts))
     return table
+
+
+@lru_cache(4096)
+def _scripts(char: str) -> frozenset[str] | None:
+    """The scripts that `char` belongs to, empty for any. None if it is not allowed."""
+    ranges = _table().ranges
+    # After every range that begins at `char` or before it.
+    at = bisect_right(ranges, (ord(char), sys.maxunicode + 1)) - 1
+    if at < 0 or ord(char) > ranges[at][1]:
+        return None
+    return ranges[at][2]

@@ -152,7 +152,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The answer to a form with an outdated CSRF token. Nothing was done.
 
     A sign-in changes the token. So a sign-up or sign-in form that is sent twice comes here the
-    second time. A visitor whom it has signed in gets the page of the first answer. A visitor who
+    second time. A visitor who was signed in by it gets the page of the first answer. A visitor who
     signed in by another form meanwhile does not, because these values were not accepted.
     """
     match = request.resolver_match

@@ -130,7 +130,10 @@ def compile_modules(folder: Path, python: str) -> None:
     """Compile every module for the function's Python, if this machine has it."""
     for program in (sys.executable, f"python{python}"):
         asked = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        if shutil.which(program) and _output(*asked) == python:
+        if shutil.which(program) is None:
+            continue
+        found = subprocess.run(asked, check=False, capture_output=True, text=True)
+        if found.stdout.strip() == python:
             _run(
                 *(program, "-m", "compileall", "-q", "-j", "0"),
                 *("--invalidation-mode=unchecked-hash", "-s", str(folder), "-p", "/var/task"),
@@ -171,11 +174,6 @@ def _size(path: Path) -> int:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1024 / 1024:.1f}"
-
-
-def _output(*command: str) -> str:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 def _run(*command: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:

@@ -14,11 +14,9 @@ from typing import Any
 from apig_wsgi import make_lambda_handler
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
+from dynamo.client.deadline import page
+from dynamo.processes import begin_process
 from project.wsgi import application
-
-# After the settings, which `project.wsgi` loads.
-from dynamo.client.deadline import page  # isort: skip
-from dynamo.processes import begin_process  # isort: skip
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
 #: before the deadline and takes 4 s to time out, and then the page is made.

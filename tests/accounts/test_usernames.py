@@ -94,7 +94,7 @@ def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
 
     assert all(first <= last for first, last, _scripts in ranges)
     assert all(before[1] < after[0] for before, after in itertools.pairwise(ranges))
-    assert all(usernames._table().scripts(char) for char in usernames._table().lookalikes)
+    assert all(usernames._scripts(char) for char in usernames._table().lookalikes)
 
 
 # Where they hold ----------------------------------------------------------------------------------
