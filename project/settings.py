@@ -22,7 +22,17 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-env.check(bool(SECRET_KEY), "DJANGO_SECRET_KEY", "is not set")
+# Instead: where `project.secret_keys` reads it, and older keys.
+SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
+_is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
+env.check(
+    _is_known or env.is_wrong("DJANGO_SECRET_KEY_PARAMETER"), "DJANGO_SECRET_KEY", "is not set"
+)
+env.check(
+    not (SECRET_KEY and SECRET_KEY_PARAMETER),
+    "DJANGO_SECRET_KEY_PARAMETER",
+    "is set, and DJANGO_SECRET_KEY as well: remove one",
+)
 ALLOWED_HOSTS = env.read("DJANGO_ALLOWED_HOSTS", environment.hosts)
 env.check(DEBUG or bool(ALLOWED_HOSTS), "DJANGO_ALLOWED_HOSTS", "is not set")
 CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origins)
@@ -65,8 +75,9 @@ _has_wrong_region = env.is_wrong("AWS_DEFAULT_REGION", "AWS_PROFILE")
 env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not set")
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
-# botocore reads it; read here too, so that a malformed one is reported with the others.
+# Used elsewhere; read here too, so that a malformed one is reported with the others.
 env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
@@ -107,6 +118,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
+    "project.middleware.SecretKeysMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
