@@ -115,3 +115,17 @@ def test_a_new_function_loads_nothing_before_it_is_needed(steps: dict[str, Any])
 
     loaded = {step: len(found["modules"]) for step, found in steps.items()}
     assert {step for step in STEPS if loaded[step] > MOST_MODULES[step]} == set(), loaded
+
+
+@pytest.mark.parametrize("entry_point", ["project.wsgi", "project.asgi"])
+def test_a_server_has_loaded_all_pages_before_it_listens(
+    entry_point: str, environment: dict[str, str], site_folder: Path
+) -> None:
+    load = f"import sys, {entry_point}; print(*sys.modules)"
+
+    loaded = subprocess.check_output(
+        [sys.executable, "-c", load], cwd=site_folder, env=environment, text=True
+    ).split()
+
+    assert {"accounts.views", "babel", "invoices.views", "phonenumbers"} <= set(loaded)
+    assert not {"boto3", "prometheus_client", "typst"} & set(loaded)
