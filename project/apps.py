@@ -8,8 +8,11 @@ class ProjectConfig(AppConfig):
     name = "project"
 
     def ready(self) -> None:
-        from project import checks, logs, metrics  # noqa: F401 - checks registers itself
+        # checks registers itself
+        from project import checks, logs, metrics, secret_keys  # noqa: F401
 
+        if settings.SECRET_KEY_PARAMETER:
+            secret_keys.load()
         if settings.METRICS_TOKEN:
             metrics.listen()
         logs.capture_python_messages()

@@ -14,12 +14,14 @@ from io import StringIO
 from typing import Any
 
 from apig_wsgi import make_lambda_handler
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.client.deadline import page
 from dynamo.processes import begin_process
+from project import secret_keys
 from project.wsgi import application
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
@@ -105,6 +107,9 @@ def _after_restore() -> None:
     """Let each restored process draw its own random values. Many are restored from one snapshot."""
     random.seed()
     begin_process()
+    if settings.SECRET_KEY_PARAMETER:
+        # A snapshot may be weeks old.
+        secret_keys.load()
 
 
 # Before the snapshot, so that it holds no connection that a restored process could not use.
