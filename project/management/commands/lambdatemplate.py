@@ -109,8 +109,8 @@ _PARAMETERS: Part = {
             "Of the zip. arm64 costs a fifth less", "arm64", AllowedValues=["arm64", "x86_64"]
         ),
         "SecretKeyParameter": _text(
-            "The name of the SecureString in SSM that has the secret key",
-            "/site/secret-key",
+            "The name of the SecureString in SSM that has the secret keys",
+            "/site/secret-keys",
             AllowedPattern="^/[a-zA-Z0-9_./-]+$",
         ),
         "EmailUrl": _text(
@@ -546,8 +546,6 @@ def _functions() -> Part:
     for_work = {
         "MemorySize": {"Ref": "WorkMemory"},
         "Timeout": {"Ref": "WorkSeconds"},
-        # What failed may have done a part of its work: people decide whether to repeat it.
-        "EventInvokeConfig": {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 3600},
     }
     as_site = {
         "Role": {"Fn::GetAtt": ["SiteRole", "Arn"]},
@@ -592,6 +590,8 @@ def _functions() -> Part:
             "Role": {"Fn::GetAtt": ["CommandsRole", "Arn"]},
             "LoggingConfig": {"LogGroup": {"Ref": "CommandsLog"}},
             **for_work,
+            # What failed may have done a part of its work: people decide whether to repeat it.
+            "EventInvokeConfig": {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 3600},
             "ReservedConcurrentExecutions": _if(
                 "AreCommandsReserved", {"Ref": "CommandsConcurrency"}
             ),
