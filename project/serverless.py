@@ -31,15 +31,14 @@ SECONDS_AFTER_DEADLINE = 4.5
 #: The least that a page gets for its requests, however little time the function has.
 LEAST_SECONDS = 0.5
 
-#: What runs on a schedule or once, within 15 minutes, without a file or a question, and with the
-#: rights of pages and reports.
+#: What runs on a schedule or once, within 15 minutes, without a file, a password or a question, and
+#: with the rights of pages and reports.
 COMMANDS = (
     "activateuser",
     "changeemail",
     "changeusername",
     "checkguards",
     "checkinvoices",
-    "createuser",
     "deactivateuser",
     "deleteuser",
     "grantstaff",

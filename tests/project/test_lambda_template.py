@@ -103,12 +103,12 @@ def test_commands_also_have_the_rights_of_reports(template: dict[str, Any]) -> N
 def test_the_requests_of_all_commands_are_allowed(
     template: dict[str, Any], requests_sent: Requests
 ) -> None:
+    make_user(username="ann", email="ann@example.org")
     make_user(username="bob", email="bob@example.org")
     requests_sent.clear()
     ran = set()
 
     for command, *arguments in (
-        ["createuser", "--username=ann", "--email=ann@example.org", "--unusable-password"],
         ["changeemail", "ann", "ann@example.net"],
         ["changeusername", "ann", "anna"],
         ["verifyemail", "anna"],
@@ -184,3 +184,27 @@ def test_only_what_has_data_outlives_the_stack(template: dict[str, Any]) -> None
     }
 
     assert kept == {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}
+
+
+def test_the_documentation_names_what_runs_what_stays_and_what_alarms(
+    template: dict[str, Any],
+) -> None:
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    [runs] = re.findall(r"^- It runs ([^.]+)\. Others are", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", runs)) == set(serverless.COMMANDS)
+    [stays] = re.findall(r"^for table in (.+); do$", page, re.MULTILINE)
+    tables = of_type(template, "AWS::DynamoDB::Table").values()
+    names = {each["TableName"] for each in tables}
+    assert set(stays.split()) == {name for name in names if not name.startswith("test")}
+    rows = page.partition("## Alarms")[2].partition("\n## ")[0]
+    named = {
+        name for row in re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE) for name in row.split(", ")
+    }
+    assert named == {f"`{name}`" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+
+
+def test_the_documentation_names_every_parameter(template: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    assert not [name for name in template["Parameters"] if not re.search(rf"\b{name}\b", page)]

@@ -551,7 +551,7 @@ def _functions() -> Part:
         "Role": {"Fn::GetAtt": ["SiteRole", "Arn"]},
         "LoggingConfig": {"LogGroup": {"Ref": "SiteLog"}},
     }
-    properties = {
+    properties: dict[str, dict[str, Any]] = {
         "Site": {
             "Description": "Pages",
             "Handler": "project.serverless.handler",
