@@ -41,23 +41,22 @@ def sign_up(function: Function, username: str = "ann") -> None:
     assert target == "/accounts/profile/"
 
 
-def issue(function: Function) -> str:
-    """Issue an invoice; the path of its page."""
-    return post(
-        function,
-        "/invoices/new/",
-        **{
-            "customer_name": "A customer",
-            "customer_address": "1 Road",
-            "currency": "EUR",
-            "lines-TOTAL_FORMS": "1",
-            "lines-INITIAL_FORMS": "0",
-            "lines-0-description": "Work",
-            "lines-0-quantity": "8",
-            "lines-0-unit_price": "95.50",
-            "lines-0-vat_rate": "19",
-        },
-    )
+INVOICE = {
+    "customer_name": "A customer",
+    "customer_address": "1 Road",
+    "currency": "EUR",
+    "lines-TOTAL_FORMS": "1",
+    "lines-INITIAL_FORMS": "0",
+    "lines-0-description": "Work",
+    "lines-0-quantity": "8",
+    "lines-0-unit_price": "95.50",
+    "lines-0-vat_rate": "19",
+}
+
+
+def issue(function: Function, **fields: str) -> str:
+    """Issue an invoice with these fields, and others of `INVOICE`; the path of its page."""
+    return post(function, "/invoices/new/", **(INVOICE | fields))
 
 
 def test_an_account_signs_up_issues_an_invoice_and_signs_out(function: Function) -> None:
