@@ -17,7 +17,7 @@ from tests.serverless.runtime import Function, event
 from tests.serverless.test_story import INVOICE, hidden, issue, sign_up
 from tests.waiting import wait_until
 
-#: docs/deployment.md names it.
+#: docs/lambda.md names it.
 MOST_MEGABYTES = 200
 
 
