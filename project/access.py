@@ -21,8 +21,8 @@ from django.utils.deprecation import MiddlewareMixin
 from accounts.sessions.visitor import address, known_account
 from dynamo.tally import Tally, counted_on, counting
 from dynamo.terminal import printable
-from project import metrics
 from project.hiding import hide
+from project.signals import page_answered
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,9 @@ class _Counted(Iterator[bytes]):
 
 def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
     method, url = request.method or "", _url_name(request)
-    metrics.count_page(url, method, response.status_code, seconds)
+    page_answered.send_robust(
+        sender=None, url=url, method=method, status=response.status_code, seconds=seconds
+    )
     milliseconds = round(seconds * 1000, 1)
     # Here as well as in the formatter: other handlers get the record without secrets, too.
     path = hide(request.path, request)

@@ -179,6 +179,13 @@ def _is_endpoint(value: str) -> bool:
     return parts.scheme in {"http", "https"} and parts.port != 0 and is_valid_uri(value)
 
 
+def has_phone_numbers(region: str) -> bool:
+    """Whether phone numbers of `region` are known."""
+    from phonenumbers import SUPPORTED_REGIONS  # here, because the setting is empty by default
+
+    return region in SUPPORTED_REGIONS
+
+
 hosts = list_of("host names only, without scheme, port or path", _HOST.fullmatch)
 origins = list_of("origins such as https://www.example.com", is_origin)
 sender = text("an email address", _is_sender)

@@ -16,9 +16,10 @@ from django.core.exceptions import (
     MiddlewareNotUsed,
     SuspiciousOperation,
 )
-from django.http import HttpRequest, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views.defaults import bad_request
@@ -58,6 +59,27 @@ class RequestIdMiddleware(MiddlewareMixin):
         trusted = settings.ACCOUNTS_TRUSTED_HOPS or "apig_wsgi.context" in request.META
         if not (trusted and _REQUEST_ID.fullmatch(given)):
             request.META.pop("HTTP_X_REQUEST_ID", None)
+
+
+class MetricsMiddleware(MiddlewareMixin):
+    """Answers `/metrics` if the request has the token; there is no such page without it.
+
+    Prometheus asks each process by its address and, within a private network, without TLS, so it is
+    answered before the host and the scheme are checked.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path_info != "/metrics" or not _has_token(request):
+            return None
+        from project import metrics  # here, because prometheus-client is not needed without a token
+
+        return metrics.shown()
+
+
+def _has_token(request: HttpRequest) -> bool:
+    given = request.META.get("HTTP_AUTHORIZATION", "")
+    token: str = settings.METRICS_TOKEN
+    return bool(token) and constant_time_compare(given, f"Bearer {token}")
 
 
 class HeadersMiddleware(MiddlewareMixin):

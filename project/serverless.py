@@ -8,6 +8,11 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-p
 
 from __future__ import annotations
 
+import gc
+
+# The collector would search everything that is imported below several times, and find nothing.
+gc.disable()
+
 import logging
 import random
 from io import StringIO
@@ -15,14 +20,14 @@ from typing import Any
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
-from django.core.management import CommandError, call_command
+from django.core.wsgi import get_wsgi_application
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.client.deadline import page
 from dynamo.processes import begin_process
 from project import secret_keys
-from project.wsgi import application
+from project.start import load_pages, start
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
 #: before the deadline and takes 4 s to time out, and then the page is made.
@@ -50,7 +55,8 @@ COMMANDS = (
 
 log = logging.getLogger(__name__)
 
-_respond = make_lambda_handler(application, binary_support=True)
+start()
+_respond = make_lambda_handler(get_wsgi_application(), binary_support=True)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -82,6 +88,8 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     Raises:
         CommandFailed: with the one line that the command would print on a terminal.
     """
+    from django.core.management import CommandError, call_command  # here: pages need no commands
+
     set_guid(context.aws_request_id)
     name, arguments = event.get("command"), event.get("arguments", [])
     if name not in COMMANDS:
@@ -111,6 +119,15 @@ def _after_restore() -> None:
         secret_keys.load()
 
 
-# Before the snapshot, so that it holds no connection that a restored process could not use.
-register_before_snapshot(begin_process)
+def _before_snapshot() -> None:
+    """Fill the snapshot with all pages, and keep connections out: no restored process could use."""
+    load_pages()
+    begin_process()
+
+
+register_before_snapshot(_before_snapshot)
 register_after_restore(_after_restore)
+
+# Nor does it search these objects between pages.
+gc.freeze()
+gc.enable()

@@ -6,10 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import botocore.session
 from botocore.exceptions import BotoCoreError
+from botocore.session import Session
 from csp.constants import NONE, SELF
-from phonenumbers import SUPPORTED_REGIONS
 
 from accounts.limits.windows import DEFAULTS as LIMITS
 from project import environment
@@ -56,7 +55,9 @@ PAGES_AT_ONCE = env.read("DJANGO_PAGES_AT_ONCE", whole_number(), "8")
 def _region_of_profile() -> str:
     """The region in the files of AWS's own tools (`~/.aws/config`, `AWS_PROFILE`)."""
     try:
-        region = botocore.session.get_session().get_scoped_config().get("region", "")
+        # A session that only reads the files: one for requests takes longer to set up.
+        session = Session(include_builtin_handlers=False)
+        region = session.get_scoped_config().get("region", "")
         return environment.region(str(region))
     except BotoCoreError as error:
         env.check(False, "AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
@@ -112,7 +113,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
-    "project.metrics.MetricsMiddleware",
+    "project.middleware.MetricsMiddleware",
     "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "accounts.limits.middleware.TooManyAttemptsMiddleware",
@@ -182,7 +183,7 @@ LOGOUT_REDIRECT_URL = "home"
 
 # The region whose phone numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.read(
-    "ACCOUNTS_PHONE_REGION", text("a region such as GB or JP", SUPPORTED_REGIONS.__contains__)
+    "ACCOUNTS_PHONE_REGION", text("a region such as GB or JP", environment.has_phone_numbers)
 )
 # Usernames that only an operator's `createuser` and `changeusername` may assign.
 ACCOUNTS_RESERVED_USERNAMES = env.read(
