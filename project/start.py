@@ -29,7 +29,7 @@ def load_pages() -> None:
     """
     import phonenumbers  # noqa: F401 - only for its tables
 
-    from invoices.money import currency_choices
+    from web.choices import currency_choices
 
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
