@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import cast
+from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -142,7 +143,7 @@ def _url_name(request: HttpRequest) -> str:
     """The name in the URL map, or `static`, or `none`: never text of the client's."""
     if request.resolver_match is not None:
         return request.resolver_match.view_name
-    if request.path.startswith(settings.STATIC_URL):
+    if request.path.startswith(urlsplit(settings.STATIC_URL).path):
         return "static"
     return PROBES.get(request.path_info, "none")
 

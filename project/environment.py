@@ -194,6 +194,10 @@ endpoint = text("an http or https URL", _is_endpoint)
 region = text(
     "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
 )
+# A name, or an ARN for another account's.
+parameter_name = text(
+    "the name of an SSM parameter", re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}").fullmatch
+)
 time_zone = text("a time zone such as Europe/London", _is_time_zone)
 table_prefix = text("a prefix of table names", re.compile(r"[a-zA-Z0-9_.-]{0,200}").fullmatch)
 # The characters of RFC 6750, section 2.1.

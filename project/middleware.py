@@ -10,7 +10,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    MiddlewareNotUsed,
+    SuspiciousOperation,
+)
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
@@ -22,6 +27,7 @@ from django.views.defaults import bad_request
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.middleware import unavailable
+from project import secret_keys
 
 log = logging.getLogger(__name__)
 
@@ -181,6 +187,18 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
                 self._turns.release()
         finally:
             self._places.release()
+
+
+class SecretKeysMiddleware(MiddlewareMixin):
+    """Lets a page begin with fresh secret keys. Health checks and static files need none."""
+
+    def __init__(self, get_response: Any) -> None:
+        if not settings.SECRET_KEY_PARAMETER:
+            raise MiddlewareNotUsed
+        super().__init__(get_response)
+
+    def process_request(self, request: HttpRequest) -> None:
+        secret_keys.refresh()
 
 
 def _read_form(request: HttpRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
@@ -21,7 +22,17 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-env.check(bool(SECRET_KEY), "DJANGO_SECRET_KEY", "is not set")
+# Instead: where `project.secret_keys` reads it, and older keys.
+SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
+_is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
+env.check(
+    _is_known or env.is_wrong("DJANGO_SECRET_KEY_PARAMETER"), "DJANGO_SECRET_KEY", "is not set"
+)
+env.check(
+    not (SECRET_KEY and SECRET_KEY_PARAMETER),
+    "DJANGO_SECRET_KEY_PARAMETER",
+    "is set, and DJANGO_SECRET_KEY as well: remove one",
+)
 ALLOWED_HOSTS = env.read("DJANGO_ALLOWED_HOSTS", environment.hosts)
 env.check(DEBUG or bool(ALLOWED_HOSTS), "DJANGO_ALLOWED_HOSTS", "is not set")
 CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origins)
@@ -66,8 +77,9 @@ _has_wrong_region = env.is_wrong("AWS_DEFAULT_REGION", "AWS_PROFILE")
 env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not set")
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
-# botocore reads it; read here too, so that a malformed one is reported with the others.
+# Used elsewhere; read here too, so that a malformed one is reported with the others.
 env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
@@ -108,6 +120,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
+    "project.middleware.SecretKeysMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -227,7 +240,9 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
 TIME_ZONE = env.read("DJANGO_TIME_ZONE", environment.time_zone) or "UTC"
 USE_TZ = True
 
-STATIC_URL = "static/"
+# A content delivery network with this site as its origin; empty: browsers get the files from here.
+STATIC_HOST = env.read("DJANGO_STATIC_HOST", text("https:// and a single host", _is_site_origin))
+STATIC_URL = f"{STATIC_HOST}/static/" if STATIC_HOST else "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -241,6 +256,15 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+
+def _add_headers(headers: Any, path: str, url: str) -> None:
+    # Pages load files of other hosts only with it (COEP). Not only where STATIC_HOST is set: a
+    # network could have stored a file before that, for ten years. No file is secret.
+    headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+
+
+WHITENOISE_ADD_HEADERS_FUNCTION = _add_headers
 
 vars().update(
     env.read(
@@ -286,13 +310,14 @@ if PRODUCTION:
 
 # Headers of every answer -----------------------------------------------------------------------
 
-# Everything comes from the site itself. Pages contain no inline scripts, styles or handlers.
+# Everything comes from the site itself, static files from their host if they have one. Pages
+# contain no inline scripts, styles or handlers.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF],
+        "script-src": [STATIC_HOST or SELF],
+        "style-src": [STATIC_HOST or SELF],
+        "img-src": [STATIC_HOST or SELF],
         "font-src": [NONE],
         "connect-src": [NONE],
         "object-src": [NONE],

@@ -29,9 +29,10 @@ def load_pages() -> None:
     """
     import phonenumbers  # noqa: F401 - only for its tables
 
-    from web.choices import currency_choices
+    from web.choices import country_choices, currency_choices
 
     for language, _name in settings.LANGUAGES:
         with translation.override(language):
             reverse("home")
+            country_choices()
             currency_choices()

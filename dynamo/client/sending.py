@@ -113,7 +113,7 @@ def _make_shared() -> _Shared:
 def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
     """The short path, if it may be taken. Bounds the client's connections in either case."""
     try:
-        connections.bound(made)
+        connections.bound(made._endpoint.http_session)
         if settings.DYNAMODB_LEAN and can_bypass_botocore(made):
             return LeanClient(made, signing)
     except (AttributeError, TypeError) as error:

@@ -177,7 +177,7 @@ def botocores(
             **config,
         ),
     )
-    connections.bound(made)
+    connections.bound(made._endpoint.http_session)
     return made
 
 
