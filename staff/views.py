@@ -28,7 +28,13 @@ from django.views.generic import FormView, TemplateView
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
-from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages import (
+    FormPageMixin,
+    KeepSessionMixin,
+    SignedInFormMixin,
+    show_errors,
+    signed_in,
+)
 from accounts.sessions import services as sessions
 from accounts.sessions import visitor
 from accounts.sessions.browsers import readable
@@ -69,7 +75,7 @@ class StaffMixin(LoginRequiredMixin):
             raise Http404 from error
 
 
-class OverviewView(StaffMixin, FormPageMixin, FormView):
+class OverviewView(StaffMixin, SignedInFormMixin, FormPageMixin, FormView):
     """Finds accounts and shows the last reports. Costs 1 request.
 
     The search is a POST, so that no email address is in a log.
@@ -174,7 +180,7 @@ class AccountView(StaffMixin, TemplateView):
         )
 
 
-class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
+class ConfirmView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
     """An action that asks for a reason and the actor's password."""
 
     template_name = "staff/confirm.html"
