@@ -27,9 +27,10 @@ from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
+from invoices import einvoices
+from invoices.amounts import MAX_LINES
 from invoices.documents import (
     DEFAULT_LANGUAGE,
-    MAX_LINES,
     Invoice,
     series_of,
     typed_values_of,
@@ -46,10 +47,10 @@ from invoices.forms import (
     typed_values,
 )
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
-from invoices.money import currency_choices
 from invoices.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
+from web.choices import currency_choices
 from web.focus import FocusFirstErrorMixin
 
 #: How many decimals most currencies have.
@@ -89,7 +90,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         query = form.cleaned_data
-        this_year = today().year
+        this_year = today(self.user.time_zone).year
         year = query["year"] or this_year
         page = list_invoices(self.account, year, before=query["before"], customer=query["customer"])
         if page.damaged:
@@ -112,7 +113,10 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(invoice=self.find(kwargs["label"]), **kwargs)
+        invoice = self.find(kwargs["label"])
+        return super().get_context_data(
+            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+        )
 
 
 class InvoicePdfView(OwnInvoicesMixin, View):
@@ -129,6 +133,18 @@ class InvoicePdfView(OwnInvoicesMixin, View):
         }
         response = HttpResponse(content, content_type="application/pdf", headers=headers)
         return get_conditional_response(request, etag=etag, response=response)
+
+
+class InvoiceXmlView(OwnInvoicesMixin, View):
+    """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        invoice = self.find(label)
+        if missing := einvoices.missing(invoice):
+            raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
+        headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
+        xml = einvoices.as_xml(invoice)
+        return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
 class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
@@ -171,14 +187,17 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
     ) -> HttpResponse:
         """The form with these values, unchecked, and the focus in the line `focus`."""
-        form = InvoiceForm(initial=values, lines=lines, seller=seller_of(self.user))
+        form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
         if focus is not None:
             line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
             line.fields["description"].widget.attrs["autofocus"] = True
         return self.render_to_response(self.get_context_data(form=form))
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return {**super().get_form_kwargs(), "seller": seller_of(self.user)}
+        return super().get_form_kwargs() | self.form_arguments()
+
+    def form_arguments(self) -> dict[str, Any]:
+        return {"seller": seller_of(self.user), "issued_on": today(self.user.time_zone)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Also the decimals of unusual currencies for the script, as JSON."""
@@ -201,6 +220,7 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
                 seller=form.seller,
                 request_id=form.cleaned_data["request_id"],
                 language=get_language() or DEFAULT_LANGUAGE,
+                time_zone=self.user.time_zone,
             )
         except SequenceError as error:
             form.add_error(None, _refusal(error))
