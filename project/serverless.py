@@ -1,7 +1,7 @@
-"""The site on AWS Lambda: `project.serverless.handler`, behind a function URL or an HTTP API.
+"""The site on AWS Lambda: `handler` answers HTTP requests, `run_command` runs commands.
 
-Both send events of format 2.0. A process handles one event at a time; between two events it is
-frozen, for milliseconds or for hours.
+Function URLs and HTTP APIs send requests in events of format 2.0. A process handles one event at a
+time; between two events it is frozen, for milliseconds or for hours.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
 """
@@ -13,12 +13,16 @@ import gc
 # The collector would search everything that is imported below several times, and find nothing.
 gc.disable()
 
+import logging
 import random
+from io import StringIO
 from typing import Any
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
+from django.core.management import CommandError, call_command
 from django.core.wsgi import get_wsgi_application
+from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.client.deadline import page
@@ -32,6 +36,25 @@ SECONDS_AFTER_DEADLINE = 4.5
 
 #: The least that a page gets for its requests, however little time the function has.
 LEAST_SECONDS = 0.5
+
+#: What runs on a schedule or once, within 15 minutes, without a file, a password or a question, and
+#: with the rights of pages and reports.
+COMMANDS = (
+    "activateuser",
+    "changeemail",
+    "changeusername",
+    "checkguards",
+    "checkinvoices",
+    "deactivateuser",
+    "deleteuser",
+    "grantstaff",
+    "revokestaff",
+    "showuser",
+    "storereport",
+    "verifyemail",
+)
+
+log = logging.getLogger(__name__)
 
 start()
 _respond = make_lambda_handler(get_wsgi_application(), binary_support=True)
@@ -52,6 +75,38 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
     with page(max(seconds, LEAST_SECONDS)):
         return _respond(event, context)
+
+
+class CommandFailed(Exception):
+    """A command failed, or must not run here. Lambda counts it as an error of the function."""
+
+
+def run_command(event: dict[str, Any], context: Any) -> str:
+    """Run the command of `{"command": "storereport", "arguments": ["guards"]}`, one of `COMMANDS`.
+
+    Returns what it printed. Its log lines have the id of the invocation as their HTTP request id.
+
+    Raises:
+        CommandFailed: with the one line that the command would print on a terminal.
+    """
+    set_guid(context.aws_request_id)
+    name, arguments = event.get("command"), event.get("arguments", [])
+    if name not in COMMANDS:
+        raise CommandFailed(f"{name!r} cannot run here. Use one of {', '.join(COMMANDS)}.")
+    if not (isinstance(arguments, list) and all(isinstance(each, str) for each in arguments)):
+        raise CommandFailed("The arguments must be a list of texts.")
+    printed = StringIO()
+    try:
+        call_command(name, *arguments, stdout=printed, stderr=printed)
+    except CommandError as error:
+        raise CommandFailed(f"{name}: {error}") from None
+    except SystemExit as ended:
+        raise CommandFailed(f"{name}: ended with exit code {ended.code}") from None
+    except Exception as error:
+        # Our log hides secrets. Lambda's line of the error would not.
+        log.exception("The command %s failed", name)
+        raise CommandFailed(f"{name}: {type(error).__name__}; see the log.") from None
+    return printed.getvalue()
 
 
 def _after_restore() -> None:
