@@ -172,9 +172,9 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _is_from_this_site(request: HttpRequest) -> bool:
-    """Whether the browser tells that a page of this site sent the form.
+    """Whether the browser says that a page of this site sent the form.
 
-    Scripts cannot set the header. A form of another site is not shown: whoever reads it here could
+    Scripts cannot set the header. A form of another site is not shown, because a visitor could
     take it for their own and send it.
     """
     return request.headers.get("Sec-Fetch-Site") == "same-origin"
