@@ -20,12 +20,11 @@ from typing import Any
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
-from django.core.management import CommandError, call_command
 from django.core.wsgi import get_wsgi_application
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from dynamo.client.deadline import page
+from dynamo.client.deadline import at_most
 from dynamo.processes import begin_process
 from project import secret_keys
 from project.start import load_pages, start
@@ -73,7 +72,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         "x-request-id": context.aws_request_id,
     }
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
-    with page(max(seconds, LEAST_SECONDS)):
+    with at_most(max(seconds, LEAST_SECONDS)):
         return _respond(event, context)
 
 
@@ -89,6 +88,8 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     Raises:
         CommandFailed: with the one line that the command would print on a terminal.
     """
+    from django.core.management import CommandError, call_command  # here: pages need no commands
+
     set_guid(context.aws_request_id)
     name, arguments = event.get("command"), event.get("arguments", [])
     if name not in COMMANDS:
