@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -20,16 +21,22 @@ from django.views import View
 
 from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
+from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
 from invoices.documents import Invoice
 from invoices.exports import account_as_json, as_csv, as_zip
-from invoices.records import all_invoices
+from invoices.issuing import today
+from invoices.records import all_invoices, years_of
 from invoices.views import OwnInvoicesMixin
 
 #: Downloads at once in a process: fewer than the server has threads.
 AT_ONCE = 3
 
 RETRY_AFTER_SECONDS = 10
+
+#: The years whose downloads are offered before an account is deleted: as long as invoices must be
+#: kept in most countries.
+OFFERED_YEARS = 10
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +89,21 @@ class AccountExportView(FreshSignInMixin, View):
         return _stream(
             request, user.pk, lambda: account_as_json(user), "application/json", "account.json"
         )
+
+
+class AccountDeleteWithInvoicesView(AccountDeleteView):
+    """The page that deletes the account, with the downloads of its invoices of the last years.
+
+    Besides the requests of every page it costs 1, and 2 read units for each year.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if "unanswered" not in kwargs:
+            this_year = today().year
+            # Invoices may have dates of next year.
+            years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
+            kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
+        return super().get_context_data(**kwargs)
 
 
 def _stream(
