@@ -11,6 +11,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.generic import FormView, TemplateView
 
+from accounts.pages import SignedInFormMixin
 from invoices.customers.book import (
     add_customer,
     change_customer,
@@ -39,7 +40,7 @@ class CustomerListView(OwnInvoicesMixin, TemplateView):
         )
 
 
-class CustomerNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class CustomerNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
@@ -79,7 +80,7 @@ class CustomerMixin(OwnInvoicesMixin):
             raise Http404(str(error)) from error
 
 
-class CustomerView(CustomerMixin, FocusFirstErrorMixin, FormView):
+class CustomerView(SignedInFormMixin, CustomerMixin, FocusFirstErrorMixin, FormView):
     """Changes a customer."""
 
     template_name = "invoices/customer.html"
