@@ -4,7 +4,10 @@ InvoiceError (a SequenceError)
 ├── UnknownInvoice   the account has no such invoice
 ├── RequestIdReused  the request id issued an invoice with other contents
 ├── DateTooEarly     the issue date is before the last one of its series
-└── AlreadyVoided    the invoice was voided before
+├── AlreadyVoided    the invoice was voided before
+└── ExportError      base of errors of exports that are stored in S3
+    ├── ExportUnavailable  S3 or Lambda refused, or did not answer
+    └── ExportTooSlow      the function's time is not enough to make the file
 """
 
 from __future__ import annotations
@@ -66,3 +69,21 @@ class AlreadyVoided(InvoiceError):
 
     def __str__(self) -> str:
         return f"Invoice {self.number} was already voided: {self.reason}"
+
+
+class ExportError(InvoiceError):
+    """Base of errors of exports that are stored in S3."""
+
+
+class ExportUnavailable(ExportError):
+    """S3 or Lambda refused, or did not answer."""
+
+    def __str__(self) -> str:
+        return "The export cannot be reached. Try again later."
+
+
+class ExportTooSlow(ExportError):
+    """The function's time is not enough to make the file."""
+
+    def __str__(self) -> str:
+        return "The function's time is not enough to make the file."

@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
@@ -33,6 +33,8 @@ urlpatterns = [
     path("new/", InvoiceNewView.as_view(), name="invoice_new"),
     path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("exports/<str:token>/", ExportView.as_view(), name="export"),
+    path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
