@@ -17,7 +17,7 @@ from hypothesis import given
 from pypdf import PdfReader
 
 from invoices import fonts, pdf
-from invoices.documents import Invoice, Party
+from invoices.documents import Customer, Invoice, Seller
 from invoices.fonts import REPLACEMENT, missing_characters, printable
 from invoices.pdf import render
 from tests.commands import ROOT
@@ -91,11 +91,11 @@ def test_amounts_follow_their_currency(currency: str, total: str) -> None:
 )
 def test_names_of_many_scripts_are_printed(name: str) -> None:
     assert missing_characters(name) == ""
-    assert name in text_of(an_invoice(seller=Party(name)))
+    assert name in text_of(an_invoice(seller=Seller(name)))
 
 
 def test_a_letter_and_its_accent_are_printed_as_one() -> None:
-    assert "é ő が" in text_of(an_invoice(seller=Party("e\u0301 o\u030b か\u3099")))
+    assert "é ő が" in text_of(an_invoice(seller=Seller("e\u0301 o\u030b か\u3099")))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_missing_characters_are_named_once_in_order(text: str, missing: str) -> 
 @given(TEXTS)
 def test_every_text_is_printed_or_replaced(text: str) -> None:
     invoice = an_invoice(
-        a_line(description=text or "x"), customer=Party(text, text, text), note=text
+        a_line(description=text or "x"), customer=Customer(text, text, text), note=text
     )
 
     assert render(invoice).startswith(b"%PDF-")
@@ -128,7 +128,7 @@ def test_every_text_is_printed_or_replaced(text: str) -> None:
 
 
 def test_a_character_that_cannot_be_printed_is_replaced() -> None:
-    assert f"Ann {REPLACEMENT} Lee" in text_of(an_invoice(seller=Party("Ann \U0001f600 Lee")))
+    assert f"Ann {REPLACEMENT} Lee" in text_of(an_invoice(seller=Seller("Ann \U0001f600 Lee")))
 
 
 @given(invoices())
@@ -166,7 +166,7 @@ def fonts_of(invoice: Invoice, text: str) -> set[str]:
 
 def test_a_japanese_name_is_bold_where_a_latin_one_is() -> None:
     invoice = an_invoice(
-        a_line(description="細字"), seller=Party("Bob Ltd", "Way 1"), customer=Party("太字")
+        a_line(description="細字"), seller=Seller("Bob Ltd", "Way 1"), customer=Customer("太字")
     )
 
     (bold,) = fonts_of(invoice, "太字")
@@ -288,7 +288,7 @@ def test_a_description_of_a_thousand_characters_is_printed_whole(description: st
 
 @pytest.mark.parametrize("char", ["x", "W", "長", "。", "\N{NO-BREAK SPACE}", "ą́", "-", "／"])
 def test_text_without_spaces_stays_within_its_column(char: str) -> None:
-    invoice = an_invoice(a_line(description=char * 300), seller=Party("Bob", char * 300))
+    invoice = an_invoice(a_line(description=char * 300), seller=Seller("Bob", char * 300))
 
     lines = [line.strip() for line in text_of(invoice).splitlines()]
 
