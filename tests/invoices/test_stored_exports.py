@@ -27,6 +27,7 @@ from tests.pages import Page
 from tests.policies import statements
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -334,6 +335,20 @@ def test_an_export_is_shown_to_its_owner_alone(
 
     assert let_in(make_user(username="Bob")).get(address + page).status_code == 404
     assert Client().get(address + page)["Location"].startswith("/accounts/login/?next=")
+
+
+def test_a_link_to_s3_ends_and_the_page_makes_a_new_one(
+    browser: Client, exports: Invocations
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_exports, "LINK_SECONDS", 1)
+        link = browser.get(f"{address}file/")["Location"]
+
+    wait_until(lambda: urllib3.request("GET", link).status == 403)
+
+    assert urllib3.request("GET", browser.get(f"{address}file/")["Location"]).status == 200
 
 
 def test_a_token_cannot_be_changed(browser: Client, exports: Invocations) -> None:
