@@ -10,6 +10,7 @@ from invoices.views import (
     InvoicePdfView,
     InvoiceView,
     InvoiceVoidView,
+    InvoiceXmlView,
 )
 
 
@@ -37,5 +38,6 @@ urlpatterns = [
     path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
 ]

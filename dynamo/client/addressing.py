@@ -15,7 +15,6 @@ import os
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import UnknownServiceError
@@ -51,8 +50,11 @@ class _LoaderWithoutRules(Loader):
         return super().load_service_model(service_name, type_name, api_version)
 
 
-def session(signing: Credentials, region: str | None) -> boto3.Session:
-    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone."""
+def session(signing: Credentials, region: str | None) -> Session:
+    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone.
+
+    It is botocore's. boto3's has the same clients, but imports its resources and S3 transfers.
+    """
     core = Session()
     credentials.sign_with(core, signing)
     if not _needs_rules(core, region):
@@ -60,7 +62,7 @@ def session(signing: Credentials, region: str | None) -> boto3.Session:
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
     core.register_component("response_parser_factory", AnswerParserFactory())
-    return boto3.Session(botocore_session=core)
+    return core
 
 
 def s3_style() -> Literal["auto", "path"]:
@@ -73,9 +75,8 @@ def client(service: str, config: Config) -> Any:
     signing = None
     if is_loopback(configured_endpoint(service)):
         signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
-    # The stubs have an overload for each service.
-    made: Any = session(signing or credentials.of_process(), settings.AWS_REGION)
-    return made.client(service, settings.AWS_REGION, config=config)
+    made = session(signing or credentials.of_process(), settings.AWS_REGION)
+    return made.create_client(service, settings.AWS_REGION, config=config)
 
 
 def _needs_rules(core: Session, region: str | None) -> bool:

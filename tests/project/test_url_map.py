@@ -187,6 +187,7 @@ ROWS = {
     "export_file": own(404, "not-whole", get=404),
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
+    "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
     # Staff
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
