@@ -36,13 +36,15 @@ READ_ON = "2026-11-22"
 #: https://aws.amazon.com/lambda/pricing/ (arm64; since August 2025 the start of a process, too)
 LAMBDA_REQUEST = 0.20e-6
 LAMBDA_GB_SECOND = 0.0000133334
-#: https://aws.amazon.com/api-gateway/pricing/ (HTTP API; a function URL costs nothing)
+#: https://aws.amazon.com/api-gateway/pricing/ (HTTP API)
 API_REQUEST = 1.00e-6
 #: https://aws.amazon.com/s3/pricing/ (PUT and LIST: `prices.PUT_DOLLARS`)
 S3_GB_MONTH = 0.023
 #: https://aws.amazon.com/cloudwatch/pricing/
 LOG_GB = 0.50
 LOG_GB_MONTH = 0.03
+#: https://aws.amazon.com/ec2/pricing/on-demand/ (from AWS to the internet)
+TRANSFER_GB = 0.09
 #: https://aws.amazon.com/cloudfront/pricing/ (North America and Europe; the price of a request was
 #: not in the copy that was read)
 CLOUDFRONT_GB = 0.085
@@ -311,7 +313,6 @@ def _dollars(
     starts = Cost(start, 0, 0, 0, 0, 0) * visits
     stored_gb = MIX["issuing an invoice"] / 100 * load * MONTHS * invoice_bytes / GB
     log_gb = (total.log_bytes + load * LAMBDA_LOG_BYTES) / GB
-    sent_gb = (total.sent_bytes + visits * STATIC_BYTES) / GB
     exports = load / EXPORT_EVERY
 
     lambda_ = (
@@ -322,21 +323,21 @@ def _dollars(
     s3 = (ZIP_GB + exports * EXPORT_GB / 30) * S3_GB_MONTH
     s3 += exports * EXPORT_REQUESTS * prices.PUT_DOLLARS
     logs = log_gb * (LOG_GB + LOG_GB_MONTH)
-    cloudfront = sent_gb * CLOUDFRONT_GB
-    cloudfront += (load + visits * STATIC_REQUESTS) * CLOUDFRONT_REQUEST
+    transfer = total.sent_bytes / GB * TRANSFER_GB
+    transfer += visits * (STATIC_BYTES / GB * CLOUDFRONT_GB + STATIC_REQUESTS * CLOUDFRONT_REQUEST)
     task = HOURS * (FARGATE_CPU * FARGATE_CPU_HOUR + FARGATE_GB * FARGATE_GB_HOUR + IPV4_HOUR)
     balancer = HOURS * (BALANCER_HOUR + 2 * IPV4_HOUR)
     rds = HOURS * RDS_HOUR + RDS_GB * RDS_GB_MONTH
-    servers = task + balancer + logs + cloudfront
+    servers = task + balancer + logs + transfer
     return {
         "Lambda": lambda_,
-        "HTTP API (a function URL: 0)": load * API_REQUEST,
+        "HTTP API": load * API_REQUEST,
         "DynamoDB": dynamodb,
         "S3": s3,
         "CloudWatch logs": logs,
-        "CloudFront": cloudfront,
+        "traffic, CloudFront": transfer,
         "**Lambda and DynamoDB, in all**": (
-            lambda_ + load * API_REQUEST + dynamodb + s3 + logs + cloudfront
+            lambda_ + load * API_REQUEST + dynamodb + s3 + logs + transfer
         ),
         "One task of Fargate": task,
         "Load balancer": balancer,

@@ -71,7 +71,6 @@ def _make_s3() -> Any:
 _s3: PerProcess[Any] = PerProcess(_make_s3)
 _lambda: PerProcess[Any] = PerProcess(lambda: addressing.client("lambda", _CONFIG))
 _cache = cast(DynamoCache, default_cache)
-_signer = signing.Signer(salt="invoices.stored_exports")
 
 
 def file_name(kind: str, year: int | None) -> str:
@@ -101,17 +100,27 @@ class Export:
         return f"exports/{self.account}/{self.id}/"
 
     @property
+    def event(self) -> str:
+        """What the function gets, as JSON."""
+        return json.dumps(asdict(self))
+
+    @property
     def token(self) -> str:
         """The export, signed, for URLs."""
-        return _signer.sign_object(asdict(self))
+        return _signer().sign_object(asdict(self))
 
     @classmethod
     def of_token(cls, token: str) -> Export | None:
         """The export that was signed; None if none was."""
         try:
-            return cls(**_signer.unsign_object(token))
+            return cls(**_signer().unsign_object(token))
         except signing.BadSignature:
             return None
+
+
+def _signer() -> signing.Signer:
+    # Made each time, because the keys of the site may change.
+    return signing.Signer(salt="invoices.stored_exports")
 
 
 def start(account: str, kind: str, year: int | None) -> Export:
@@ -125,18 +134,18 @@ def start(account: str, kind: str, year: int | None) -> Export:
     """
     export = Export(account, kind, year, str(uuid.uuid4()), int(time.time()))
     for _attempt in range(_ATTEMPTS):
-        if _cache.add(_slot_of(account), export.token, LATE_SECONDS):
+        if _cache.add(_slot_of(account), export.event, LATE_SECONDS):
             break
         # None if it ended in between.
-        if running := Export.of_token(_cache.get(_slot_of(account), "")):
-            return running
+        if running := _cache.get(_slot_of(account)):
+            return Export(**json.loads(running))
     else:
         raise ExportUnavailable
     try:
         _lambda().invoke(
             FunctionName=settings.EXPORTS_FUNCTION,
             InvocationType="Event",
-            Payload=json.dumps(asdict(export)).encode(),
+            Payload=export.event.encode(),
         )
     except (BotoCoreError, ClientError) as error:
         # If the reply was lost, it may be made all the same, and nobody will read it.
@@ -147,7 +156,7 @@ def start(account: str, kind: str, year: int | None) -> Export:
 
 def end(export: Export) -> None:
     """Let the account start another export, if this one is the running one. Costs 1 write unit."""
-    _cache.delete_if(_slot_of(export.account), export.token)
+    _cache.delete_if(_slot_of(export.account), export.event)
 
 
 def state_of(export: Export) -> State:

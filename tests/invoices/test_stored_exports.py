@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -16,15 +16,17 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import User
+from dynamo.cache import DynamoCache
 from invoices import export_making, stored_exports
 from invoices.exceptions import ExportTooSlow
 from invoices.stored_exports import LATE_SECONDS, LINK_SECONDS, Export
+from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
 from tests.pages import Page
-from tests.policies import statements
+from tests.policies import listed, statements
 from tests.session_maps import forget_password_check
 from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
 from tests.waiting import wait_until
@@ -202,13 +204,16 @@ def test_an_export_that_ends_late_does_not_let_a_third_one_start(
     assert started(browser) == second
 
 
-def test_an_unreadable_cache_entry_ends_in_an_error_page(browser: Client, ann: User) -> None:
-    cache.set(f"exports.{ann.pk}", "of another key")
+def test_a_start_that_finds_no_free_place_ends_in_an_error_page(
+    browser: Client, ann: User, exports: Invocations
+) -> None:
+    cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
 
     response = browser.post(ZIP)
 
     assert response.status_code == 503
     assert "The file cannot be reached right now." in Page(response).text
+    assert exports.events == []
 
 
 # Repeated and failed ------------------------------------------------------------------------------
@@ -363,6 +368,21 @@ def test_a_token_cannot_be_changed(browser: Client, exports: Invocations) -> Non
         assert browser.get(f"/invoices/exports/{changed}/").status_code == 404
 
 
+def test_exports_outlive_a_change_of_the_secret_key(
+    browser: Client, exports: Invocations, settings: Any
+) -> None:
+    address = started(browser)
+    token = Export(**exports.events[0]).token
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "new"
+
+    make(exports.events[0])
+
+    assert "The file is ready." in told(browser, address)
+    assert Export(**exports.events[0]).token != token
+    assert started(browser) != address
+
+
 def test_a_year_without_invoices_is_not_exported(browser: Client, exports: Invocations) -> None:
     assert browser.get("/invoices/1999.zip").status_code == 404
     assert browser.post("/invoices/1999.zip").status_code == 404
@@ -416,3 +436,13 @@ def test_the_policy_has_the_rights_that_are_needed_and_no_others(
     for statement in statements("exports"):
         allowed |= set(statement["Action"])
     assert allowed == needed | {"lambda:InvokeFunction"}
+
+
+def test_the_template_of_lambda_grants_the_rights_of_the_policy() -> None:
+    template = json.loads(run("lambdatemplate")[0])
+
+    policies = template["Resources"]["SiteRole"]["Properties"]["Policies"]
+    [granted] = [each["PolicyDocument"] for each in policies if each["PolicyName"] == "Exports"]
+    assert [set(listed(each["Action"])) for each in granted["Statement"]] == [
+        set(listed(each["Action"])) for each in statements("exports")
+    ]
