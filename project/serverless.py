@@ -28,7 +28,7 @@ from django.core.wsgi import get_wsgi_application
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from dynamo.client.deadline import page
+from dynamo.client.deadline import at_most
 from dynamo.processes import begin_process
 from project import secret_keys
 from project.start import load_pages, start
@@ -79,7 +79,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         "x-request-id": context.aws_request_id,
     }
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
-    with page(max(seconds, LEAST_SECONDS)):
+    with at_most(max(seconds, LEAST_SECONDS)):
         answer = _respond(event, context)
     if (size := _bytes_of(answer)) <= MOST_BYTES:
         return answer

@@ -26,6 +26,9 @@ class Invocations(ThreadingHTTPServer):
         self.events: list[dict[str, Any]] = []
         #: Whether the API refuses.
         self.is_down = False
+        #: Cleared, the API takes events and does not answer.
+        self.answers = threading.Event()
+        self.answers.set()
 
     @property
     def url(self) -> str:
@@ -36,6 +39,7 @@ class Invocations(ThreadingHTTPServer):
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.answers.set()
         self.shutdown()
         self.server_close()
 
@@ -51,6 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         is_taken = self.path == wanted and is_event and not self.server.is_down
         if is_taken:
             self.server.events.append(json.loads(body))
+        self.server.answers.wait()
         self.send_response(202 if is_taken else 403)
         self.send_header("Content-Length", "0")
         self.end_headers()

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 import urllib3
+from botocore.config import Config
 from django.core.cache import cache
 from django.test import Client
 
@@ -314,6 +315,36 @@ def test_if_lambda_refuses_the_page_says_so_and_the_next_start_works(
     started(browser)
 
     assert len(exports.events) == 1
+
+
+def test_a_page_does_not_wait_long_for_lambda(
+    browser: Client, exports: Invocations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = stored_exports._CONFIG
+    assert patient.connect_timeout + patient.read_timeout <= 3
+    config = patient.merge(Config(read_timeout=0.2))
+    monkeypatch.setattr(stored_exports, "_CONFIG", config)
+    exports.answers.clear()
+
+    assert browser.post(ZIP).status_code == 503
+    exports.answers.set()
+    started(browser)
+
+    # Sent again once, with the same id; then the second start.
+    ids = [event["id"] for event in exports.events]
+    assert [ids.count(each) for each in dict.fromkeys(ids)] == [2, 1]
+
+
+def test_a_connection_that_died_while_the_function_was_frozen_is_replaced(
+    browser: Client, exports: Invocations, storage: S3Proxy
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    assert "The file is ready." in told(browser, address)
+
+    storage.drop_connections()
+
+    assert "The file is ready." in told(browser, address)
 
 
 def test_while_s3_does_not_answer_the_page_waits_and_nothing_is_linked(
