@@ -6,7 +6,10 @@ InvoiceError (a SequenceError)
 ├── DateTooEarly     the issue date is before the last one of its series
 ├── AlreadyVoided    the invoice was voided before
 ├── UnknownCustomer  the account has no such customer
-└── StaleCustomer    the customer was changed or deleted since it was read
+├── StaleCustomer    the customer was changed or deleted since it was read
+└── ExportError      base of errors of exports that are stored in S3
+    ├── ExportUnavailable  S3 or Lambda refused, or did not answer
+    └── ExportTooSlow      the function's time is not enough to make the file
 """
 
 from __future__ import annotations
@@ -90,3 +93,21 @@ class StaleCustomer(InvoiceError):
 
     def __str__(self) -> str:
         return f"Customer {self.number} was changed or deleted meanwhile."
+
+
+class ExportError(InvoiceError):
+    """Base of errors of exports that are stored in S3."""
+
+
+class ExportUnavailable(ExportError):
+    """S3 or Lambda refused, or did not answer."""
+
+    def __str__(self) -> str:
+        return "The export cannot be reached. Try again later."
+
+
+class ExportTooSlow(ExportError):
+    """The function's time is not enough to make the file."""
+
+    def __str__(self) -> str:
+        return "The function's time is not enough to make the file."

@@ -9,7 +9,7 @@ from invoices.customers.views import (
     CustomerNewView,
     CustomerView,
 )
-from invoices.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
@@ -44,6 +44,8 @@ urlpatterns = [
     path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
     path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
     path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),
+    path("exports/<str:token>/", ExportView.as_view(), name="export"),
+    path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),

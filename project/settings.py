@@ -79,10 +79,26 @@ _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoi
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
 # Used elsewhere; read here too, so that a malformed one is reported with the others.
 env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_LAMBDA", environment.endpoint)
 env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
+
+# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, and the function that
+# makes them. Without them exports are made while they are sent.
+EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
+EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
+env.check(
+    bool(EXPORTS_FUNCTION) or not EXPORTS_BUCKET,
+    "EXPORTS_BUCKET",
+    "is set without a valid EXPORTS_FUNCTION",
+)
+env.check(
+    bool(EXPORTS_BUCKET) or not EXPORTS_FUNCTION,
+    "EXPORTS_FUNCTION",
+    "is set without a valid EXPORTS_BUCKET",
+)
 
 # Django ----------------------------------------------------------------------------------------
 

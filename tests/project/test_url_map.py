@@ -182,6 +182,9 @@ ROWS = {
     "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
     "invoices_csv": own(405, DAY.year),
     "invoices_zip": own(405, DAY.year),
+    # Without a bucket for exports.
+    "export": own(404, "not-whole", get=404),
+    "export_file": own(404, "not-whole", get=404),
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
