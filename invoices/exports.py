@@ -20,7 +20,7 @@ from dynamo.processes import PerProcess
 from invoices.documents import Invoice, Line, Party, VatShare
 from invoices.fields import fields_of
 from invoices.money import plain_amount
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import all_invoices, years_of
 
 COLUMNS = (

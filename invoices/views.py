@@ -47,7 +47,7 @@ from invoices.forms import (
 )
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
 from invoices.money import currency_choices
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.focus import FocusFirstErrorMixin

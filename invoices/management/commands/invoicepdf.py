@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from invoices.management.base import InvoiceCommand, find_account
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice
 
 
