@@ -4,9 +4,10 @@
     <UUID>                     a user: userName, email, fullName, phoneNumber, password (hash),
                                isActive, isStaff, isSuperuser, joinedAt, lastLoginAt,
                                emailConfirmedAt, confirmationId, businessName, businessAddress,
-                               vatId, language, sessions, sessionEpoch, version; while an email
-                               change waits for its link: pendingEmail, pendingReservation,
-                               pendingUntil (epoch seconds)
+                               vatId, country, taxNumber, iban, bic, accountHolder, currency,
+                               paymentDays, paymentTerms, timeZone, language, sessions,
+                               sessionEpoch, version; while an email change waits for its link:
+                               pendingEmail, pendingReservation, pendingUntil (epoch seconds)
     userName#<comparable>      a guard item: owner = the pk of the user with this username
     email#<comparable>         a guard item: owner = the pk of the user with this address; while
                                the address is only reserved: reservation, expires
@@ -85,6 +86,15 @@ class User(DjangoUser, Model):
     business_name = UnicodeAttribute(attr_name="businessName", null=True)
     business_address = UnicodeAttribute(attr_name="businessAddress", null=True)
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    country = UnicodeAttribute(null=True)
+    tax_number = UnicodeAttribute(attr_name="taxNumber", null=True)
+    iban = UnicodeAttribute(null=True)
+    bic = UnicodeAttribute(null=True)
+    account_holder = UnicodeAttribute(attr_name="accountHolder", null=True)
+    currency = UnicodeAttribute(null=True)
+    payment_days = IntegerAttribute(attr_name="paymentDays", null=True)
+    payment_terms = UnicodeAttribute(attr_name="paymentTerms", null=True)
+    time_zone = UnicodeAttribute(attr_name="timeZone", null=True)
     language = UnicodeAttribute(null=True)
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
     session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)

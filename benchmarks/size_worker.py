@@ -30,23 +30,17 @@ from dynamo import bulk  # noqa: E402
 from dynamo.bulk import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.documents import (  # noqa: E402
-    Draft,
-    Invoice,
-    Line,
-    Party,
-    draw_up,
-    to_item,
-)
+from invoices.amounts import Line  # noqa: E402
+from invoices.documents import Customer, Draft, Invoice, Seller, draw_up, to_item  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(
-    Party("A customer", "1 Road\nTown"),
+    Customer("A customer", "1 Road\nTown"),
     (Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),),
     "EUR",
 )
-SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
+SELLER = Seller("A seller", "2 Street\nCity", "GB123456789")
 DAY = date(2026, 1, 2)
 #: Users whose items are written together: a few batches.
 TOGETHER = 100

@@ -3,8 +3,8 @@
 An issued invoice never changes, except for one step from *issued* to *voided*, with a reason. The
 seller and the customer stay as they were when it was issued.
 
-Every field is declared once, in `Party`, `Line` or `Contents`; see `invoices.fields`. How to add
-one: `docs/developers.md`.
+Every field is declared once: here, or, if it is a line's, in `invoices.amounts`; see
+`invoices.fields`. How to add one: `docs/developers.md`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
@@ -25,19 +24,11 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
+from invoices.amounts import Line, Totals, VatShare, totals
 from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field, declare, fields_of, from_wire, to_wire
-from invoices.kinds import (
-    Amount,
-    Currency,
-    Day,
-    Moment,
-    MultiLine,
-    Number,
-    SingleLine,
-)
+from invoices.kinds import Country, Currency, Day, Email, Flag, Moment, MultiLine, SingleLine
 from invoices.models import InvoiceItem
-from invoices.money import minor_units
 
 Status = Literal["issued", "voided"]
 
@@ -45,13 +36,7 @@ Status = Literal["issued", "voided"]
 DEFAULT_LANGUAGE = "en"
 
 NAME_MAX_LENGTH = 200
-MAX_LINES = 200
-#: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.
-GROSS_MAX = 10**15
-
 _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
-# Wide enough for the largest quantity times the largest price with all decimals of both.
-_EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
 
 # What an invoice says ----------------------------------------------------------------------------
@@ -59,7 +44,7 @@ _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
 @dataclass(frozen=True)
 class Party:
-    """The seller or the customer. The form asks for the customer; the profile has the seller."""
+    """What the seller and the customer have in common. `country` is an ISO 3166 code."""
 
     always_digested: ClassVar = ("name", "address", "vat_id")
 
@@ -67,51 +52,82 @@ class Party:
     address: str = field(
         default="", metadata=declare(MultiLine(500, rows=3), _("Customer’s address"))
     )
-    vat_id: str = field(default="", metadata=declare(SingleLine(100)))
+    vat_id: str = field(default="", metadata=declare(SingleLine(100), _("Customer’s VAT ID")))
+    country: str = field(default="", metadata=declare(Country(), _("Customer’s country")))
 
 
 @dataclass(frozen=True)
-class Line:
-    """What is sold. `unit_price` is net, in major units; `vat_rate` is in percent.
+class Customer(Party):
+    """The customer. The form asks for it. `number` is the customer number."""
 
-    A negative quantity takes goods back, a negative price is a discount.
-    """
-
-    always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
-
-    description: str = field(metadata=declare(SingleLine(1_000), _("Description")))
-    quantity: Decimal = field(
-        metadata=declare(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
+    number: str = field(default="", metadata=declare(SingleLine(50), _("Customer number")))
+    email: str = field(
+        default="",
+        metadata=declare(
+            Email(),
+            _("Customer’s email address"),
+            help_text=_("Not printed. The invoice can be sent there."),
+        ),
     )
-    unit_price: Decimal = field(metadata=declare(Number(12, 6), _("Unit price")))
-    vat_rate: Decimal = field(metadata=declare(Number(3, 3, bounds=(0, 100)), _("VAT %")))
 
-    def net(self, currency: str) -> int:
-        """The net amount in minor units of `currency`, rounded half up.
 
-        Because lines are rounded one by one, they add up to the net total as printed.
-        """
-        with localcontext(_EXACT):
-            return _whole(self.quantity * self.unit_price * minor_units(currency))
+@dataclass(frozen=True)
+class Seller(Party):
+    """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
+
+    tax_number: str = field(default="", metadata=declare(SingleLine(100)))
+    iban: str = field(default="", metadata=declare(SingleLine(34)))
+    bic: str = field(default="", metadata=declare(SingleLine(11)))
+    account_holder: str = field(default="", metadata=declare(SingleLine(NAME_MAX_LENGTH)))
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a draft and the invoice made of it have in common."""
+    """What a draft and the invoice made of it have in common.
+
+    A credit note names the invoice that it cancels in `credits` (`2026-000042`).
+    """
 
     always_digested: ClassVar = ("currency", "note")
 
-    customer: Party
+    customer: Customer
     lines: tuple[Line, ...]
     currency: str = field(metadata=declare(Currency(), _("Currency"), initial="EUR"))
     note: str = field(
         default="",
+        metadata=declare(MultiLine(1_000), _("Note"), help_text=_("Printed below the total.")),
+    )
+    prices_include_tax: bool = field(
+        default=False, metadata=declare(Flag(), _("Prices include VAT"))
+    )
+    supplied_from: date | None = field(
+        default=None, metadata=declare(Day(), _("Date of supply, or its first day"))
+    )
+    supplied_to: date | None = field(
+        default=None, metadata=declare(Day(), _("Last day of the supply"))
+    )
+    due_date: date | None = field(default=None, metadata=declare(Day(), _("Due date")))
+    payment_terms: str = field(default="", metadata=declare(MultiLine(500), _("Payment terms")))
+    buyer_reference: str = field(
+        default="",
         metadata=declare(
-            MultiLine(1_000),
-            _("Note"),
-            help_text=_("Printed below the total. For example, when and how to pay."),
+            SingleLine(100),
+            _("Customer’s reference"),
+            help_text=_("For example, an order number or a cost center."),
         ),
     )
+    exemption_reason: str = field(
+        default="",
+        metadata=declare(
+            SingleLine(300),
+            _("Reason without VAT"),
+            help_text=_(
+                "For lines that are exempt from VAT. For example, the paragraph of the law."
+            ),
+        ),
+    )
+    credits: str = field(default="", metadata=declare(SingleLine(20)))
+    credit_reason: str = field(default="", metadata=declare(SingleLine(500)))
 
 
 @dataclass(frozen=True)
@@ -134,7 +150,7 @@ class Draft(Contents):
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
 
 
-def _digested(part: Party | Line | Draft) -> list[Any]:
+def _digested(part: Customer | Line | Draft) -> list[Any]:
     """The texts of the fields that are `always_digested`, and last the others, by name.
 
     The others are left out while they are at their default, so a new field does not change the
@@ -150,70 +166,13 @@ def _digested(part: Party | Line | Draft) -> list[Any]:
     return [*always, others] if others else always
 
 
-@dataclass(frozen=True)
-class VatShare:
-    """The VAT of one rate (percent), and the net amount it is on, in minor units."""
-
-    rate: Decimal = field(metadata=declare(Number(3, 3)))
-    net: int = field(metadata=declare(Amount()))
-    vat: int = field(metadata=declare(Amount()))
-
-
-@dataclass(frozen=True)
-class Totals:
-    """The sums of the lines, in minor units. `shares` are ordered by rate."""
-
-    net: int
-    shares: tuple[VatShare, ...]
-
-    @property
-    def vat(self) -> int:
-        return sum(share.vat for share in self.shares)
-
-    @property
-    def gross(self) -> int:
-        return self.net + self.vat
-
-
-def totals(lines: Iterable[Line], currency: str) -> Totals:
-    """The sums of `lines`. VAT is computed on the sum of the lines of a rate, rounded half up."""
-    nets: dict[Decimal, int] = {}
-    for line in lines:
-        nets[line.vat_rate] = nets.get(line.vat_rate, 0) + line.net(currency)
-    with localcontext(_EXACT):
-        shares = tuple(
-            VatShare(rate, net, _whole(net * rate / 100)) for rate, net in sorted(nets.items())
-        )
-    return Totals(sum(nets.values()), shares)
-
-
-def check_line_count(lines: Sequence[Line]) -> None:
-    """Raises ValidationError if there is no line, or too many."""
-    if not lines:
-        raise ValidationError(_("An invoice needs at least one line."), code="no_lines")
-    if len(lines) > MAX_LINES:
-        raise ValidationError(
-            _("An invoice has at most %(limit)s lines."), "max_lines", {"limit": MAX_LINES}
-        )
-
-
-def check_totals(sums: Totals) -> None:
-    """Raises ValidationError if programs might not read the sums exactly."""
-    if max(abs(sums.net), abs(sums.vat), abs(sums.gross)) > GROSS_MAX:
-        raise ValidationError(_("The total of the invoice is too large."), code="too_much")
-
-
-def _whole(amount: Decimal) -> int:
-    return int(amount.quantize(Decimal(1)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Invoice(Contents):
     """An issued invoice. `language` is the one it was issued in; its PDF stays in this language."""
 
     account: str
     number: int
-    seller: Party
+    seller: Seller
     totals: Totals
     issued_at: date = field(metadata=declare(Day()))
     request_id: str = field(default="", metadata=declare(SingleLine(100)))
@@ -230,6 +189,10 @@ class Invoice(Contents):
     def label(self) -> str:
         """The number as people write it: `2026-000042`."""
         return label_of(self.issued_at.year, self.number)
+
+    @property
+    def is_credit_note(self) -> bool:
+        return bool(self.credits)
 
     @property
     def voided_on(self) -> date | None:
@@ -249,7 +212,7 @@ _CONTENTS = [each.name for each in dataclasses.fields(Contents)]
 def draw_up(
     draft: Draft,
     account: str,
-    seller: Party,
+    seller: Seller,
     today: date,
     request_id: str,
     language: str = DEFAULT_LANGUAGE,
@@ -262,7 +225,7 @@ def draw_up(
         number=0,
         issued_at=draft.issued_on or today,
         seller=seller,
-        totals=totals(draft.lines, draft.currency),
+        totals=totals(draft.lines, draft.currency, draft.prices_include_tax),
         request_id=request_id,
         language=language,
     )
@@ -297,7 +260,7 @@ def parse_label(label: str) -> tuple[int, int]:
 
 # What people type --------------------------------------------------------------------------------
 
-_CUSTOMER_FIELDS = {f"customer_{each.name}": each for each in fields_of(Party) if each.is_typed}
+_CUSTOMER_FIELDS = {f"customer_{each.name}": each for each in fields_of(Customer) if each.is_typed}
 _OTHER_FIELDS = {each.name: each for each in fields_of(Contents) if each.is_typed}
 
 #: What people type apart from the lines, by the names of the form.
@@ -310,7 +273,28 @@ def draft_of(
     """The draft of clean values by the names of `TYPED_FIELDS`."""
     customer = {each.name: values[name] for name, each in _CUSTOMER_FIELDS.items()}
     others = {name: values[name] for name in _OTHER_FIELDS}
-    return Draft(customer=Party(**customer), lines=tuple(lines), issued_on=issued_on, **others)
+    return Draft(customer=Customer(**customer), lines=tuple(lines), issued_on=issued_on, **others)
+
+
+def check_dates(contents: Contents, issued_at: date) -> None:
+    """Raises ValidationError, at its field, if a date of `contents` contradicts another one."""
+    errors: dict[str, Any] = {}
+    if contents.supplied_to and not contents.supplied_from:
+        errors["supplied_from"] = ValidationError(_("Enter the first day of the supply."), "period")
+    elif (
+        contents.supplied_from
+        and contents.supplied_to
+        and contents.supplied_to < contents.supplied_from
+    ):
+        errors["supplied_to"] = ValidationError(
+            _("Enter a day that is not before the first day of the supply."), "period"
+        )
+    if contents.due_date and contents.due_date < issued_at:
+        errors["due_date"] = ValidationError(
+            _("Enter a day that is not before the date of the invoice."), "due"
+        )
+    if errors:
+        raise ValidationError(errors)
 
 
 def typed_values_of(invoice: Invoice) -> dict[str, str]:
@@ -362,8 +346,8 @@ def _invoice_of(item: Item) -> Invoice:
         **from_wire(Invoice, item),
         account=account,
         number=int(item["number"]["N"]),
-        seller=Party(**from_wire(Party, item, "seller")),
-        customer=Party(**from_wire(Party, item, "customer")),
+        seller=Seller(**from_wire(Seller, item, "seller")),
+        customer=Customer(**from_wire(Customer, item, "customer")),
         lines=tuple(Line(**from_wire(Line, line["M"])) for line in item["lines"]["L"]),
         totals=Totals(int(item["net"]["N"]), shares),
     )

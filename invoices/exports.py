@@ -17,7 +17,8 @@ from typing import Any
 from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
 from dynamo.processes import PerProcess
-from invoices.documents import Invoice, Line, Party, VatShare
+from invoices.amounts import Line, VatShare
+from invoices.documents import Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
 from invoices.printing.pdf import render
@@ -57,15 +58,18 @@ def as_json(invoice: Invoice) -> str:
 
 def as_full_json(invoice: Invoice) -> str:
     """Everything the invoice says as one JSON object."""
+    amount = "gross" if invoice.prices_include_tax else "net"
     return _dumped(
         _summary(invoice)
         | {
             "seller": _values(invoice.seller),
             "customer": _values(invoice.customer),
             "lines": [
-                _values(line) | {"net": line.net(invoice.currency)} for line in invoice.lines
+                _values(line) | {amount: line.amount(invoice.currency)} for line in invoice.lines
             ],
-            "vatShares": [_values(share) for share in invoice.totals.shares],
+            "vatShares": [
+                _values(share) | {"taxCategory": share.category} for share in invoice.totals.shares
+            ],
             **_values(invoice),
         }
     )

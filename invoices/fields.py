@@ -19,7 +19,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.models import Item
-from invoices.kinds import Kind, is_blank
+from invoices.kinds import Flag, Kind, is_blank
 
 #: The default of a field that must have a value.
 REQUIRED = object()
@@ -98,6 +98,8 @@ class Field:
         return "" if value is None else self.kind.to_text(value)
 
     def form_field(self) -> forms.Field:
+        if isinstance(self.kind, Flag):
+            return forms.BooleanField(label=self.label, help_text=self.help_text, required=False)
         return FormField(self)
 
 

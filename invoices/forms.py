@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any, cast
 
 from django import forms
@@ -14,17 +15,15 @@ from django.core.exceptions import ValidationError
 from django.forms.formsets import BaseFormSet
 from django.utils.translation import gettext_lazy as _
 
+from invoices.amounts import MAX_LINES, Line, check_line, check_totals, totals
 from invoices.documents import (
-    MAX_LINES,
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
     Draft,
     Invoice,
-    Line,
-    Party,
-    check_totals,
+    Seller,
+    check_dates,
     draft_of,
-    totals,
 )
 from invoices.fields import fields_of
 from invoices.issuing import check_seller
@@ -52,8 +51,13 @@ class LineForm(forms.Form):
         return any(
             text not in {"", _LINE_FIELDS[name].initial}
             for name, text in typed.items()
-            if name != "vat_rate"
+            if name not in {"vat_rate", "tax_category"}
         )
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            check_line(self.line())
+        return self.cleaned_data
 
     def line(self) -> Line:
         return Line(**self.cleaned_data)
@@ -113,11 +117,17 @@ class InvoiceForm(RequestIdForm):
     )
 
     def __init__(
-        self, *args: Any, seller: Party, lines: list[dict[str, Any]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        seller: Seller,
+        issued_on: date,
+        lines: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> None:
         """`lines` are the initial values of the lines; by default there is one blank line."""
         super().__init__(*args, **kwargs)
         self.seller = seller
+        self.issued_on = issued_on
         data = self.data if self.is_bound else None
         self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
 
@@ -139,8 +149,10 @@ class InvoiceForm(RequestIdForm):
                 else _("Correct the marked fields in the lines below.")
             )
             raise ValidationError(about_all.as_data() or where)
-        if "currency" in self.cleaned_data:
-            check_totals(totals(self.lines.lines(), self.cleaned_data["currency"]))
+        if not self.errors:
+            draft = self.draft()
+            check_totals(totals(draft.lines, draft.currency, draft.prices_include_tax))
+            check_dates(draft, self.issued_on)
         return self.cleaned_data
 
     def draft(self) -> Draft:

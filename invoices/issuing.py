@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -16,14 +17,15 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.transactions import Write
+from invoices.amounts import Line, check_line, check_line_count, check_totals
 from invoices.documents import (
     DEFAULT_LANGUAGE,
+    Customer,
     Draft,
     Invoice,
-    Line,
     Party,
-    check_line_count,
-    check_totals,
+    Seller,
+    check_dates,
     draw_up,
     from_item,
     label_of,
@@ -51,17 +53,18 @@ def issue(
     draft: Draft,
     *,
     account: str,
-    seller: Party,
+    seller: Seller,
     request_id: str | uuid.UUID | None = None,
     language: str = DEFAULT_LANGUAGE,
+    time_zone: str | None = None,
     also: Sequence[Write] = (),
 ) -> Invoice:
     """Give `draft` the next number of the account's year and store it as an invoice.
 
     `request_id` names this invoice within the account (a random one if none is given): a later
     call with the same id and contents returns the stored invoice. The seller and `language`, the
-    language of the PDF (a tag such as `pt-BR`), are not contents in this sense. For `also` see
-    `sequences.series.issue`.
+    language of the PDF (a tag such as `pt-BR`), are not contents in this sense. A draft without a
+    date is dated today in `time_zone`; see `today`. For `also` see `sequences.series.issue`.
 
     `account` is any text without `#`, except `requestId`. Forms and commands have checked more of
     the draft: lengths, and whether the PDF's fonts have the characters.
@@ -76,15 +79,16 @@ def issue(
     """
     request_id = str(uuid.uuid4()) if request_id is None else _clean_request_id(request_id)
     _check_account(account)
-    _check_party("The seller", seller)
+    _check_party("The seller", Seller, seller)
     _check_type("The language", str, language)
     if not _LANGUAGE.fullmatch(language):
         raise ValueError(f"The language must be a tag such as en or pt-BR, not {language!r}.")
     _check_draft(draft)
     while True:
-        day = today()
+        day = today(time_zone)
         invoice = draw_up(draft, account, seller, day, request_id, language)
         _check("The lines", check_totals, invoice.totals)
+        _check("The dates", lambda issued_at: check_dates(draft, issued_at), invoice.issued_at)
         item = InvoiceItem.prepared(invoice.series, to_item(invoice), draft.digest())
         try:
             issued = series.issue(item, series=invoice.series, request_id=request_id, also=also)
@@ -92,7 +96,7 @@ def issue(
             raise _request_id_reused(error, invoice.series) from error
         except OutOfOrder as error:
             # Midnight may have passed since `today` was asked.
-            if not draft.issued_on and day != today():
+            if not draft.issued_on and day != today(time_zone):
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error
         if issued is item:
@@ -100,9 +104,12 @@ def issue(
         return from_item(issued.stored)
 
 
-def today() -> date:
-    """The current day in the time zone of the settings, also if a page has activated another."""
-    zone = timezone.get_default_timezone()
+def today(time_zone: str | None = None) -> date:
+    """The current day in `time_zone` (`Europe/Berlin`), by default in that of the settings.
+
+    Another zone that a page has activated does not matter.
+    """
+    zone = ZoneInfo(time_zone) if time_zone else timezone.get_default_timezone()
     # Without USE_TZ, `localdate` rejects Django's own time, which has no zone.
     return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
 
@@ -118,12 +125,17 @@ def _request_id_reused(error: IdReused, series: str) -> Exception:
 # Who issues --------------------------------------------------------------------------------------
 
 
-def seller_of(user: User) -> Party:
+def seller_of(user: User) -> Seller:
     """The seller, as the profile of `user` has it now."""
-    return Party(
+    return Seller(
         name=user.business_name or user.full_name or user.get_username(),
         address=user.business_address or "",
         vat_id=user.vat_id or "",
+        country=user.country or "",
+        tax_number=user.tax_number or "",
+        iban=user.iban or "",
+        bic=user.bic or "",
+        account_holder=user.account_holder or "",
     )
 
 
@@ -141,11 +153,11 @@ def check_may_issue(user: User) -> None:
         )
 
 
-def check_seller(seller: Party) -> None:
+def check_seller(seller: Seller) -> None:
     """Raises ValidationError if the seller cannot be printed. The profile does not check it."""
     try:
-        for text in (seller.name, seller.address, seller.vat_id):
-            check_printable(text)
+        for each in fields_of(Seller):
+            check_printable(getattr(seller, each.name))
     except ValidationError as error:
         raise ValidationError(
             _("Change your profile first. %(problem)s"),
@@ -174,7 +186,7 @@ def _check_account(account: object) -> None:
 
 def _check_draft(draft: Draft) -> None:
     """Costs about 10 µs per line."""
-    _check_party("The customer", draft.customer)
+    _check_party("The customer", Customer, draft.customer)
     _check_fields("The ", draft)
     _check("The issue date", ISSUE_DATE.check, draft.issued_on)
     _check_type("The lines", Sequence, draft.lines)
@@ -182,10 +194,11 @@ def _check_draft(draft: Draft) -> None:
     for number, line in enumerate(draft.lines, 1):
         _check_type(f"Line {number}", Line, line)
         _check_fields(f"Line {number}, ", line)
+        _check(f"Line {number}", check_line, line)
 
 
-def _check_party(role: str, party: Party) -> None:
-    _check_type(role, Party, party)
+def _check_party(role: str, expected: type[Party], party: Party) -> None:
+    _check_type(role, expected, party)
     _check_fields(f"{role}'s ", party)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
@@ -12,11 +13,12 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from invoices.money import currency_choices, is_currency
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
+from web.choices import country_choices, currency_choices, is_country, is_currency
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -190,6 +192,74 @@ class Currency(Kind):
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
         return forms.Select(choices=currency_choices)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of `names`, or nothing, which the form calls `blank`."""
+
+    python_type = str
+    names: Mapping[str, Any]
+    blank: Any
+
+    def check(self, value: str) -> None:
+        if value not in self.names:
+            raise ValidationError(_("Select one of the choices."), code="choice")
+
+    def clean(self, typed: str) -> str:
+        self.check(typed.strip())
+        return typed.strip()
+
+    def widget(self) -> forms.Widget:
+        return forms.Select(choices=[("", self.blank), *self.names.items()])
+
+
+class Flag(Kind):
+    """Yes or no; a checkbox."""
+
+    python_type = bool
+
+    def to_text(self, value: bool) -> str:
+        return "yes" if value else ""
+
+    def from_text(self, text: str) -> bool:
+        return text == "yes"
+
+
+class Country(Kind):
+    """The ISO 3166 code of a country."""
+
+    python_type = str
+
+    def clean(self, typed: str) -> str:
+        code = typed.strip().upper()
+        self.check(code)
+        return code
+
+    def check(self, value: str) -> None:
+        if not is_country(value):
+            raise ValidationError(_("Enter a country code such as DE."), code="country")
+
+    def widget(self) -> forms.Widget:
+        # Django calls it for each page, in the language of the page.
+        return forms.Select(choices=country_choices)  # type: ignore[arg-type]
+
+
+class Email(Kind):
+    """An email address."""
+
+    python_type = str
+
+    def clean(self, typed: str) -> str:
+        address = typed.strip()
+        self.check(address)
+        return address
+
+    def check(self, value: str) -> None:
+        validate_email(value)
+
+    def widget(self) -> forms.Widget:
+        return forms.EmailInput({"maxlength": 254})
 
 
 class Day(Kind):

@@ -13,18 +13,10 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, localcontext
-from functools import cache
 
-from babel.core import get_global
-from babel.numbers import (
-    format_currency,
-    get_currency_name,
-    get_currency_precision,
-    get_territory_currencies,
-)
-from django.utils.translation import get_language
+from babel.numbers import format_currency, get_currency_precision
 
-_LOCALES = ("en", "ja")
+from web.choices import locale_of_page
 
 LEFT_TO_RIGHT_MARK = "\N{LEFT-TO-RIGHT MARK}"
 WORD_JOINER = "\N{WORD JOINER}"
@@ -48,16 +40,6 @@ def in_major_units(amount: int, currency: str) -> Decimal:
         return Decimal(amount) / minor_units(currency)
 
 
-def is_currency(code: str) -> bool:
-    """Whether `code` is the ISO 4217 code of a currency in use today."""
-    return code in _codes()
-
-
-def currency_choices() -> tuple[tuple[str, str], ...]:
-    """The currencies in use, by code, as choices of a form: `("EUR", "EUR – Euro")`."""
-    return _currency_choices(_locale())
-
-
 def readable_amount(amount: int, currency: str) -> str:
     """An amount in minor units with its currency: `€1,234.50`, `¥100`, `KWD 1.000`, `−€5.00`."""
     return readable_price(in_major_units(amount, currency), currency)
@@ -67,7 +49,10 @@ def readable_price(price: Decimal, currency: str) -> str:
     """A price in major units with its currency, in full: `€2.00`, `€0.0125`."""
     with localcontext(prec=_DIGITS):
         text = format_currency(
-            _with_decimals(price, currency), currency, locale=_locale(), decimal_quantization=False
+            _with_decimals(price, currency),
+            currency,
+            locale=locale_of_page(),
+            decimal_quantization=False,
         )
     return _with_minus_sign(_CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", text))
 
@@ -91,27 +76,6 @@ def readable_decimal(number: Decimal) -> str:
 def plain_amount(amount: int, currency: str) -> str:
     """An amount in minor units for programs: `-1234.50`, always with the currency's decimals."""
     return f"{_with_decimals(in_major_units(amount, currency), currency):f}"
-
-
-@cache
-def _currency_choices(locale: str) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (code, f"{code} – {get_currency_name(code, locale=locale)}") for code in sorted(_codes())
-    )
-
-
-@cache
-def _codes() -> frozenset[str]:
-    return frozenset(
-        code
-        for territory in get_global("territory_currencies")
-        for code in get_territory_currencies(territory)
-    )
-
-
-def _locale() -> str:
-    language = get_language()
-    return language if language in _LOCALES else _LOCALES[0]
 
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:

@@ -27,9 +27,9 @@ from accounts.models import User
 from accounts.pages import signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
+from invoices.amounts import MAX_LINES
 from invoices.documents import (
     DEFAULT_LANGUAGE,
-    MAX_LINES,
     Invoice,
     series_of,
     typed_values_of,
@@ -46,10 +46,10 @@ from invoices.forms import (
     typed_values,
 )
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
-from invoices.money import currency_choices
 from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
+from web.choices import currency_choices
 from web.focus import FocusFirstErrorMixin
 
 #: How many decimals most currencies have.
@@ -89,7 +89,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         query = form.cleaned_data
-        this_year = today().year
+        this_year = today(self.user.time_zone).year
         year = query["year"] or this_year
         page = list_invoices(self.account, year, before=query["before"], customer=query["customer"])
         if page.damaged:
@@ -163,14 +163,17 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
         self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
     ) -> HttpResponse:
         """The form with these values, unchecked, and the focus in the line `focus`."""
-        form = InvoiceForm(initial=values, lines=lines, seller=seller_of(self.user))
+        form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
         if focus is not None:
             line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
             line.fields["description"].widget.attrs["autofocus"] = True
         return self.render_to_response(self.get_context_data(form=form))
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        return {**super().get_form_kwargs(), "seller": seller_of(self.user)}
+        return super().get_form_kwargs() | self.form_arguments()
+
+    def form_arguments(self) -> dict[str, Any]:
+        return {"seller": seller_of(self.user), "issued_on": today(self.user.time_zone)}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Also the decimals of unusual currencies for the script, as JSON."""
@@ -193,6 +196,7 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
                 seller=form.seller,
                 request_id=form.cleaned_data["request_id"],
                 language=get_language() or DEFAULT_LANGUAGE,
+                time_zone=self.user.time_zone,
             )
         except SequenceError as error:
             form.add_error(None, _refusal(error))

@@ -10,14 +10,15 @@ from typing import Any
 from dynamo import bulk
 from dynamo.client.sending import send
 from dynamo.models import Item
-from invoices.documents import Draft, Invoice, Line, Party, series_of
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
 from sequences.models import Counter
 from tests import numbered
 
 DAY = date(2026, 3, 14)
-SELLER = Party("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
+SELLER = Seller("Ann & Söhne", "Main Street 1\n12345 Town", "DE123456789")
 
 
 def new_account() -> str:
@@ -31,7 +32,7 @@ def draft(
     """An invoice of one line of 100 EUR and 19 percent."""
     line = Line(description, Decimal(1), Decimal(100), Decimal(19))
     defaults = {
-        "customer": Party(customer),
+        "customer": Customer(customer),
         "lines": (line,),
         "currency": "EUR",
         "issued_on": day,

@@ -29,7 +29,8 @@ from dynamo.client.sending import send
 from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
-from invoices.documents import Draft, Line, Party, draw_up, series_of, to_item
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item
 from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
@@ -48,11 +49,11 @@ PASSWORD = "correct horse battery"  # noqa: S105 - of accounts that live for a s
 NO_LIMITS = dict.fromkeys(DEFAULTS)
 LIMITS = dict.fromkeys(DEFAULTS, (1000, 3600))
 DRAFT = Draft(
-    Party("A customer", "1 Road\nTown"),
+    Customer("A customer", "1 Road\nTown"),
     (Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),),
     "EUR",
 )
-SELLER = Party("A seller", "2 Street\nCity", "GB123456789")
+SELLER = Seller("A seller", "2 Street\nCity", "GB123456789")
 
 #: The sizes of the measured groups of invoices.
 GROUPS = (2, 10, 49)

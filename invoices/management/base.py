@@ -82,10 +82,10 @@ def _named_values(invoice: Invoice) -> Iterator[tuple[str, str]]:
     yield from _party_lines("seller", invoice.seller)
     yield from _party_lines("customer", invoice.customer)
     for line in invoice.lines:
-        net = _amount(line.net(invoice.currency), invoice)
+        amount = _amount(line.amount(invoice.currency), invoice)
         yield (
             "line",
-            f"{line.description}  {line.quantity:f} × {line.unit_price:f} = {net}, "
+            f"{line.description}  {line.quantity:f} × {line.unit_price:f} = {amount}, "
             f"VAT {line.vat_rate:f} %",
         )
     yield "net", _amount(invoice.totals.net, invoice)
@@ -99,7 +99,7 @@ def _named_values(invoice: Invoice) -> Iterator[tuple[str, str]]:
 
 
 def _party_lines(role: str, party: Party) -> Iterator[tuple[str, str]]:
-    for each in fields_of(Party):
+    for each in fields_of(type(party)):
         for text in each.to_text(getattr(party, each.name)).splitlines():
             yield role, text
 

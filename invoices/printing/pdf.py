@@ -142,7 +142,7 @@ def _columns(invoice: Invoice) -> list[dict[str, Any]]:
         ],
         _("VAT %"): [readable_decimal(line.vat_rate) for line in lines],
         _("Net, %(currency)s") % named: [
-            bare_amount(line.net(currency), currency) for line in lines
+            bare_amount(line.amount(currency), currency) for line in lines
         ],
     }
     return [{"title": title, "cells": cells} for title, cells in titles_and_cells.items()]

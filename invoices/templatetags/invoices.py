@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from invoices import money
-from invoices.documents import Line
+from invoices.amounts import Line
 
 register = template.Library()
 
@@ -22,4 +22,4 @@ register.filter("decimal", money.readable_decimal)
 @register.filter
 def net(line: Line, currency: str) -> int:
     """A line's net amount in minor units."""
-    return line.net(currency)
+    return line.amount(currency)

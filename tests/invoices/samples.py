@@ -9,10 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from invoices.documents import Draft, Invoice, Line, Party, draw_up
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
 
-SELLER = Party("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
-CUSTOMER = Party("株式会社山田商店", "東京都千代田区１－１")
+SELLER = Seller("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
+CUSTOMER = Customer("株式会社山田商店", "東京都千代田区１－１")
 
 CURRENCIES = st.sampled_from(["EUR", "USD", "JPY", "KWD", "CLP", "TND"])
 RATES = st.sampled_from([Decimal(rate) for rate in ("0", "7", "8.1", "19", "20")])
@@ -51,13 +52,13 @@ def a_voided_invoice(**changes: Any) -> Invoice:
 def invoices(draw: st.DrawFn) -> Invoice:
     """Any issued or voided invoice."""
     draft = Draft(
-        draw(st.builds(Party, NAMES, TEXTS, TEXTS)),
+        draw(st.builds(Customer, NAMES, TEXTS, TEXTS)),
         tuple(draw(st.lists(LINES, min_size=1, max_size=4))),
         draw(CURRENCIES),
         draw(TEXTS),
-        draw(st.dates(date(1000, 1, 1))),
+        issued_on=draw(st.dates(date(1000, 1, 1))),
     )
-    seller = draw(st.builds(Party, NAMES, TEXTS, TEXTS))
+    seller = draw(st.builds(Seller, NAMES, TEXTS, TEXTS))
     invoice = draw_up(draft, "account-1", seller, date(2026, 1, 1), "request-1")
     invoice = replace(invoice, number=draw(st.integers(1, 10**15 - 1)))
     if not draw(st.booleans()):

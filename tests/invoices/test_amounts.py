@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoices.documents import Line, totals
+from invoices.amounts import Line, totals
 from invoices.money import (
     LEFT_TO_RIGHT_MARK,
     WORD_JOINER,
     bare_amount,
     bare_price,
-    currency_choices,
     in_major_units,
-    is_currency,
     minor_units,
     plain_amount,
     readable_amount,
@@ -25,6 +23,7 @@ from invoices.money import (
     readable_price,
 )
 from tests.invoices.samples import CURRENCIES, LINES, NUMBERS, a_line
+from web.choices import currency_choices, is_currency
 
 MINUS = f"{LEFT_TO_RIGHT_MARK}−{WORD_JOINER}"
 
@@ -51,7 +50,7 @@ def rounded_half_up(amount: Fraction) -> int:
 def test_a_line_is_rounded_half_up_to_minor_units(
     quantity: str, price: str, currency: str, net: int
 ) -> None:
-    assert a_line(quantity, price).net(currency) == net
+    assert a_line(quantity, price).amount(currency) == net
 
 
 def test_a_rate_in_two_notations_is_one_share() -> None:
@@ -67,9 +66,9 @@ def test_totals_equal_those_of_exact_fractions(lines: list[Line], currency: str)
     nets: dict[Fraction, int] = {}
     for line in lines:
         exact = Fraction(line.quantity) * Fraction(line.unit_price) * minor_units(currency)
-        assert line.net(currency) == rounded_half_up(exact)
+        assert line.amount(currency) == rounded_half_up(exact)
         rate = Fraction(line.vat_rate)
-        nets[rate] = nets.get(rate, 0) + line.net(currency)
+        nets[rate] = nets.get(rate, 0) + line.amount(currency)
     vat = {rate: rounded_half_up(net * rate / 100) for rate, net in nets.items()}
     assert {Fraction(share.rate): share.net for share in result.shares} == nets
     assert {Fraction(share.rate): share.vat for share in result.shares} == vat

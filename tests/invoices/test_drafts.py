@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from invoices.documents import Draft, Party
+from invoices.documents import Customer, Draft, Seller
 from invoices.issuing import issue
 from invoices.records import find_invoice
 from tests.invoice_factories import SELLER, assert_whole, draft, issued, new_account
@@ -39,14 +39,17 @@ def of(**changes: Any) -> Draft:
         (of(lines=()), "The lines: An invoice needs at least one line."),
         (of(lines=(a_line(),) * 201), "The lines: An invoice has at most 200 lines."),
         (of(lines=None), "The lines: must be a Sequence, not None."),
-        (of(customer=Party(" ")), "The customer's name: This field is required."),
-        (of(customer=Party("\u2800 \u200e")), "The customer's name: This field is required."),
-        (of(customer=None), "The customer: must be a Party, not None."),
-        (of(customer=Party("Bob", 5)), "The customer's address: must be a str, not 5."),  # type: ignore[arg-type]
-        (of(customer=Party("Bob", vat_id=b"x")), "The customer's VAT id: must be a str, not b'x'."),  # type: ignore[arg-type]
+        (of(customer=Customer(" ")), "The customer's name: This field is required."),
+        (of(customer=Customer("\u2800 \u200e")), "The customer's name: This field is required."),
+        (of(customer=None), "The customer: must be a Customer, not None."),
+        (of(customer=Customer("Bob", 5)), "The customer's address: must be a str, not 5."),  # type: ignore[arg-type]
+        (
+            of(customer=Customer("Bob", vat_id=b"x")),
+            "The customer's VAT id: must be a str, not b'x'.",
+        ),  # type: ignore[arg-type]
         (of(note=None), "The note: must be a str, not None."),
         (of(lines="x"), "Line 1: must be a Line, not 'x'."),
-        (of(customer=Party(None)), "The customer's name: must be a str, not None."),  # type: ignore[arg-type]
+        (of(customer=Customer(None)), "The customer's name: must be a str, not None."),  # type: ignore[arg-type]
         (of(currency="ZZZ"), "The currency: Enter a currency code such as EUR."),
         (of(currency="eur"), "The currency: Enter a currency code such as EUR."),
         (of(currency=""), "The currency: This field is required."),
@@ -99,10 +102,10 @@ def test_a_draft_that_no_form_allows_is_rejected_before_any_request(
 @pytest.mark.parametrize(
     ("seller", "message"),
     [
-        (Party(""), "The seller's name: This field is required."),
-        (Party(None), "The seller's name: must be a str, not None."),  # type: ignore[arg-type]
-        (Party("We", 5), "The seller's address: must be a str, not 5."),  # type: ignore[arg-type]
-        (None, "The seller: must be a Party, not None."),
+        (Seller(""), "The seller's name: This field is required."),
+        (Seller(None), "The seller's name: must be a str, not None."),  # type: ignore[arg-type]
+        (Seller("We", 5), "The seller's address: must be a str, not 5."),  # type: ignore[arg-type]
+        (None, "The seller: must be a Seller, not None."),
     ],
 )
 def test_a_seller_that_is_not_allowed_is_rejected_before_any_request(

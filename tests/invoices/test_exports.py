@@ -11,7 +11,7 @@ from datetime import date
 
 import pytest
 
-from invoices.documents import Invoice, Party
+from invoices.documents import Customer, Invoice
 from invoices.exports import as_csv, as_zip
 from invoices.printing.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
@@ -43,14 +43,14 @@ def test_a_table_begins_with_a_byte_order_mark() -> None:
     "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "＠x"]
 )
 def test_text_is_never_a_formula(text: str) -> None:
-    [row] = rows_of(a_voided_invoice(customer=Party(text), void_reason=text))
+    [row] = rows_of(a_voided_invoice(customer=Customer(text), void_reason=text))
 
     assert row["customer"] == f"'{text}"
     assert row["void reason"] == f"'{text}"
 
 
 def test_a_text_after_a_semicolon_is_not_a_formula() -> None:
-    [row] = rows_of(an_invoice(customer=Party("Bob; =cmd|'/C calc'!A0;-1;b")))
+    [row] = rows_of(an_invoice(customer=Customer("Bob; =cmd|'/C calc'!A0;-1;b")))
 
     assert row["customer"] == "Bob;' =cmd|'/C calc'!A0;'-1;b"
 
@@ -58,7 +58,7 @@ def test_a_text_after_a_semicolon_is_not_a_formula() -> None:
 def test_commas_quotes_and_lines_stay_in_their_cell() -> None:
     name = 'Ann "A", Bob\nand Co'
 
-    assert rows_of(an_invoice(customer=Party(name)))[0]["customer"] == name
+    assert rows_of(an_invoice(customer=Customer(name)))[0]["customer"] == name
 
 
 def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:

@@ -9,12 +9,13 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from invoices.documents import TYPED_FIELDS, Line, Party
+from invoices.amounts import Line
+from invoices.documents import TYPED_FIELDS, Party
 from invoices.fields import Field, fields_of
 from invoices.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
-DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE = fields_of(Line)
-_NAME, ADDRESS, _VAT_ID = fields_of(Party)
+DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, _TAX_CATEGORY = fields_of(Line)
+_NAME, ADDRESS, _VAT_ID, _COUNTRY = fields_of(Party)
 
 
 @pytest.mark.parametrize("text", ["1e5", "NaN", "Infinity", "1,5", "", ".", "٣", "9" * 99, "1_0"])

@@ -239,17 +239,27 @@ def test_showing_prints_everything_the_invoice_says(ann: User) -> None:
     shown = json.loads(run("showinvoice", "--user", "ann", "2026-000001", "--json"))
 
     assert (shown["number"], shown["gross"], shown["note"]) == ("2026-000001", 11_900, "Thanks")
-    assert shown["customer"] == {"name": "Bob", "address": "", "vatId": ""}
+    assert shown["customer"] == {
+        "name": "Bob",
+        "address": "",
+        "vatId": "",
+        "country": "",
+        "number": "",
+        "email": "",
+    }
     assert shown["lines"] == [
         {
             "description": "Work",
             "quantity": "1",
             "unitPrice": "100",
             "vatRate": "19",
+            "taxCategory": "",
             "net": 10_000,
         }
     ]
-    assert shown["vatShares"] == [{"rate": "19", "net": 10_000, "vat": 1_900}]
+    assert shown["vatShares"] == [
+        {"rate": "19", "net": 10_000, "vat": 1_900, "taxCategory": "standard"}
+    ]
     text = run("showinvoice", "--user", "ann", "2026-000001")
     assert "gross:       119.00 EUR" in text.splitlines()
 

@@ -18,7 +18,8 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client.sending import send
 from invoices import records
-from invoices.documents import Draft, Invoice, Line, Party
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Invoice, Seller
 from invoices.forms import InvoiceForm
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
@@ -89,8 +90,8 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
 
 def issued(user: User, customer: str = "Bob Ltd", **values: Any) -> Invoice:
     line = Line("Work", Decimal(2), Decimal("50.00"), Decimal(19))
-    draft = Draft(**{"customer": Party(customer), "lines": (line,), "currency": "EUR"} | values)
-    return issue(draft, account=user.pk, seller=Party("Ann Ltd"))
+    draft = Draft(**{"customer": Customer(customer), "lines": (line,), "currency": "EUR"} | values)
+    return issue(draft, account=user.pk, seller=Seller("Ann Ltd"))
 
 
 def stored(user: User, year: int = YEAR) -> list[Invoice]:
@@ -127,8 +128,8 @@ def test_a_form_is_issued_and_leads_to_its_invoice(client: Client, ann: User) ->
 
     assert (response.status_code, response["Location"]) == (302, page_of(1))
     invoice = the_invoice(ann)
-    assert invoice.customer == Party("Bob Ltd", "2 Low Road\nLeeds")
-    assert invoice.seller == Party("Ann Ltd", "1 High St", "GB 1")
+    assert invoice.customer == Customer("Bob Ltd", "2 Low Road\nLeeds")
+    assert invoice.seller == Seller("Ann Ltd", "1 High St", "GB 1")
     assert invoice.lines == (Line("Work", Decimal(2), Decimal(50), Decimal(19)),)
     assert (invoice.totals.net, invoice.totals.vat, invoice.totals.gross) == (10000, 1900, 11900)
     assert (invoice.currency, invoice.note) == ("EUR", "Pay soon.")

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoices.amounts import Line
 from invoices.documents import (
+    Customer,
     Draft,
     Invoice,
-    Line,
-    Party,
+    Seller,
     from_item,
     label_of,
     parse_label,
@@ -33,7 +34,9 @@ from tests.invoices.samples import (
     invoices,
 )
 
-DRAFT = Draft(CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", "Thank you.", date(2026, 11, 21))
+DRAFT = Draft(
+    CUSTOMER, (a_line("1", "2.5", "19"),), "EUR", "Thank you.", issued_on=date(2026, 11, 21)
+)
 
 
 @given(invoices())
@@ -46,7 +49,7 @@ def test_an_invoice_is_read_from_its_item_as_it_was(invoice: Invoice) -> None:
 
 
 def test_an_item_leaves_out_what_is_empty() -> None:
-    item = to_item(an_invoice(seller=Party("Ann")))
+    item = to_item(an_invoice(seller=Seller("Ann")))
 
     assert not {"sellerAddress", "sellerVatId", "customerVatId", "note", "voidReason"} & set(item)
     assert item["series"] == {"S": "account-1#2026"}
@@ -94,7 +97,7 @@ def test_other_contents_have_another_digest(changes: dict[str, object]) -> None:
 
 
 @dataclass(frozen=True)
-class FurtherParty(Party):
+class FurtherParty(Customer):
     reference: str = field(default="", metadata=declare(SingleLine(20)))
 
 
@@ -105,16 +108,16 @@ class FurtherLine(Line):
 
 @dataclass(frozen=True)
 class FurtherDraft(Draft):
-    due_date: date | None = field(default=None, metadata=declare(Day()))
+    paid_on: date | None = field(default=None, metadata=declare(Day()))
 
 
-def further(reference: str = "", unit: str = "hour", due_date: date | None = None) -> Draft:
+def further(reference: str = "", unit: str = "hour", paid_on: date | None = None) -> Draft:
     """The same draft with a new field in each part."""
     return FurtherDraft(
         FurtherParty(**vars(DRAFT.customer), reference=reference),
         tuple(FurtherLine(**vars(line), unit=unit) for line in DRAFT.lines),
         **{name: getattr(DRAFT, name) for name in ("currency", "note", "issued_on")},
-        due_date=due_date,
+        paid_on=paid_on,
     )
 
 
@@ -123,7 +126,7 @@ def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> No
         further(reference="4711"),
         further(unit="day"),
         further(unit="4711"),
-        further(due_date=date(2026, 12, 24)),
+        further(paid_on=date(2026, 12, 24)),
     ]
 
     assert further().digest() == DRAFT.digest()
@@ -131,8 +134,8 @@ def test_a_new_field_changes_the_digest_only_if_it_is_not_at_its_default() -> No
 
 
 def test_the_digest_separates_the_fields() -> None:
-    one = replace(DRAFT, customer=Party("Ann", "Lee"))
-    other = replace(DRAFT, customer=Party("AnnLee", ""))
+    one = replace(DRAFT, customer=Customer("Ann", "Lee"))
+    other = replace(DRAFT, customer=Customer("AnnLee", ""))
 
     assert one.digest() != other.digest()
 

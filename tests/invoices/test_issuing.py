@@ -101,7 +101,7 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
 ) -> None:
     issued(account, day=date(2026, 3, 15))
     days = iter([date(2026, 3, 14), date(2026, 3, 15), date(2026, 3, 15)])
-    monkeypatch.setattr("invoices.issuing.today", lambda: next(days))
+    monkeypatch.setattr("invoices.issuing.today", lambda _zone: next(days))
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
     assert_whole(account, 2)
@@ -113,9 +113,9 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
 def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("invoices.issuing.today", lambda: date(2026, 12, 31))
+    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2026, 12, 31))
     first = issued(account, request_id="a", day=None)
-    monkeypatch.setattr("invoices.issuing.today", lambda: date(2027, 1, 1))
+    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2027, 1, 1))
 
     assert issued(account, request_id="a", day=None) == first
     assert_whole(account, 1)

@@ -24,6 +24,7 @@ from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices
 from tests.invoices.samples import a_voided_invoice, an_invoice
+from web.choices import currency_choices
 
 LABEL = f"{DAY.year}-000001"
 
@@ -58,12 +59,12 @@ def test_an_amount_follows_japanese_rules(amount: int, currency: str, text: str)
 
 @pytest.mark.usefixtures("japanese")
 def test_currencies_have_their_japanese_names_and_their_own_codes() -> None:
-    choices = dict(money.currency_choices())
+    choices = dict(currency_choices())
 
     assert choices["JPY"] == "JPY – 日本円"
     with translation.override("en"):
-        assert choices.keys() == dict(money.currency_choices()).keys()
-        assert dict(money.currency_choices())["JPY"] == "JPY – Japanese Yen"
+        assert choices.keys() == dict(currency_choices()).keys()
+        assert dict(currency_choices())["JPY"] == "JPY – Japanese Yen"
 
 
 @pytest.mark.parametrize("language", ["de", "xx", None])

@@ -20,7 +20,7 @@ from django.utils import timezone
 from hypothesis import given
 from pypdf import PdfReader
 
-from invoices.documents import Invoice, Party
+from invoices.documents import Customer, Invoice, Seller
 from invoices.kinds import check_printable
 from invoices.printing import fonts, pdf
 from invoices.printing.fonts import REPLACEMENT, missing_characters, printable
@@ -97,7 +97,7 @@ def test_amounts_follow_their_currency(currency: str, total: str) -> None:
 )
 def test_names_of_many_scripts_are_printed(name: str) -> None:
     assert missing_characters(name) == ""
-    assert name in text_of(an_invoice(seller=Party(name)))
+    assert name in text_of(an_invoice(seller=Seller(name)))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_names_of_many_scripts_are_printed(name: str) -> None:
 )
 def test_scripts_of_joined_letters_have_their_font(name: str, letter: str, font: str) -> None:
     # pypdf does not read such text in order.
-    invoice = an_invoice(seller=Party(name), customer=Party("Bob", name))
+    invoice = an_invoice(seller=Seller(name), customer=Customer("Bob", name))
 
     assert missing_characters(name) == ""
     assert REPLACEMENT not in text_of(invoice)
@@ -119,7 +119,7 @@ def test_scripts_of_joined_letters_have_their_font(name: str, letter: str, font:
 
 
 def test_words_from_right_to_left_are_in_order() -> None:
-    places = places_of(an_invoice(seller=Party("Way 1", "شركة Acme\nWay 2")))
+    places = places_of(an_invoice(seller=Seller("Way 1", "شركة Acme\nWay 2")))
 
     assert places["Way 2"] == places["Acme"] < places["ش"]
 
@@ -137,7 +137,7 @@ def places_of(invoice: Invoice) -> dict[str, float]:
 
 
 def test_a_letter_and_its_accent_are_printed_as_one() -> None:
-    assert "é ő が" in text_of(an_invoice(seller=Party("e\u0301 o\u030b か\u3099")))
+    assert "é ő が" in text_of(an_invoice(seller=Seller("e\u0301 o\u030b か\u3099")))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_missing_characters_are_named_once_in_order(text: str, missing: str) -> 
 @given(TEXTS)
 def test_every_text_is_printed_or_replaced(text: str) -> None:
     invoice = an_invoice(
-        a_line(description=text or "x"), customer=Party(text, text, text), note=text
+        a_line(description=text or "x"), customer=Customer(text, text, text), note=text
     )
 
     assert render(invoice).startswith(b"%PDF-")
@@ -224,12 +224,12 @@ def test_fonts_of_debian_are_found_and_change_nothing_else(other_fonts: Path) ->
         (other_fonts / f"NotoSansThai-{weight}.ttf").symlink_to(wheel)
 
     assert missing_characters("ไทย") == ""
-    assert "ไทย" in text_of(an_invoice(seller=Party("ไทย")))
+    assert "ไทย" in text_of(an_invoice(seller=Seller("ไทย")))
     assert render(an_invoice()) == without
 
 
 def test_a_character_that_cannot_be_printed_is_replaced() -> None:
-    assert f"Ann {REPLACEMENT} Lee" in text_of(an_invoice(seller=Party("Ann \U00013000 Lee")))
+    assert f"Ann {REPLACEMENT} Lee" in text_of(an_invoice(seller=Seller("Ann \U00013000 Lee")))
 
 
 @given(invoices())
@@ -267,7 +267,7 @@ def fonts_of(invoice: Invoice, text: str) -> set[str]:
 
 def test_a_japanese_name_is_bold_where_a_latin_one_is() -> None:
     invoice = an_invoice(
-        a_line(description="細字"), seller=Party("Bob Ltd", "Way 1"), customer=Party("太字")
+        a_line(description="細字"), seller=Seller("Bob Ltd", "Way 1"), customer=Customer("太字")
     )
 
     (bold,) = fonts_of(invoice, "太字")
@@ -409,7 +409,7 @@ def test_a_description_of_a_thousand_characters_is_printed_whole(description: st
 
 @pytest.mark.parametrize("char", ["x", "W", "長", "。", "\N{NO-BREAK SPACE}", "ą́", "-", "／"])
 def test_text_without_spaces_stays_within_its_column(char: str) -> None:
-    invoice = an_invoice(a_line(description=char * 300), seller=Party("Bob", char * 300))
+    invoice = an_invoice(a_line(description=char * 300), seller=Seller("Bob", char * 300))
 
     lines = [line.strip() for line in text_of(invoice).splitlines()]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import User
-from invoices.documents import Party
+from invoices.documents import Seller
 from tests.factories import make_user
 from tests.pages import Page
 
@@ -40,7 +41,7 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
     if "user" in asked:
         more["user"] = User(pk="x")
     if "seller" in asked:
-        more["seller"] = Party("Ann")
+        more |= {"seller": Seller("Ann"), "issued_on": date(2026, 3, 14)}
     return form(data=values, **more)
 
 

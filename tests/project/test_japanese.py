@@ -16,7 +16,7 @@ from pypdf import PdfReader
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
-from invoices.documents import Party
+from invoices.documents import Customer, Seller
 from invoices.printing.pdf import render
 from invoices.records import void
 from tests.invoice_factories import DAY, issued
@@ -146,8 +146,8 @@ def test_every_mail_is_japanese(path: Any, username: str) -> None:
 
 def test_every_text_of_a_pdf_is_japanese() -> None:
     invoice = a_voided_invoice(
-        seller=Party("山田商店", "東京都", "1234"),
-        customer=Party("田中商店"),
+        seller=Seller("山田商店", "東京都", "1234"),
+        customer=Customer("田中商店"),
         lines=(a_line(description="作業"),),
         note="月末まで",
         void_reason="誤り",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from invoices.documents import Draft, Line, Party
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft
 from invoices.exceptions import AlreadyVoided, RequestIdReused
 from invoices.issuing import issue
 from invoices.records import all_invoices, find_invoice, list_invoices, void
@@ -21,7 +22,7 @@ from tests.stored.releases import Stored, each_release
 pytestmark = each_release
 
 FIRST = Draft(
-    customer=Party("Bob", "Side Street 2"),
+    customer=Customer("Bob", "Side Street 2"),
     lines=(
         Line("Work", Decimal("1.5"), Decimal("99.99"), Decimal(19)),
         Line("Book 本", Decimal(2), Decimal(10), Decimal(7)),

@@ -13,16 +13,8 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from dynamo.exceptions import Unavailable
-from invoices.documents import (
-    DEFAULT_LANGUAGE,
-    TYPED_FIELDS,
-    Draft,
-    Line,
-    check_line_count,
-    check_totals,
-    draft_of,
-    totals,
-)
+from invoices.amounts import Line, check_line, check_line_count, check_totals, totals
+from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, check_dates, draft_of
 from invoices.exports import as_json
 from invoices.fields import fields_of
 from invoices.issuing import (
@@ -32,7 +24,9 @@ from invoices.issuing import (
     check_seller,
     issue,
     seller_of,
+    today,
 )
+from invoices.kinds import Flag
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
 
 _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
@@ -54,6 +48,9 @@ class Command(InvoiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         for name, each in TYPED_FIELDS.items():
+            if isinstance(each.kind, Flag):
+                parser.add_argument(_OPTIONS[name], action="store_const", const="yes", default="")
+                continue
             parser.add_argument(
                 _OPTIONS[name],
                 dest=name,
@@ -78,7 +75,6 @@ class Command(InvoiceCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        draft = _draft(options)
         request_id = str(uuid.uuid4())
         if options["request_id"] is not None:
             with one_line_errors("Request id"):
@@ -88,6 +84,7 @@ class Command(InvoiceCommand):
             seller = seller_of(user)
             check_may_issue(user)
             check_seller(seller)
+        draft = _draft(options, today(user.time_zone))
         try:
             invoice = issue(
                 draft,
@@ -95,6 +92,7 @@ class Command(InvoiceCommand):
                 seller=seller,
                 request_id=request_id,
                 language=language_of(user) or DEFAULT_LANGUAGE,
+                time_zone=user.time_zone,
             )
         except Unavailable as error:
             raise CommandError(
@@ -119,7 +117,7 @@ def _date(text: str) -> date:
     return day
 
 
-def _draft(options: dict[str, Any]) -> Draft:
+def _draft(options: dict[str, Any], today: date) -> Draft:
     values = {}
     for name, each in TYPED_FIELDS.items():
         with one_line_errors(_OPTIONS[name][2:].replace("-", " ").capitalize()):
@@ -127,8 +125,11 @@ def _draft(options: dict[str, Any]) -> Draft:
     lines = [_line(number, typed) for number, typed in enumerate(options["lines"], 1)]
     with one_line_errors("Lines"):
         check_line_count(lines)
-        check_totals(totals(lines, values["currency"]))
-    return draft_of(values, lines, options["date"])
+        check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
+    draft = draft_of(values, lines, options["date"])
+    with one_line_errors("Dates"):
+        check_dates(draft, draft.issued_on or today)
+    return draft
 
 
 def _line(number: int, typed: list[str]) -> Line:
@@ -136,4 +137,7 @@ def _line(number: int, typed: list[str]) -> Line:
     for each, text in zip(_LINE_FIELDS, typed, strict=True):
         with one_line_errors(f"Line {number}, {each.words}"):
             values[each.name] = each.clean(text)
-    return Line(**values)
+    line = Line(**values)
+    with one_line_errors(f"Line {number}"):
+        check_line(line)
+    return line

@@ -10,13 +10,14 @@ from decimal import Decimal
 
 from dynamo.exceptions import DynamoError
 from invoices import records
-from invoices.documents import Draft, Line, Party, label_of
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
 from invoices.issuing import issue
 from tests.torture.history import Journal
 
 DAY = date(2026, 3, 14)
-SELLER = Party("Ann & Söhne")
+SELLER = Seller("Ann & Söhne")
 
 #: After so many seconds all clients use other accounts, so that lists stay short.
 ERA_SECONDS = 60.0
@@ -61,7 +62,7 @@ class InvoiceClient:
     def _issue(self, account: str, request: str) -> None:
         self._asked.append((account, request))
         draft = Draft(
-            customer=Party(f"Customer of {request}"),
+            customer=Customer(f"Customer of {request}"),
             lines=(Line("Work", Decimal(1), Decimal(100), Decimal(19)),),
             currency="EUR",
             issued_on=DAY,

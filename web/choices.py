@@ -1,0 +1,116 @@
+"""Countries, currencies and time zones, as forms offer them in the language of the page."""
+
+from __future__ import annotations
+
+import zoneinfo
+from functools import cache
+
+from babel import Locale
+from babel.core import get_global
+from babel.numbers import get_currency_name, get_territory_currencies
+from django.utils.translation import get_language
+
+Choices = tuple[tuple[str, str], ...]
+
+_LOCALES = ("en", "ja")
+# CLDR's codes of two letters that are not countries of ISO 3166.
+_NOT_COUNTRIES = {
+    "AC",
+    "CP",
+    "CQ",
+    "DG",
+    "EA",
+    "EU",
+    "EZ",
+    "IC",
+    "QO",
+    "TA",
+    "UN",
+    "XA",
+    "XB",
+    "ZZ",
+}
+
+
+def locale_of_page() -> str:
+    """Babel's name of the active language; English for one that the site is not translated to."""
+    language = get_language()
+    return language if language in _LOCALES else _LOCALES[0]
+
+
+def is_country(code: str) -> bool:
+    """Whether `code` is the ISO 3166 code of a country (two capital letters)."""
+    return code in _countries(_LOCALES[0])
+
+
+def country_name(code: str) -> str:
+    """The country in the active language; an unknown code as it is."""
+    return _countries(locale_of_page()).get(code, code)
+
+
+def country_choices() -> Choices:
+    """An empty choice, and the countries by name."""
+    return _country_choices(locale_of_page())
+
+
+def is_currency(code: str) -> bool:
+    """Whether `code` is the ISO 4217 code of a currency in use today."""
+    return code in _currencies()
+
+
+def currency_choices() -> Choices:
+    """The currencies in use, by code: `("EUR", "EUR – Euro")`."""
+    return _currency_choices(locale_of_page())
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether `name` is a time zone of the IANA database, such as `Europe/Berlin`."""
+    return name in _time_zones()
+
+
+def time_zone_choices() -> Choices:
+    """An empty choice, and the time zones by name."""
+    return (("", "–"), *((name, name.replace("_", " ")) for name in sorted(_time_zones())))
+
+
+@cache
+def _countries(locale: str) -> dict[str, str]:
+    names = Locale.parse(locale).territories
+    return {
+        code: name
+        for code, name in names.items()
+        if len(code) == 2 and code.isalpha() and code not in _NOT_COUNTRIES
+    }
+
+
+@cache
+def _country_choices(locale: str) -> Choices:
+    by_name = sorted(_countries(locale).items(), key=lambda country: country[1])
+    return (("", "–"), *by_name)
+
+
+@cache
+def _currencies() -> frozenset[str]:
+    return frozenset(
+        code
+        for territory in get_global("territory_currencies")
+        for code in get_territory_currencies(territory)
+    )
+
+
+@cache
+def _currency_choices(locale: str) -> Choices:
+    return tuple(
+        (code, f"{code} – {get_currency_name(code, locale=locale)}")
+        for code in sorted(_currencies())
+    )
+
+
+@cache
+def _time_zones() -> frozenset[str]:
+    # Areas and places. Others are old names and abbreviations, such as `EST` or `GB`.
+    return frozenset(
+        name
+        for name in zoneinfo.available_timezones()
+        if "/" in name and not name.startswith(("Etc/", "SystemV/", "US/", "Canada/", "Brazil/"))
+    ) | {"UTC"}
