@@ -8,15 +8,23 @@ Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-p
 
 from __future__ import annotations
 
+import gc
+
+# The collector would search everything that is imported below several times, and find nothing.
+gc.disable()
+
 import random
 from typing import Any
 
 from apig_wsgi import make_lambda_handler
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.client.deadline import page
 from dynamo.processes import begin_process
-from project.wsgi import application
+from project import secret_keys
+from project.start import load_pages, start
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
 #: before the deadline and takes 4 s to time out, and then the page is made.
@@ -25,7 +33,8 @@ SECONDS_AFTER_DEADLINE = 4.5
 #: The least that a page gets for its requests, however little time the function has.
 LEAST_SECONDS = 0.5
 
-_respond = make_lambda_handler(application, binary_support=True)
+start()
+_respond = make_lambda_handler(get_wsgi_application(), binary_support=True)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -49,8 +58,20 @@ def _after_restore() -> None:
     """Let each restored process draw its own random values. Many are restored from one snapshot."""
     random.seed()
     begin_process()
+    if settings.SECRET_KEY_PARAMETER:
+        # A snapshot may be weeks old.
+        secret_keys.load()
 
 
-# Before the snapshot, so that it holds no connection that a restored process could not use.
-register_before_snapshot(begin_process)
+def _before_snapshot() -> None:
+    """Fill the snapshot with all pages, and keep connections out: no restored process could use."""
+    load_pages()
+    begin_process()
+
+
+register_before_snapshot(_before_snapshot)
 register_after_restore(_after_restore)
+
+# Nor does it search these objects between pages.
+gc.freeze()
+gc.enable()
