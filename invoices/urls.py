@@ -10,6 +10,7 @@ from invoices.views import (
     InvoicePdfView,
     InvoiceView,
     InvoiceVoidView,
+    InvoiceXmlView,
 )
 
 
@@ -35,5 +36,6 @@ urlpatterns = [
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
 ]

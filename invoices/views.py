@@ -27,6 +27,7 @@ from accounts.models import User
 from accounts.pages import signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
+from invoices import einvoices
 from invoices.amounts import MAX_LINES
 from invoices.documents import (
     DEFAULT_LANGUAGE,
@@ -112,7 +113,10 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(invoice=self.find(kwargs["label"]), **kwargs)
+        invoice = self.find(kwargs["label"])
+        return super().get_context_data(
+            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+        )
 
 
 class InvoicePdfView(OwnInvoicesMixin, View):
@@ -129,6 +133,18 @@ class InvoicePdfView(OwnInvoicesMixin, View):
         }
         response = HttpResponse(content, content_type="application/pdf", headers=headers)
         return get_conditional_response(request, etag=etag, response=response)
+
+
+class InvoiceXmlView(OwnInvoicesMixin, View):
+    """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        invoice = self.find(label)
+        if missing := einvoices.missing(invoice):
+            raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
+        headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
+        xml = einvoices.as_xml(invoice)
+        return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
 class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):

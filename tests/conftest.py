@@ -25,6 +25,7 @@ from tests.clocks import StallProofClock, use_clock
 from tests.emptying import empty_all
 from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
+from tests.parameters import Parameter
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
 
@@ -170,6 +171,19 @@ def proxy(
     _modules_proxy.forget()
     yield _modules_proxy
     _modules_proxy.forget()
+
+
+@pytest.fixture(scope="session")
+def _ssm() -> Iterator[str]:
+    with engines.running("ssm") as url:
+        yield url
+
+
+@pytest.fixture
+def parameter(_ssm: str) -> Iterator[Parameter]:
+    """A parameter for secret keys that nobody has stored yet."""
+    with FaultProxy(_ssm) as proxy:
+        yield Parameter(_ssm, proxy)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import boto3
+import botocore
 from botocore import xform_name
 from botocore.compat import unquote_str
 from botocore.config import Config
@@ -113,7 +113,7 @@ def _make_client() -> Any:
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
         # botocore would build its own for each request.
-        user_agent=f"Boto3/{boto3.__version__} django-on-dynamodb/uploads",
+        user_agent=f"Botocore/{botocore.__version__} django-on-dynamodb/uploads",
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
@@ -127,9 +127,8 @@ def _make_client() -> Any:
         signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
     else:
         signing = credentials.of_process()
-    # The stubs have an overload for each service.
-    session: Any = addressing.session(signing, settings.AWS_REGION)
-    return session.client("s3", settings.AWS_REGION, config=config)
+    session = addressing.session(signing, settings.AWS_REGION)
+    return session.create_client("s3", settings.AWS_REGION, config=config)
 
 
 _client: PerProcess[Any] = PerProcess(_make_client)
@@ -171,7 +170,7 @@ def check_bucket(bucket: str, prefix: str) -> None:
 
 def list_objects(bucket: str, prefix: str, *, page_limit: int = 1000) -> Iterator[list[Listed]]:
     """All objects whose keys begin with `prefix`, page by page. Costs 1 request per 1,000."""
-    # boto3 requests URL-encoded keys, as XML cannot contain every character, and decodes them.
+    # botocore requests URL-encoded keys, as XML cannot contain every character, and decodes them.
     limit = {"PageSize": page_limit}
     for answer in _pages("ListObjectsV2", Bucket=bucket, Prefix=prefix, PaginationConfig=limit):
         yield [
@@ -329,7 +328,7 @@ def abort_upload(bucket: str, key: str, upload_id: str) -> None:
 def list_uploads(bucket: str, key: str) -> list[str]:
     """The ids of all multipart uploads of exactly this key."""
     ids: list[str] = []
-    # For this operation boto3 neither requests nor decodes URL-encoded keys.
+    # For this operation botocore neither requests nor decodes URL-encoded keys.
     request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
     while True:
         answer = _call("ListMultipartUploads", **request)

@@ -15,7 +15,6 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.credentials import Credentials
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
@@ -48,8 +47,11 @@ class _LoaderWithoutRules(Loader):
         return super().load_service_model(service_name, type_name, api_version)
 
 
-def session(signing: Credentials, region: str | None) -> boto3.Session:
-    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone."""
+def session(signing: Credentials, region: str | None) -> Session:
+    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone.
+
+    It is botocore's. boto3's has the same clients, but imports its resources and S3 transfers.
+    """
     core = Session()
     credentials.sign_with(core, signing)
     if not _needs_rules(core, region):
@@ -57,7 +59,7 @@ def session(signing: Credentials, region: str | None) -> boto3.Session:
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
     core.register_component("response_parser_factory", AnswerParserFactory())
-    return boto3.Session(botocore_session=core)
+    return core
 
 
 def _needs_rules(core: Session, region: str | None) -> bool:

@@ -184,6 +184,7 @@ ROWS = {
     "invoices_zip": own(405, DAY.year),
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
+    "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
     # Staff
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
