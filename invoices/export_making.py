@@ -22,7 +22,7 @@ from invoices.records import all_invoices
 from invoices.stored_exports import FAILED, Export
 from uploads import s3
 from uploads.contents import PART_BYTES, sha256_of
-from uploads.exceptions import StorageFailed
+from uploads.exceptions import ObjectExists, StorageFailed
 
 #: What is kept of the function's time to remove what it stored.
 SECONDS_TO_CLEAN_UP = 10.0
@@ -45,7 +45,8 @@ def make(event: dict[str, Any], seconds: float) -> None:
             _upload(export, ends_at)
         except BaseException:
             # The page tells it, and the account may start again.
-            s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
+            with suppress(ObjectExists):
+                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
             stored_exports.end(export)
             raise
     stored_exports.end(export)
