@@ -33,12 +33,14 @@ from django.views import View
 from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
+from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
 from invoices import stored_exports
 from invoices.documents import Invoice
 from invoices.exceptions import ExportUnavailable
 from invoices.exports import account_as_json, as_csv, as_zip
-from invoices.records import all_invoices, list_invoices
+from invoices.issuing import today
+from invoices.records import all_invoices, list_invoices, years_of
 from invoices.stored_exports import CONTENT_TYPES, Export, file_name
 
 #: Downloads at once in a process: fewer than the server has threads.
@@ -48,6 +50,10 @@ RETRY_AFTER_SECONDS = 10
 
 #: How often the page of an export refreshes itself: ever less often.
 LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
+
+#: The years whose downloads are offered before an account is deleted: as long as invoices must be
+#: kept in most countries.
+OFFERED_YEARS = 10
 
 logger = logging.getLogger(__name__)
 
@@ -206,6 +212,21 @@ def _export_page(
         "start_url": reverse(_STARTED_AT[kind], args=[] if year is None else [year]),
     }
     return render(request, "invoices/export.html", context, status=status)
+
+
+class AccountDeleteWithInvoicesView(AccountDeleteView):
+    """The page that deletes the account, with the downloads of its invoices of the last years.
+
+    Besides the requests of every page it costs 1, and 2 read units for each year.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if "unanswered" not in kwargs:
+            this_year = today().year
+            # Invoices may have dates of next year.
+            years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
+            kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
+        return super().get_context_data(**kwargs)
 
 
 def _stream(

@@ -5,6 +5,8 @@ InvoiceError (a SequenceError)
 ├── RequestIdReused  the request id issued an invoice with other contents
 ├── DateTooEarly     the issue date is before the last one of its series
 ├── AlreadyVoided    the invoice was voided before
+├── UnknownCustomer  the account has no such customer
+├── StaleCustomer    the customer was changed or deleted since it was read
 └── ExportError      base of errors of exports that are stored in S3
     ├── ExportUnavailable  S3 or Lambda refused, or did not answer
     └── ExportTooSlow      the function's time is not enough to make the file
@@ -69,6 +71,28 @@ class AlreadyVoided(InvoiceError):
 
     def __str__(self) -> str:
         return f"Invoice {self.number} was already voided: {self.reason}"
+
+
+class UnknownCustomer(InvoiceError):
+    """This account does not have a customer with this id."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(id_)
+        self.id = id_
+
+    def __str__(self) -> str:
+        return f"There is no customer {self.id}."
+
+
+class StaleCustomer(InvoiceError):
+    """The customer with this number was changed or deleted since it was read."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"Customer {self.number} was changed or deleted meanwhile."
 
 
 class ExportError(InvoiceError):

@@ -1,15 +1,29 @@
-"""The table `invoices`. `sequences.models` describes its layout.
+"""The tables of invoices.
 
-series (S)                     number (N)   item
-<account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
-requestId#<account pk>#<id>    0            the guard item of a request id, for all years
+`invoices`; `sequences.models` describes its layout:
+
+    series (S)                     number (N)   item
+    <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
+    requestId#<account pk>#<id>    0            the guard item of a request id, for all years
+
+`customers`, the address books:
+
+    account (S)     id (S)          item
+    <account pk>    <request id>    a customer: number (S), name, address, vatId, country, email,
+                                    version
+
+The id of a customer is the request id of the form that added it, so a form that is sent twice adds
+one customer. Its number comes from the counter `customers of <account pk>`: unique within the
+account, with gaps.
 """
 
 from __future__ import annotations
 
 from datetime import date
 
-from dynamo.models import Item
+from pynamodb.attributes import UnicodeAttribute
+
+from dynamo.models import IntegerAttribute, Item, Model
 from sequences.models import NumberedItem
 
 
@@ -50,3 +64,20 @@ class InvoiceItem(NumberedItem):
 
     def digest(self) -> str:
         return self._digest
+
+
+class CustomerItem(Model):
+    """A customer in an address book; `invoices.customers.book` reads and changes them."""
+
+    class Meta:
+        table_name = "customers"
+
+    account = UnicodeAttribute(hash_key=True)
+    id = UnicodeAttribute(range_key=True)
+    number = UnicodeAttribute()
+    name = UnicodeAttribute()
+    address = UnicodeAttribute(null=True)
+    vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    country = UnicodeAttribute(null=True)
+    email = UnicodeAttribute(null=True)
+    version = IntegerAttribute()

@@ -3,6 +3,12 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
+from invoices.customers.views import (
+    CustomerDeleteView,
+    CustomerListView,
+    CustomerNewView,
+    CustomerView,
+)
 from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
@@ -36,6 +42,10 @@ urlpatterns = [
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
     path("exports/<str:token>/", ExportView.as_view(), name="export"),
     path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
+    path("customers/", CustomerListView.as_view(), name="customer_list"),
+    path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
+    path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
+    path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),

@@ -23,7 +23,6 @@ from typing import Any
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
-from django.core.management import CommandError, call_command
 from django.core.wsgi import get_wsgi_application
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
@@ -120,6 +119,8 @@ def run_command(event: dict[str, Any], context: Any) -> str:
     Raises:
         CommandFailed: with the one line that the command would print on a terminal.
     """
+    from django.core.management import CommandError, call_command  # here: pages need no commands
+
     set_guid(context.aws_request_id)
     name, arguments = event.get("command"), event.get("arguments", [])
     if name not in COMMANDS:

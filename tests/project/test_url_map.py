@@ -193,6 +193,10 @@ ROWS = {
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
     "staff:account": staff(200, 405, LOOKED_AT),
     "staff:account_record": staff(200, 405, LOOKED_AT),
+    "staff:account_invoices": staff(200, 405, LOOKED_AT),
+    # It has none.
+    "staff:account_invoice": staff(404, 405, LOOKED_AT, LABEL),
+    "staff:account_invoice_pdf": staff(404, 405, LOOKED_AT, LABEL),
     "staff:deactivate": staff(200, "staff:account", LOOKED_AT, sent=reason),
     "staff:activate": staff(200, "staff:account", LOOKED_AT, sent=reason),
     "staff:sessions_end": staff(200, "staff:account", LOOKED_AT, sent=reason),

@@ -310,7 +310,7 @@ _STATIC: Part = {
         "RefusePages": {
             "Type": "AWS::CloudFront::Function",
             "Properties": {
-                "Name": _sub("${AWS::StackName}-refuse-pages"),
+                "Name": _sub("${AWS::StackName}-${AWS::Region}"),
                 "AutoPublish": True,
                 "FunctionConfig": {
                     "Comment": "Only static files are served here",
@@ -415,33 +415,12 @@ _READ_SECRET_KEY = [
     },
 ]
 
-_KEEP_EXPORTS = [
-    {
-        "Effect": "Allow",
-        "Action": ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
-        "Resource": _sub("${ExportsBucket.Arn}/*"),
-    },
-    {
-        "Effect": "Allow",
-        "Action": "s3:ListBucket",
-        "Resource": {"Fn::GetAtt": ["ExportsBucket", "Arn"]},
-    },
-    {
-        "Effect": "Allow",
-        "Action": "lambda:InvokeFunction",
-        "Resource": _sub(
-            "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}"
-            ":function:${AWS::StackName}-exports"
-        ),
-    },
-]
-
 
 def _roles() -> dict[str, Any]:
     site = {"Site": _statements("site"), "SecretKey": _READ_SECRET_KEY}
     return {
         "SiteRole": _role(
-            "lambda", {**site, "Exports": _KEEP_EXPORTS, "Log": _write_log("SiteLog")}
+            "lambda", {**site, "Exports": _statements("exports"), "Log": _write_log("SiteLog")}
         ),
         "CommandsRole": _role(
             "lambda",
@@ -488,7 +467,7 @@ def _role(service: str, policies: dict[str, list[dict[str, Any]]]) -> dict[str, 
 
 
 def _statements(policy: str) -> list[dict[str, Any]]:
-    """The statements of deploy/iam-<policy>.json, for the tables of this template."""
+    """The statements of deploy/iam-<policy>.json, for the resources of this template."""
     text = (settings.BASE_DIR / "deploy" / f"iam-{policy}.json").read_text(encoding="utf-8")
     statements: list[dict[str, Any]] = json.loads(text)["Statement"]
     for statement in statements:
@@ -499,12 +478,16 @@ def _statements(policy: str) -> list[dict[str, Any]]:
 
 
 def _of_this_stack(arn: str) -> str:
-    return (
-        arn.replace("arn:aws:", "arn:${AWS::Partition}:")
-        .replace("REGION", "${AWS::Region}")
-        .replace("ACCOUNT", "${AWS::AccountId}")
-        .replace("PREFIX", settings.DYNAMODB_TABLE_PREFIX)
-    )
+    for written, meant in {
+        "arn:aws:": "arn:${AWS::Partition}:",
+        "REGION": "${AWS::Region}",
+        "ACCOUNT": "${AWS::AccountId}",
+        "BUCKET": "${ExportsBucket}",
+        "FUNCTION": _EXPORTS_NAME["Fn::Sub"],
+        "PREFIX": settings.DYNAMODB_TABLE_PREFIX,
+    }.items():
+        arn = arn.replace(written, meant)
+    return arn
 
 
 def _write_log(log: str) -> list[dict[str, Any]]:
