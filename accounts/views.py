@@ -44,6 +44,7 @@ from accounts.values import readable_phone_number
 from dynamo.exceptions import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms
+from web.identifiers import readable_iban
 
 
 class HomeView(TemplateView):
@@ -57,12 +58,10 @@ class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):
 
     def get_initial(self) -> dict[str, Any]:
         user = signed_in(self.request)
-        return {
-            "full_name": user.full_name,
+        stored = {name: getattr(user, name) for name in ProfileForm.base_fields}
+        return stored | {
             "phone_number": readable_phone_number(user.phone_number),
-            "business_name": user.business_name,
-            "business_address": user.business_address,
-            "vat_id": user.vat_id,
+            "iban": readable_iban(user.iban) if user.iban else "",
             "language": language_of(user) or "",
         }
 

@@ -48,12 +48,12 @@ AT_ONCE = 3
 
 RETRY_AFTER_SECONDS = 10
 
-#: How often the page of an export refreshes itself: ever less often.
-LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
-
 #: The years whose downloads are offered before an account is deleted: as long as invoices must be
 #: kept in most countries.
 OFFERED_YEARS = 10
+
+#: How often the page of an export refreshes itself: ever less often.
+LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
 
 logger = logging.getLogger(__name__)
 

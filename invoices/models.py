@@ -6,6 +6,8 @@
     <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
     requestId#<account pk>#<id>    0            the guard item of a request id, for all years
 
+`invoicestates`, under the same keys: what happened to an invoice after it was issued.
+
 `customers`, the address books:
 
     account (S)     id (S)          item
@@ -20,8 +22,9 @@ account, with gaps.
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
-from pynamodb.attributes import UnicodeAttribute
+from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
 
 from dynamo.models import IntegerAttribute, Item, Model
 from sequences.models import NumberedItem
@@ -64,6 +67,35 @@ class InvoiceItem(NumberedItem):
 
     def digest(self) -> str:
         return self._digest
+
+
+class DayAttribute(Attribute[date]):
+    """A date, stored as `2026-11-21`."""
+
+    attr_type = "S"
+
+    def serialize(self, value: date) -> str:
+        return value.isoformat()
+
+    def deserialize(self, value: str) -> date:
+        return date.fromisoformat(value)
+
+
+class InvoiceState(Model):
+    """What happened to the invoice with the same key. It is created by the first event."""
+
+    class Meta:
+        table_name = "invoicestates"
+
+    series = UnicodeAttribute(hash_key=True)
+    number = IntegerAttribute(range_key=True)
+
+    #: The day of the payment.
+    paid_on = DayAttribute(attr_name="paidOn", null=True)
+    #: The request id of the credit note that cancels the invoice.
+    credited_by = UnicodeAttribute(attr_name="creditedBy", null=True)
+    #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.
+    sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
 
 
 class CustomerItem(Model):

@@ -47,7 +47,7 @@ from invoices.forms import (
     typed_values,
 )
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import currency_choices

@@ -45,7 +45,7 @@ from invoices.documents import Invoice
 from invoices.exceptions import UnknownInvoice
 from invoices.forms import FIRST_YEAR, ListForm
 from invoices.issuing import today
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices
 from locks import registry
 from locks.exceptions import BadLockName, LockChanged, UnknownLock

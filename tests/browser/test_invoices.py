@@ -29,7 +29,7 @@ FIRST = re.compile(rf"/invoices/{YEAR}-000001/$")
 LINES = [
     ("Design", "1", "1200", "19"),
     ("Printing", "250", "0.125", "7"),
-    ("Rebate", "-1", "50.005", "19.0"),
+    ("Rebate", "-1", "50,0050", "19.0 %"),
 ]
 
 
