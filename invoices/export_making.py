@@ -7,6 +7,7 @@ were stored until then are removed by the bucket's lifecycle rule.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,7 +23,9 @@ from invoices.records import all_invoices
 from invoices.stored_exports import FAILED, Export
 from uploads import s3
 from uploads.contents import PART_BYTES, sha256_of
-from uploads.exceptions import StorageFailed
+from uploads.exceptions import ObjectExists, StorageFailed
+
+log = logging.getLogger(__name__)
 
 #: What is kept of the function's time to remove what it stored.
 SECONDS_TO_CLEAN_UP = 10.0
@@ -38,16 +41,19 @@ def make(event: dict[str, Any], seconds: float) -> None:
         ExportTooSlow: it would take longer. As after all errors, the parts are removed.
         StorageFailed: see `uploads.s3`.
     """
-    ends_at = time.monotonic() + seconds - SECONDS_TO_CLEAN_UP
+    began = time.monotonic()
+    ends_at = began + seconds - SECONDS_TO_CLEAN_UP
     export = Export(**event)
     if not _stored_names(export):
         try:
             _upload(export, ends_at)
         except BaseException:
             # The page tells it, and the account may start again.
-            s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
+            with suppress(ObjectExists):
+                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
             stored_exports.end(export)
             raise
+        log.info("Stored %s%s in %.1f s", export.folder, export.name, time.monotonic() - began)
     stored_exports.end(export)
 
 

@@ -92,12 +92,25 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     }
 
 
+class ExportFailed(Exception):
+    """An export failed. Lambda counts it as an error of the function."""
+
+
 def export_handler(event: dict[str, Any], context: Any) -> None:
-    """Make the export that a page asked for in an asynchronous invocation."""
+    """Make the export that a page asked for in an asynchronous invocation.
+
+    Raises:
+        ExportFailed: with the name of the error.
+    """
     from invoices import export_making  # only here, as it takes time
 
     set_guid(context.aws_request_id)
-    export_making.make(event, context.get_remaining_time_in_millis() / 1000)
+    try:
+        export_making.make(event, context.get_remaining_time_in_millis() / 1000)
+    except Exception as error:
+        # Our log hides secrets. Lambda's line of the error would not.
+        log.exception("An export failed")
+        raise ExportFailed(f"{type(error).__name__}; see the log.") from None
 
 
 def _bytes_of(answer: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Exports of more than 6 MB, which AWS Lambda does not send."""
+"""Exports by a function of their own, and answers of more than 6 MB."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from invoices.amounts import MAX_LINES, Line
 from project.serverless import MOST_BYTES
 from tests.faults.kinds import Meanwhile
 from tests.invocations import Invocations
-from tests.invoice_factories import issued
+from tests.invoice_factories import issued, put_invoice, stored_invoices
 from tests.serverless.runtime import Function, FunctionError
 from tests.serverless.test_story import post, sign_up
 from tests.uploads.s3_proxy import S3Proxy
@@ -125,6 +125,28 @@ def test_a_function_that_was_killed_in_the_middle_runs_again(
         again.invoke(event, seconds=60.0)
     assert len(exported(function, address)["invoices"]) == INVOICES
     assert api.events == [event]
+
+
+def test_a_failed_export_is_an_error_that_only_our_log_describes(
+    function: Function,
+    environment: dict[str, str],
+    api: Invocations,
+    site_folder: Path,
+    tmp_path: Path,
+) -> None:
+    sign_up(function)
+    account = User.find("ann").pk
+    issued(account)
+    put_invoice(stored_invoices(account)[0], lines={"S": "none"})
+    address = post(function, URL)
+
+    log = tmp_path / "maker"
+    with maker(environment, site_folder, log) as other, pytest.raises(FunctionError) as failed:
+        other.invoke(api.events[0])
+
+    assert "DamagedItem; see the log." in str(failed.value)
+    assert '"message": "An export failed"' in log.read_text()
+    assert "The file could not be made." in function.request("GET", address).text
 
 
 def test_an_answer_that_is_too_large_is_an_error_that_the_log_names(
