@@ -50,7 +50,7 @@ def test_the_table_of_lines_has_their_rates_and_adds_up_to_the_net_total() -> No
     rows = rows_of(invoice, ending="lines.csv")
 
     assert [(row["line"], row["description"], row["VAT rate"], row["net"]) for row in rows] == [
-        ("1", "'=Tea", "19", "25.18"),
+        ("1", "'=Tea", "19", "25.19"),
         ("2", "Work", "7", "93.46"),
         ("3", "Work", "19", "1.94"),
     ]
