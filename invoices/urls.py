@@ -10,6 +10,7 @@ from invoices.views import (
     InvoicePdfView,
     InvoiceView,
     InvoiceVoidView,
+    PreviewView,
 )
 
 
@@ -31,6 +32,7 @@ register_converter(YearConverter, "invoice_year")
 urlpatterns = [
     path("", InvoiceListView.as_view(), name="invoice_list"),
     path("new/", InvoiceNewView.as_view(), name="invoice_new"),
+    path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
