@@ -18,11 +18,19 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import metrics, usernames
+from accounts import usernames
 from accounts import values as rules
-from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, taken
+from accounts.exceptions import (
+    AccountError,
+    RequestIdUsed,
+    StaleUser,
+    UnknownUser,
+    ValueTaken,
+    taken,
+)
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
+from accounts.signals import account_deleted, value_taken
 from accounts.values import as_uuid
 from dynamo.exceptions import Refused
 from dynamo.models import Item, new_version
@@ -118,11 +126,14 @@ def register(
 
 @contextmanager
 def counted_refusals() -> Iterator[None]:
-    """Count the values that a refused transaction reports as taken."""
+    """Send `value_taken` for each value that a refused transaction reports as taken."""
     try:
         yield
     except (AccountError, Refused) as error:
-        metrics.count_taken(error, User.unique.stored_name)
+        for each in error.exceptions if isinstance(error, Refused) else [error]:
+            if isinstance(each, ValueTaken):
+                stored_name = User.unique.stored_name(each.attribute)
+                value_taken.send_robust(sender=User, attribute=stored_name)
         raise
 
 
@@ -240,7 +251,12 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
     with joined(write) as write:
         write.delete(user, user.unchanged(), otherwise=otherwise)
         User.unique.free(write, user)
-        write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
+        write.on_commit(user, lambda _stored: _after_deletion(user))
+
+
+def _after_deletion(user: User) -> None:
+    user.sessions = None
+    account_deleted.send_robust(sender=User, pk=user.pk)
 
 
 def find_user(who: str) -> User:

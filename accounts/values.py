@@ -12,8 +12,6 @@ import unicodedata
 import uuid
 from typing import Any
 
-import idna
-import phonenumbers
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
@@ -107,6 +105,10 @@ def _comparable_domain(domain: str) -> str:
     lowered = domain.lower()
     if domain.isascii() and "xn--" not in lowered:
         return lowered
+    # Here, as with the phone numbers below: few pages need the tables of these packages, and a new
+    # process should answer its first page soon.
+    import idna
+
     return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
 
 
@@ -159,6 +161,8 @@ def clean_phone_number(text: str) -> str | None:
     """
     if not text.strip():
         return None
+    import phonenumbers
+
     region = settings.ACCOUNTS_PHONE_REGION or None
     try:
         number = phonenumbers.parse(text[: PHONE_MAX_LENGTH + 1], region)
@@ -250,6 +254,8 @@ def readable_phone_number(number: str | None) -> str:
     """A stored number for people: `+1 202-555-0124`."""
     if not number:
         return ""
+    import phonenumbers
+
     try:
         parsed = phonenumbers.parse(number)
     except phonenumbers.NumberParseException:

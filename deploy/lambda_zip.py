@@ -47,7 +47,7 @@ PACKAGES_LEFT_OUT = ("granian", "granian-*", "click", "click-*", "bin")
 #: Data of packages that the site never reads.
 DATA_LEFT_OUT = ("boto3/examples", "phonenumbers/carrierdata", "phonenumbers/geodata")
 #: The services of AWS that are called; botocore describes 400 more.
-SERVICES = ("dynamodb", "lambda", "s3", "ssm", "sso", "sso-oidc", "sts")
+SERVICES = ("dynamodb", "lambda", "s3", "sso", "sso-oidc", "sts")
 #: The locales of the site's languages. Babel formats numbers and money by them.
 LOCALES = ("en", "en_GB", "en_US", "ja", "ja_JP", "root")
 

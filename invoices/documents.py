@@ -38,6 +38,9 @@ DEFAULT_LANGUAGE = "en"
 NAME_MAX_LENGTH = 200
 _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
 
+#: The request ids of credit notes begin with this, and no other ones.
+CREDIT_PREFIX = "credit#"
+
 
 # What an invoice says ----------------------------------------------------------------------------
 
@@ -256,6 +259,11 @@ def parse_label(label: str) -> tuple[int, int]:
     if not number or label != label_of(year, number):
         raise UnknownInvoice(label)
     return year, number
+
+
+def credit_request_id(label: str) -> str:
+    """The request id of the credit note for an invoice: so there is at most one."""
+    return f"{CREDIT_PREFIX}{label}"
 
 
 # What people type --------------------------------------------------------------------------------

@@ -243,8 +243,8 @@ def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
-    """A new line, with the VAT rate of the last one."""
-    return {"vat_rate": lines[-1]["vat_rate"]} if lines else {}
+    """A new line, with the VAT rate and the tax category of the last one."""
+    return {name: lines[-1][name] for name in ("vat_rate", "tax_category")} if lines else {}
 
 
 def _count_lines(data: Iterable[str]) -> int:

@@ -18,8 +18,8 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from invoices.fonts import missing_characters
 from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
+from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from web.choices import country_choices, currency_choices, is_country, is_currency
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
@@ -37,7 +37,7 @@ _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 # Printable characters that show nothing: the fonts have them without a glyph, or, U+FFFC, they
 # stand for an object.
-_INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200e\u2060\u2800\ufffc"))
+_INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
 # How many of the characters that cannot be printed an error names.
 _NAMED_CHARACTERS = 5
 
@@ -358,20 +358,22 @@ def is_blank(text: str) -> bool:
 def check_printable(text: str) -> None:
     """Reject characters that the fonts of the PDF do not have.
 
-    The error shows their code points, because a character may be invisible.
+    The error shows them, and names the font packages that the operator can install for them.
     """
     missing = missing_characters(text)
-    if missing:
-        named = ", ".join(f"U+{ord(char):04X}" for char in missing[:_NAMED_CHARACTERS])
-        raise ValidationError(
-            ngettext_lazy(
-                "This character cannot be printed: %(characters)s. Remove or replace it.",
-                "These characters cannot be printed: %(characters)s. Remove or replace them.",
-                len(missing),
-            ),
-            "missing_character",
-            {"characters": named},
-        )
+    if not missing:
+        return
+    error = ngettext_lazy(
+        "This character cannot be printed: %(characters)s. Remove or replace it.",
+        "These characters cannot be printed: %(characters)s. Remove or replace them.",
+        len(missing),
+    )
+    named = ", ".join(map(as_shown, missing[:_NAMED_CHARACTERS]))
+    errors = [ValidationError(error, "missing_character", {"characters": named})]
+    if packages := packages_for(missing):
+        hint = _("The operator of this site can add fonts for them: %(packages)s.")
+        errors.append(ValidationError(hint, "missing_font", {"packages": ", ".join(packages)}))
+    raise ValidationError(errors)
 
 
 def _check_text(text: str, printed: str, max_length: int) -> None:

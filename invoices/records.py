@@ -8,21 +8,30 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
-from unicodedata import normalize
 
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transactions import READ_TOGETHER, Refusal, Transaction, Write, read_together
+from dynamo.transactions import (
+    READ_TOGETHER,
+    Refusal,
+    Transaction,
+    Write,
+    is_updated,
+    joined,
+    read_together,
+)
 from invoices.documents import Invoice, from_item, parse_label, series_of
-from invoices.exceptions import AlreadyVoided, UnknownInvoice
+from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field
 from invoices.kinds import YEARS, SingleLine, is_blank
 from invoices.models import InvoiceItem
+from invoices.states import ISSUED, check_not_credited, why_not_issued
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport
+from web.search import folded
 
 #: Why an invoice is voided.
 VOID_REASON = Field(
@@ -69,33 +78,20 @@ def find_invoice(account: str, label: str) -> Invoice:
     return from_item(item)
 
 
-def void(account: str, label: str, reason: str) -> Invoice:
-    """Void the invoice and return it. It keeps its number and its contents.
+def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
+    """Void the invoice. It keeps its number and its contents.
 
-    Costs 1 request and 1 write unit per KB of the invoice; 1 read more if there is no such
-    invoice. After `Unavailable`, a second call tells whether the first one voided it.
-
-    Raises:
-        UnknownInvoice, AlreadyVoided, DamagedItem, ValueError: see `voiding`.
-        Unavailable: no answer in time; it may be voided.
-    """
-    write = voiding(account, label, reason)
-    voided: list[Item | None] = []
-    with Transaction() as transaction:
-        transaction.add(write)
-        transaction.on_commit(write.about, voided.append)
-    [item] = voided
-    return from_item(item) if item else find_invoice(account, label)
-
-
-def voiding(account: str, label: str, reason: str) -> Write:
-    """The write that voids an invoice, for a transaction with other writes.
+    Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
+    call tells whether the first one voided it.
 
     Raises (ValueError at once, the others when the transaction is refused):
         ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
+        IsCreditNote: a credit note cannot be voided.
         AlreadyVoided: it was voided before.
-        DamagedItem: its stored item is damaged. It may be voided.
+        AlreadyCredited: a credit note cancels it.
+        DamagedItem: its stored item is damaged.
+        Unavailable: no answer in time; it may be voided.
     """
     reason = reason.strip()
     if is_blank(reason):
@@ -105,7 +101,7 @@ def voiding(account: str, label: str, reason: str) -> Write:
     voided_at = datetime.now(UTC)
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
-        "ConditionExpression": "#status = :issued",
+        "ConditionExpression": ISSUED,
         "ExpressionAttributeNames": {"#status": "status"},
         "ExpressionAttributeValues": {
             ":issued": {"S": "issued"},
@@ -116,17 +112,15 @@ def voiding(account: str, label: str, reason: str) -> Write:
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
 
-    def otherwise(refusal: Refusal) -> Exception | None:
-        invoice = from_item(refusal.stored) if refusal.stored else None
-        # An invoice that is not voided was issued after the refusal.
-        if invoice is None or not invoice.is_voided:
-            return UnknownInvoice(label)
-        # This very write was carried out before: no other one has its time.
-        if refusal.repeated and invoice.voided_at == voided_at:
+    def refused(refusal: Refusal) -> Exception | None:
+        # This very write was carried out before: no other one has its time and its reason.
+        if is_updated(request, refusal.stored):
             return None
-        return AlreadyVoided(label, invoice.void_reason)
+        return why_not_issued(label, refusal)
 
-    return Write(request, {"Update": request}, otherwise)
+    with joined(write) as write:
+        write.add(check_not_credited(account, label))
+        write.add(Write(request, {"Update": request}, refused))
 
 
 def list_invoices(
@@ -148,7 +142,7 @@ def list_invoices(
     """
     found: list[Invoice] = []
     damaged: list[str] = []
-    wanted = _folded(customer)
+    wanted = folded(customer)
     searched = 0
     page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
     answers = _answers(account, year, before=before, page_size=page_size)
@@ -159,7 +153,7 @@ def list_invoices(
             except DamagedItem:
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in _folded(invoice.customer.name):
+                if wanted in folded(invoice.customer.name):
                     if len(found) == limit:
                         return Page(found, found[-1].number, searched, damaged)
                     found.append(invoice)
@@ -197,16 +191,16 @@ def all_invoices(
                 yield invoice
 
 
-def years_of(account: str) -> list[int]:
-    """The years that the account issued invoices in, the latest first.
+def years_of(account: str, among: range = YEARS) -> list[int]:
+    """The years, of those `among`, that the account issued invoices in, the latest first.
 
-    Costs 6 requests, and 2 read units for each of `YEARS`.
+    Costs 2 read units for each year that is looked at, and 1 request for 25 of them: 6 for all.
     """
-    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in YEARS]
+    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in among]
     counters: list[Item | None] = []
     for start in range(0, len(keys), READ_TOGETHER):
         counters += read_together([*keys[start : start + READ_TOGETHER]])
-    return [year for year, counter in zip(YEARS, counters, strict=True) if counter][::-1]
+    return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
 
 
 def check_invoices(
@@ -252,11 +246,6 @@ def _answers(
         if not has_more:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _folded(text: str) -> str:
-    """Equal for texts that people read as the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
-    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def _key_of(account: str, label: str) -> dict[str, Any]:

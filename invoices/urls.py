@@ -3,13 +3,20 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.customers.views import (
+    CustomerDeleteView,
+    CustomerListView,
+    CustomerNewView,
+    CustomerView,
+)
+from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
     InvoicePdfView,
     InvoiceView,
     InvoiceVoidView,
+    InvoiceXmlView,
     PreviewView,
 )
 
@@ -35,7 +42,14 @@ urlpatterns = [
     path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("customers/", CustomerListView.as_view(), name="customer_list"),
+    path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
+    path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
+    path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),
+    path("exports/<str:token>/", ExportView.as_view(), name="export"),
+    path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
+    path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
 ]

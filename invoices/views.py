@@ -12,7 +12,7 @@ from csp.decorators import csp_replace
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -28,9 +28,10 @@ from django.views.generic import FormView, TemplateView
 
 from accounts.limits.client_address import counted_client
 from accounts.models import User
-from accounts.pages import signed_in
+from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
+from invoices import einvoices
 from invoices.amounts import MAX_LINES
 from invoices.documents import (
     DEFAULT_LANGUAGE,
@@ -51,8 +52,8 @@ from invoices.forms import (
 )
 from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
 from invoices.money import readable_amount
-from invoices.pdf import render
 from invoices.preview import preview
+from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
@@ -119,7 +120,10 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(invoice=self.find(kwargs["label"]), **kwargs)
+        invoice = self.find(kwargs["label"])
+        return super().get_context_data(
+            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+        )
 
 
 class InvoicePdfView(OwnInvoicesMixin, View):
@@ -138,8 +142,20 @@ class InvoicePdfView(OwnInvoicesMixin, View):
         return get_conditional_response(request, etag=etag, response=response)
 
 
+class InvoiceXmlView(OwnInvoicesMixin, View):
+    """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        invoice = self.find(label)
+        if missing := einvoices.missing(invoice):
+            raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
+        headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
+        xml = einvoices.as_xml(invoice)
+        return HttpResponse(xml, content_type="application/xml", headers=headers)
+
+
 @method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
-class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"
@@ -148,6 +164,8 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
+        if kept := self.kept_form_page():
+            return kept
         values, lines = self.defaults(), []
         if label := request.GET.get("from"):
             model = self.find(label)
@@ -158,16 +176,22 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
-        lines = typed_lines(request.POST)
-        if request.POST.keys() & {"add_line", "enter"}:
+        if request.POST.keys() & {"add_line", "enter"} or request.POST.get("remove_line"):
+            return self.show_sent(request.POST)
+        return super().post(request, *args, **kwargs)
+
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
+        """The form with the values in `sent`, and a line added or removed if its button says so."""
+        lines, focus = typed_lines(sent), None
+        if sent.keys() & {"add_line", "enter"}:
             if len(lines) < MAX_LINES:
                 lines.append(blank_line_after(lines))
-            return self.show(typed_values(request.POST), lines, focus=len(lines) - 1)
-        if number := request.POST.get("remove_line"):
+            focus = len(lines) - 1
+        elif number := sent.get("remove_line"):
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
             del lines[at : at + 1]
-            return self.show(typed_values(request.POST), lines, focus=max(0, at - 1))
-        return super().post(request, *args, **kwargs)
+            focus = max(0, at - 1)
+        return self.show(typed_values(sent), lines, focus=focus)
 
     def defaults(self) -> dict[str, str]:
         """What a new form begins with, by the profile."""
@@ -295,7 +319,7 @@ def _refusal(error: SequenceError) -> str:
     raise error
 
 
-class InvoiceVoidView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class InvoiceVoidView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Asks for the reason, and voids an invoice."""
 
     template_name = "invoices/invoice_void.html"

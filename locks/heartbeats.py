@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING
 
 from dynamo.client.deadline import page
 from dynamo.client.retries import pause_seconds
@@ -25,6 +25,9 @@ from dynamo.processes import on_new_process
 from dynamo.tally import counted_on
 from locks.exceptions import LeaseLost, LockError
 from locks.leases import Lease
+
+if TYPE_CHECKING:
+    from multiprocessing.util import Finalize
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +59,9 @@ class _Heartbeats:
             if self._is_ending:
                 raise LeaseLost(lease.name, lease.fence, "the process is ending")
             if self._at_end is None:
+                # Here, because most processes never hold a lease.
+                from multiprocessing.util import Finalize
+
                 self._at_end = Finalize(None, self.end, exitpriority=0)
             if self._thread is None:
                 self._thread = _start("lock heartbeats", self._beat)

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import cast
+from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -20,8 +21,8 @@ from django.utils.deprecation import MiddlewareMixin
 from accounts.sessions.visitor import address, known_account
 from dynamo.tally import Tally, counted_on, counting
 from dynamo.terminal import printable
-from project import metrics
 from project.hiding import hide
+from project.signals import page_answered
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,9 @@ class _Counted(Iterator[bytes]):
 
 def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds: float) -> None:
     method, url = request.method or "", _url_name(request)
-    metrics.count_page(url, method, response.status_code, seconds)
+    page_answered.send_robust(
+        sender=None, url=url, method=method, status=response.status_code, seconds=seconds
+    )
     milliseconds = round(seconds * 1000, 1)
     # Here as well as in the formatter: other handlers get the record without secrets, too.
     path = hide(request.path, request)
@@ -140,7 +143,7 @@ def _url_name(request: HttpRequest) -> str:
     """The name in the URL map, or `static`, or `none`: never text of the client's."""
     if request.resolver_match is not None:
         return request.resolver_match.view_name
-    if request.path.startswith(settings.STATIC_URL):
+    if request.path.startswith(urlsplit(settings.STATIC_URL).path):
         return "static"
     return PROBES.get(request.path_info, "none")
 

@@ -8,8 +8,12 @@ class ProjectConfig(AppConfig):
     name = "project"
 
     def ready(self) -> None:
-        from project import checks, logs, metrics  # noqa: F401 - checks registers itself
+        from project import checks, logs, secret_keys  # noqa: F401 - checks registers itself
 
+        if settings.SECRET_KEY_PARAMETER:
+            secret_keys.load()
         if settings.METRICS_TOKEN:
+            from project import metrics  # here, because nothing else needs prometheus-client
+
             metrics.listen()
         logs.capture_python_messages()

@@ -1,13 +1,7 @@
-import os
-
-import django
 from django.core.asgi import get_asgi_application
 
-from project.checks import stop_without_static_files
+from project.start import load_pages, start
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-
-# Before the middlewares are made: one of them would warn about the missing folder.
-django.setup(set_prefix=False)
-stop_without_static_files()
+start()
 application = get_asgi_application()
+load_pages()

@@ -179,6 +179,13 @@ def _is_endpoint(value: str) -> bool:
     return parts.scheme in {"http", "https"} and parts.port != 0 and is_valid_uri(value)
 
 
+def has_phone_numbers(region: str) -> bool:
+    """Whether phone numbers of `region` are known."""
+    from phonenumbers import SUPPORTED_REGIONS  # here, because the setting is empty by default
+
+    return region in SUPPORTED_REGIONS
+
+
 hosts = list_of("host names only, without scheme, port or path", _HOST.fullmatch)
 origins = list_of("origins such as https://www.example.com", is_origin)
 sender = text("an email address", _is_sender)
@@ -186,6 +193,14 @@ endpoint = text("an http or https URL", _is_endpoint)
 # As botocore checks it for each request; no region has capitals.
 region = text(
     "a region such as eu-west-1", re.compile(r"(?!-)(?![0-9]+$)[a-z0-9-]{1,63}(?<!-)").fullmatch
+)
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+bucket = text("the name of a bucket", re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]").fullmatch)
+# A name, with or without an alias, or an ARN.
+function = text("the name of a function", re.compile(r"[a-zA-Z0-9:_-]{1,170}").fullmatch)
+# A name, or an ARN for another account's.
+parameter_name = text(
+    "the name of an SSM parameter", re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}").fullmatch
 )
 time_zone = text("a time zone such as Europe/London", _is_time_zone)
 table_prefix = text("a prefix of table names", re.compile(r"[a-zA-Z0-9_.-]{0,200}").fullmatch)

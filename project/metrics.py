@@ -1,6 +1,6 @@
-"""Metrics for Prometheus of the site's requests and of the library, and `/metrics`.
+"""Metrics for Prometheus of the site's requests, of accounts and of the library.
 
-The library sends signals, and `listen` connects what counts them. No label contains a key or a
+These send signals, and `listen` connects what counts them. No label contains a key or a
 value: tables, operations and outcomes are words of the code. See `docs/operators.md`.
 """
 
@@ -12,10 +12,8 @@ from typing import Any
 
 from django.conf import settings
 from django.dispatch import Signal
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.utils.cache import add_never_cache_headers
-from django.utils.crypto import constant_time_compare
-from django.utils.deprecation import MiddlewareMixin
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
@@ -27,10 +25,12 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from accounts.signals import value_taken
 from dynamo.client.retries import cancellation_codes, outcome_of
 from dynamo.signals import request_sent
 from dynamo.tally import consumed_units, table_names
 from locks.signals import lease_lost, lock_awaited
+from project.signals import page_answered
 from sequences.signals import numbers_given
 
 # When each series began: half of all lines, which we do not use.
@@ -81,6 +81,12 @@ WAITS = Histogram(
 )
 LOST = Counter("locks_lost", "Leases that were lost before they were released.", ["reason"])
 
+TAKEN = Counter(
+    "accounts_taken",
+    "Registrations and changes that were refused because another account has the value.",
+    ["attribute"],
+)
+
 # A client may send any word.
 _METHODS = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
@@ -112,8 +118,22 @@ def stop_listening() -> None:
         signal.disconnect(receiver)
 
 
-def count_page(url: str, method: str, status: int, seconds: float) -> None:
-    """Count a request to the site; `url` is the name in the URL map."""
+def shown() -> HttpResponse:
+    """The page `/metrics`.
+
+    If several processes serve, each counts by itself, in files of `PROMETHEUS_MULTIPROC_DIR`, and
+    the one that is asked adds them up.
+    """
+    registry = REGISTRY
+    if settings.METRICS_DIR:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, settings.METRICS_DIR)
+    response = HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    add_never_cache_headers(response)
+    return response
+
+
+def _count_page(*, url: str, method: str, status: int, seconds: float, **_signal: Any) -> None:
     method = method if method in _METHODS else "other"
     HTTP_REQUESTS.labels(url, method, str(status)).inc()
     HTTP_SECONDS.labels(url, method).observe(seconds)
@@ -143,6 +163,10 @@ def _count_request(
         REASONS.labels(reason if reason in _KNOWN_REASONS else "other").inc()
 
 
+def _count_taken(*, attribute: str, **_signal: Any) -> None:
+    TAKEN.labels(attribute).inc()
+
+
 def _count_numbers(*, kind: str, callers: int, numbers: int, **_signal: Any) -> None:
     label = "counter" if kind == "counter" else "invoice"
     NUMBERS.labels(label).inc(numbers)
@@ -158,34 +182,10 @@ def _count_lost(*, reason: str, **_signal: Any) -> None:
 
 
 _RECEIVERS: dict[Signal, Callable[..., None]] = {
+    page_answered: _count_page,
+    value_taken: _count_taken,
     request_sent: _count_request,
     numbers_given: _count_numbers,
     lock_awaited: _count_wait,
     lease_lost: _count_lost,
 }
-
-
-class MetricsMiddleware(MiddlewareMixin):
-    """Answers `/metrics` if the request has the token; there is no such page without it.
-
-    Prometheus asks each process by its address and, within a private network, without TLS, so it is
-    answered before the host and the scheme are checked. If several processes serve, each counts by
-    itself, in files of `PROMETHEUS_MULTIPROC_DIR`, and the one that is asked adds them up.
-    """
-
-    def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if request.path_info != "/metrics" or not _has_token(request):
-            return None
-        registry = REGISTRY
-        if settings.METRICS_DIR:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry, settings.METRICS_DIR)
-        response = HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-        add_never_cache_headers(response)
-        return response
-
-
-def _has_token(request: HttpRequest) -> bool:
-    given = request.META.get("HTTP_AUTHORIZATION", "")
-    token: str = settings.METRICS_TOKEN
-    return bool(token) and constant_time_compare(given, f"Bearer {token}")

@@ -10,10 +10,16 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import BadRequest, DisallowedHost, SuspiciousOperation
-from django.http import HttpRequest, UnreadablePostError
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    MiddlewareNotUsed,
+    SuspiciousOperation,
+)
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
+from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views.defaults import bad_request
@@ -21,6 +27,7 @@ from django.views.defaults import bad_request
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.middleware import unavailable
+from project import secret_keys
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +59,27 @@ class RequestIdMiddleware(MiddlewareMixin):
         trusted = settings.ACCOUNTS_TRUSTED_HOPS or "apig_wsgi.context" in request.META
         if not (trusted and _REQUEST_ID.fullmatch(given)):
             request.META.pop("HTTP_X_REQUEST_ID", None)
+
+
+class MetricsMiddleware(MiddlewareMixin):
+    """Answers `/metrics` if the request has the token; there is no such page without it.
+
+    Prometheus asks each process by its address and, within a private network, without TLS, so it is
+    answered before the host and the scheme are checked.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path_info != "/metrics" or not _has_token(request):
+            return None
+        from project import metrics  # here, because prometheus-client is not needed without a token
+
+        return metrics.shown()
+
+
+def _has_token(request: HttpRequest) -> bool:
+    given = request.META.get("HTTP_AUTHORIZATION", "")
+    token: str = settings.METRICS_TOKEN
+    return bool(token) and constant_time_compare(given, f"Bearer {token}")
 
 
 class HeadersMiddleware(MiddlewareMixin):
@@ -159,6 +187,18 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
                 self._turns.release()
         finally:
             self._places.release()
+
+
+class SecretKeysMiddleware(MiddlewareMixin):
+    """Lets a page begin with fresh secret keys. Health checks and static files need none."""
+
+    def __init__(self, get_response: Any) -> None:
+        if not settings.SECRET_KEY_PARAMETER:
+            raise MiddlewareNotUsed
+        super().__init__(get_response)
+
+    def process_request(self, request: HttpRequest) -> None:
+        secret_keys.refresh()
 
 
 def _read_form(request: HttpRequest) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-import botocore.session
 from botocore.exceptions import BotoCoreError
+from botocore.session import Session
 from csp.constants import NONE, SELF
-from phonenumbers import SUPPORTED_REGIONS
 
 from accounts.limits.windows import DEFAULTS as LIMITS
 from project import environment
@@ -22,7 +22,17 @@ DEBUG = env.read("DJANGO_DEBUG", flag)
 PRODUCTION = not DEBUG
 
 SECRET_KEY = env.read("DJANGO_SECRET_KEY", str)
-env.check(bool(SECRET_KEY), "DJANGO_SECRET_KEY", "is not set")
+# Instead: where `project.secret_keys` reads it, and older keys.
+SECRET_KEY_PARAMETER = env.read("DJANGO_SECRET_KEY_PARAMETER", environment.parameter_name)
+_is_known = bool(SECRET_KEY or SECRET_KEY_PARAMETER)
+env.check(
+    _is_known or env.is_wrong("DJANGO_SECRET_KEY_PARAMETER"), "DJANGO_SECRET_KEY", "is not set"
+)
+env.check(
+    not (SECRET_KEY and SECRET_KEY_PARAMETER),
+    "DJANGO_SECRET_KEY_PARAMETER",
+    "is set, and DJANGO_SECRET_KEY as well: remove one",
+)
 ALLOWED_HOSTS = env.read("DJANGO_ALLOWED_HOSTS", environment.hosts)
 env.check(DEBUG or bool(ALLOWED_HOSTS), "DJANGO_ALLOWED_HOSTS", "is not set")
 CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origins)
@@ -45,7 +55,9 @@ PAGES_AT_ONCE = env.read("DJANGO_PAGES_AT_ONCE", whole_number(), "8")
 def _region_of_profile() -> str:
     """The region in the files of AWS's own tools (`~/.aws/config`, `AWS_PROFILE`)."""
     try:
-        region = botocore.session.get_session().get_scoped_config().get("region", "")
+        # A session that only reads the files: one for requests takes longer to set up.
+        session = Session(include_builtin_handlers=False)
+        region = session.get_scoped_config().get("region", "")
         return environment.region(str(region))
     except BotoCoreError as error:
         env.check(False, "AWS_PROFILE", f"cannot be used: {error}".rstrip("."))
@@ -65,11 +77,28 @@ _has_wrong_region = env.is_wrong("AWS_DEFAULT_REGION", "AWS_PROFILE")
 env.check(DEBUG or bool(AWS_REGION) or _has_wrong_region, "AWS_REGION", "is not set")
 _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoint)
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
-# botocore reads it; read here too, so that a malformed one is reported with the others.
+# Used elsewhere; read here too, so that a malformed one is reported with the others.
 env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_LAMBDA", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
+
+# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, and the function that
+# makes them. Without them exports are made while they are sent.
+EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
+EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
+env.check(
+    bool(EXPORTS_FUNCTION) or not EXPORTS_BUCKET,
+    "EXPORTS_BUCKET",
+    "is set without a valid EXPORTS_FUNCTION",
+)
+env.check(
+    bool(EXPORTS_BUCKET) or not EXPORTS_FUNCTION,
+    "EXPORTS_FUNCTION",
+    "is set without a valid EXPORTS_BUCKET",
+)
 
 # Django ----------------------------------------------------------------------------------------
 
@@ -100,13 +129,14 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
-    "project.metrics.MetricsMiddleware",
+    "project.middleware.MetricsMiddleware",
     "project.middleware.HostMiddleware",
     "dynamo.middleware.AvailabilityMiddleware",
     "accounts.limits.middleware.TooManyAttemptsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
+    "project.middleware.SecretKeysMiddleware",
     "project.middleware.FormEncodingMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -169,7 +199,7 @@ LOGOUT_REDIRECT_URL = "home"
 
 # The region whose phone numbers may be written without their country code; empty: none.
 ACCOUNTS_PHONE_REGION = env.read(
-    "ACCOUNTS_PHONE_REGION", text("a region such as GB or JP", SUPPORTED_REGIONS.__contains__)
+    "ACCOUNTS_PHONE_REGION", text("a region such as GB or JP", environment.has_phone_numbers)
 )
 # Usernames that only an operator's `createuser` and `changeusername` may assign.
 ACCOUNTS_RESERVED_USERNAMES = env.read(
@@ -226,7 +256,9 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 60 * 60
 TIME_ZONE = env.read("DJANGO_TIME_ZONE", environment.time_zone) or "UTC"
 USE_TZ = True
 
-STATIC_URL = "static/"
+# A content delivery network with this site as its origin; empty: browsers get the files from here.
+STATIC_HOST = env.read("DJANGO_STATIC_HOST", text("https:// and a single host", _is_site_origin))
+STATIC_URL = f"{STATIC_HOST}/static/" if STATIC_HOST else "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -240,6 +272,15 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+
+def _add_headers(headers: Any, path: str, url: str) -> None:
+    # Pages load files of other hosts only with it (COEP). Not only where STATIC_HOST is set: a
+    # network could have stored a file before that, for ten years. No file is secret.
+    headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+
+
+WHITENOISE_ADD_HEADERS_FUNCTION = _add_headers
 
 vars().update(
     env.read(
@@ -285,13 +326,14 @@ if PRODUCTION:
 
 # Headers of every answer -----------------------------------------------------------------------
 
-# Everything comes from the site itself. Pages contain no inline scripts, styles or handlers.
+# Everything comes from the site itself, static files from their host if they have one. Pages
+# contain no inline scripts, styles or handlers.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF],
+        "script-src": [STATIC_HOST or SELF],
+        "style-src": [STATIC_HOST or SELF],
+        "img-src": [STATIC_HOST or SELF],
         "font-src": [NONE],
         "connect-src": [NONE],
         "object-src": [NONE],

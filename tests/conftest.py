@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import boto3
 import hypothesis
 import pytest
 from botocore.loaders import JSONFileLoader, Loader
@@ -25,6 +27,7 @@ from tests.clocks import StallProofClock, use_clock
 from tests.emptying import empty_all
 from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
+from tests.parameters import Parameter
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
 
@@ -146,6 +149,28 @@ def engine(engine_url: str, _written_tables: WrittenTables) -> str:
     return engine_url
 
 
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """An S3 of this session's own, which clients find by the environment."""
+    with engines.running("s3") as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def s3(s3_url: str) -> Any:
+    """A plain client to read what is stored."""
+    return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    """The name of an empty bucket of this test's own."""
+    name = f"bucket-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=name)
+    return name
+
+
 @pytest.fixture(scope="module")
 def _modules_proxy(engine_url: str) -> Iterator[FaultProxy]:
     # One per module, as each needs a client of its own, which is slow to make.
@@ -170,6 +195,19 @@ def proxy(
     _modules_proxy.forget()
     yield _modules_proxy
     _modules_proxy.forget()
+
+
+@pytest.fixture(scope="session")
+def _ssm() -> Iterator[str]:
+    with engines.running("ssm") as url:
+        yield url
+
+
+@pytest.fixture
+def parameter(_ssm: str) -> Iterator[Parameter]:
+    """A parameter for secret keys that nobody has stored yet."""
+    with FaultProxy(_ssm) as proxy:
+        yield Parameter(_ssm, proxy)
 
 
 @pytest.fixture

@@ -29,9 +29,10 @@ processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
 
 @contextmanager
 def running(name: str, folder: Path | None = None) -> Iterator[str]:
-    """An engine by name (dynoxide, ministack, moto; s3 is ministack's S3) or URL; yields its URL.
+    """An engine by name (dynoxide, ministack, moto) or URL; yields its URL.
 
-    dynoxide keeps its data in `folder`, or in memory without one.
+    s3 and ssm are ministack's services of these names. dynoxide keeps its data in `folder`, or in
+    memory without one.
     """
     if name.startswith("http"):
         yield name
@@ -92,11 +93,11 @@ def _command(name: str, port: int, folder: Path | None) -> tuple[list[str], dict
     if name in ("ministack", "moto"):
         script = Path(__file__).with_name("engine_server.py")
         return [sys.executable, "-P", str(script), name, str(port)], {}
-    if name == "s3":
+    if name in ("s3", "ssm"):
         return [str(BIN / "ministack")], {
             "BIND_HOST": "127.0.0.1",
             "GATEWAY_PORT": str(port),
-            "SERVICES": "s3",
+            "SERVICES": name,
         }
     raise ValueError(f"no engine is called {name}")
 

@@ -13,7 +13,8 @@ from dynamo.models import Item
 from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
-from invoices.models import InvoiceItem
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.states import state_at
 from sequences.models import Counter
 from tests import numbered
 
@@ -78,6 +79,13 @@ def put_counter(account: str, value: Any, last_date: Any = None) -> None:
 def put_invoice(item: Item, **changes: Any) -> None:
     """Write an invoice's item directly, with other attributes."""
     numbered.put_item(InvoiceItem, item, **changes)
+
+
+def put_state(account: str, label: str, **attributes: Any) -> None:
+    """Write the state of an invoice directly; attributes as on the wire."""
+    state = state_at(account, label)
+    key = {"series": {"S": state.series}, "number": {"N": str(state.number)}}
+    send("PutItem", {"TableName": InvoiceState.table(), "Item": key | attributes})
 
 
 def remove_invoice(key: str, number: str | int) -> None:

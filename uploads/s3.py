@@ -13,15 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import boto3
+import botocore
 from botocore import xform_name
 from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from django.conf import settings
 
 from dynamo.client import addressing, credentials
-from dynamo.client.credentials import ProcessCredentials
 from dynamo.processes import PerProcess
 from uploads.exceptions import (
     BucketMissing,
@@ -105,7 +103,6 @@ def reset() -> None:
 
 
 def _make_client() -> Any:
-    is_local = addressing.is_loopback(addressing.configured_endpoint("s3"))
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -113,23 +110,13 @@ def _make_client() -> Any:
         parameter_validation=False,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
         # botocore would build its own for each request.
-        user_agent=f"Boto3/{boto3.__version__} django-on-dynamodb/uploads",
+        user_agent=f"Botocore/{botocore.__version__} django-on-dynamodb/uploads",
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        s3={
-            "payload_signing_enabled": False,
-            # BUCKET.localhost does not resolve.
-            "addressing_style": "path" if is_local else "auto",
-        },
+        s3={"payload_signing_enabled": False, "addressing_style": addressing.s3_style()},
     )
-    if is_local:
-        signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
-    else:
-        signing = credentials.of_process()
-    # The stubs have an overload for each service.
-    session: Any = addressing.session(signing, settings.AWS_REGION)
-    return session.client("s3", settings.AWS_REGION, config=config)
+    return addressing.client("s3", config)
 
 
 _client: PerProcess[Any] = PerProcess(_make_client)
@@ -171,7 +158,7 @@ def check_bucket(bucket: str, prefix: str) -> None:
 
 def list_objects(bucket: str, prefix: str, *, page_limit: int = 1000) -> Iterator[list[Listed]]:
     """All objects whose keys begin with `prefix`, page by page. Costs 1 request per 1,000."""
-    # boto3 requests URL-encoded keys, as XML cannot contain every character, and decodes them.
+    # botocore requests URL-encoded keys, as XML cannot contain every character, and decodes them.
     limit = {"PageSize": page_limit}
     for answer in _pages("ListObjectsV2", Bucket=bucket, Prefix=prefix, PaginationConfig=limit):
         yield [
@@ -260,7 +247,9 @@ def create_upload(bucket: str, key: str) -> tuple[str, bool]:
     return upload_id, answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
-def send_part(bucket: str, key: str, upload_id: str, number: int, body: Body, sha256: str) -> Part:
+def send_part(
+    bucket: str, key: str, upload_id: str, number: int, body: Body | bytes, sha256: str
+) -> Part:
     """Store a part, replacing one with the same number.
 
     Raises:
@@ -329,7 +318,7 @@ def abort_upload(bucket: str, key: str, upload_id: str) -> None:
 def list_uploads(bucket: str, key: str) -> list[str]:
     """The ids of all multipart uploads of exactly this key."""
     ids: list[str] = []
-    # For this operation boto3 neither requests nor decodes URL-encoded keys.
+    # For this operation botocore neither requests nor decodes URL-encoded keys.
     request: dict[str, Any] = {"Bucket": bucket, "Prefix": key, "EncodingType": "url"}
     while True:
         answer = _call("ListMultipartUploads", **request)

@@ -12,16 +12,18 @@ the account, if its id is known. The region's endpoint serves every account as w
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-import boto3
+from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
+from django.conf import settings
 
 from dynamo.client import credentials
+from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import AnswerParserFactory
 
 
@@ -48,8 +50,11 @@ class _LoaderWithoutRules(Loader):
         return super().load_service_model(service_name, type_name, api_version)
 
 
-def session(signing: Credentials, region: str | None) -> boto3.Session:
-    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone."""
+def session(signing: Credentials, region: str | None) -> Session:
+    """A session whose clients sign with `signing`; its DynamoDB client is for `region` alone.
+
+    It is botocore's. boto3's has the same clients, but imports its resources and S3 transfers.
+    """
     core = Session()
     credentials.sign_with(core, signing)
     if not _needs_rules(core, region):
@@ -57,7 +62,21 @@ def session(signing: Credentials, region: str | None) -> boto3.Session:
             "data_loader", _LoaderWithoutRules(core.get_config_variable("data_path"))
         )
     core.register_component("response_parser_factory", AnswerParserFactory())
-    return boto3.Session(botocore_session=core)
+    return core
+
+
+def s3_style() -> Literal["auto", "path"]:
+    """How a client of S3 names buckets: BUCKET.localhost does not resolve."""
+    return "path" if is_loopback(configured_endpoint("s3")) else "auto"
+
+
+def client(service: str, config: Config) -> Any:
+    """A client of another service of AWS (`s3`), with the process's credentials and region."""
+    signing = None
+    if is_loopback(configured_endpoint(service)):
+        signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
+    made = session(signing or credentials.of_process(), settings.AWS_REGION)
+    return made.create_client(service, settings.AWS_REGION, config=config)
 
 
 def _needs_rules(core: Session, region: str | None) -> bool:

@@ -45,16 +45,16 @@ IDLE_SECONDS = 5.0
 _lookups: PerProcess[dict[str, Background[list[str]]]] = PerProcess(dict)
 
 
-def bound(client: Any) -> None:
-    """Bound the name lookups and the idle time of the botocore `client`'s connections.
+def bound(http_session: Any) -> None:
+    """Bound the name lookups and the idle time of the connections of botocore's `http_session`.
 
-    Call it before the client's first request.
+    Call it before its first request.
 
     Raises:
         AttributeError, TypeError: botocore lacks a private name that this relies on.
     """
-    # The client's pools, direct or through a proxy, are made from the classes in this dictionary.
-    classes: dict[str, Any] = client._endpoint.http_session._pool_classes_by_scheme
+    # Its pools, direct or through a proxy, are made from the classes in this dictionary.
+    classes: dict[str, Any] = http_session._pool_classes_by_scheme
     for scheme, pool in list(classes.items()):
         connects = type("BoundedConnection", (_Connection, pool.ConnectionCls), {})
         classes[scheme] = type("BoundedPool", (_Pool, pool), {"ConnectionCls": connects})

@@ -25,6 +25,7 @@ from botocore.credentials import (
     CredentialProvider,
     CredentialResolver,
     Credentials,
+    EnvProvider,
     ReadOnlyCredentials,
     RefreshableCredentials,
 )
@@ -184,15 +185,18 @@ def _is_metadata_disabled() -> bool:
 
 def _fixed() -> Any:
     """The credentials that no provider has to be asked for; None if there are none."""
-    core = Session()
-    if not os.environ.get("AWS_ACCESS_KEY_ID"):
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        # The first provider of the chain. The whole chain takes longer to set up than a request.
+        found = EnvProvider().load()
+    else:
+        core = Session(include_builtin_handlers=False)
         profile = core.get_scoped_config()
         asks = "AWS_WEB_IDENTITY_TOKEN_FILE" in os.environ or any(
             key.startswith(_PROVIDER_SETTINGS) for key in profile
         )
         if asks or "aws_access_key_id" not in profile:
             return None
-    found = core.get_credentials()
+        found = core.get_credentials()
     if found is None or isinstance(found, RefreshableCredentials):
         return None
     return found.get_frozen_credentials()

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
+import botocore
 from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import (
@@ -96,15 +96,14 @@ def _make_shared() -> _Shared:
         max_pool_connections=settings.DYNAMODB_MAX_CONNECTIONS,
         parameter_validation=False,
         # A constant: botocore would build it for each request, an eighth of the request's time.
-        user_agent=f"django-on-dynamodb Boto3/{boto3.__version__}",
+        user_agent=f"django-on-dynamodb Botocore/{botocore.__version__}",
         # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
     )
     region, signing, endpoint = _destination()
-    # The stubs have an overload for each service.
-    session: Any = addressing.session(signing, region)
+    session = addressing.session(signing, region)
     try:
-        made = session.client("dynamodb", region, endpoint_url=endpoint, config=config)
+        made = session.create_client("dynamodb", region, endpoint_url=endpoint, config=config)
     except ValueError as error:
         # Not a URL, for example in `~/.aws/config`.
         raise InvalidEndpointConfigurationError(msg=str(error)) from error
@@ -114,7 +113,7 @@ def _make_shared() -> _Shared:
 def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
     """The short path, if it may be taken. Bounds the client's connections in either case."""
     try:
-        connections.bound(made)
+        connections.bound(made._endpoint.http_session)
         if settings.DYNAMODB_LEAN and can_bypass_botocore(made):
             return LeanClient(made, signing)
     except (AttributeError, TypeError) as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
@@ -14,6 +17,7 @@ from accounts.values import as_uuid
 from invoices.documents import Contents, Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
+from invoices.records import find_invoice
 from sequences.management.base import SequenceCommand
 
 
@@ -32,6 +36,50 @@ class InvoiceCommand(SequenceCommand):
         )
         if self.takes_number:
             parser.add_argument("number", metavar="NUMBER", help="such as 2026-000042")
+
+
+class InvoiceFileCommand(InvoiceCommand):
+    """Writes an invoice to a file."""
+
+    takes_number = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", required=True, help="a file, or - for stdout"
+        )
+
+    def content(self, invoice: Invoice) -> bytes:
+        """What the file contains."""
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        content = self.content(find_invoice(find_account(options["user"]), options["number"]))
+        if options["output"] == "-":
+            self.stdout.buffer.write(content)  # type: ignore[attr-defined]  # the wrapped stream's
+            return
+        try:
+            _write_whole(Path(options["output"]), content)
+        except OSError as error:
+            raise CommandError(f"Cannot write {options['output']}: {error.strerror}.") from error
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a temporary file and move it, so that the file is never partly written.
+
+    Something that exists and is not a plain file (a pipe, a device) is written to.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # keeps a link, and replaces its target
+    temporary = path.with_name(f".{uuid.uuid4().hex}.new")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

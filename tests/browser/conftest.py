@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.test.testcases import LiveServerThread
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
@@ -73,7 +72,8 @@ def _found(names: tuple[str, ...], playwright: Playwright) -> str:
 @pytest.fixture
 def site(engine: str, settings: Any) -> Iterator[str]:
     """The site, served with its static files; its address."""
-    server = LiveServerThread("127.0.0.1", StaticFilesHandler, connections_override={})
+    # Static files by WhiteNoise, as in production.
+    server = LiveServerThread("127.0.0.1", lambda application: application, connections_override={})
     server.daemon = True
     server.start()
     server.is_ready.wait()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import boto3
 import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError, UnknownServiceError
+from botocore.session import Session
 
 from dynamo.client import addressing
 
@@ -19,7 +19,7 @@ KEYS_OF_ACCOUNT = Credentials("nobody", "nothing", account_id=ACCOUNT)
 
 def regions(*, many: bool) -> list[str]:
     """Every fourth region of DynamoDB, or only the first one of each partition."""
-    session = boto3.Session()
+    session = Session()
     return [
         region
         for partition in session.get_available_partitions()
@@ -27,19 +27,21 @@ def regions(*, many: bool) -> list[str]:
     ]
 
 
-def ours(region: str, keys: Credentials) -> boto3.Session:
+def ours(region: str, keys: Credentials) -> Session:
     return addressing.session(keys, region)
 
 
-def theirs(keys: Credentials) -> boto3.Session:
-    return boto3.Session("nobody", "nothing", aws_account_id=keys.account_id)
+def theirs(keys: Credentials) -> Session:
+    session = Session()
+    session.set_credentials(keys.access_key, keys.secret_key, account_id=keys.account_id)
+    return session
 
 
 class Sent(Exception):
     """Raised in place of sending."""
 
 
-def address(session: Any, region: str) -> tuple[str, str]:
+def address(session: Session, region: str) -> tuple[str, str]:
     """The URL of a request and the scope of its signature without the day, or the error."""
     seen: list[tuple[str, str]] = []
 
@@ -50,7 +52,7 @@ def address(session: Any, region: str) -> tuple[str, str]:
         raise Sent
 
     try:
-        client = session.client("dynamodb", region)
+        client = session.create_client("dynamodb", region)
         client.meta.events.register("before-send.dynamodb", note)
         client.get_item(TableName="users", Key={"pk": {"S": "x"}})
     except BotoCoreError as error:
@@ -120,8 +122,8 @@ def test_an_endpoint_from_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("service", ["s3", "signin", "sso", "sso-oidc", "sts"])
 def test_the_rules_of_other_services_are_kept(service: str) -> None:
     """Those of the credential providers among them."""
-    core = ours("eu-central-1", KEYS)._session
-    loader, rules = core.get_component("data_loader"), "endpoint-rule-set-1"
+    session = ours("eu-central-1", KEYS)
+    loader, rules = session.get_component("data_loader"), "endpoint-rule-set-1"
 
     assert loader.load_service_model(service, rules)
     with pytest.raises(UnknownServiceError):

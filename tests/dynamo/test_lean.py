@@ -165,8 +165,8 @@ def endpoint(http: Endpoint) -> Endpoint:
 def botocores(
     url: str | None, credentials: Any = KEYS, region: str = "eu-central-1", **config: Any
 ) -> Any:
-    session: Any = addressing.session(credentials, region)
-    made = session.client(
+    session = addressing.session(credentials, region)
+    made = session.create_client(
         "dynamodb",
         region,
         endpoint_url=url,
@@ -177,7 +177,7 @@ def botocores(
             **config,
         ),
     )
-    connections.bound(made)
+    connections.bound(made._endpoint.http_session)
     return made
 
 

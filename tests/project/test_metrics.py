@@ -184,10 +184,12 @@ def test_an_unknown_reason_is_counted_as_other(proxy: FaultProxy, rise: Rise) ->
 _PRINT_RECEIVERS = """
 import django
 django.setup()
+from accounts.signals import value_taken
 from dynamo.signals import request_sent
 from locks.signals import lease_lost, lock_awaited
+from project.signals import page_answered
 from sequences.signals import numbers_given
-signals = request_sent, numbers_given, lock_awaited, lease_lost
+signals = page_answered, value_taken, request_sent, numbers_given, lock_awaited, lease_lost
 print([each.has_listeners() for each in signals])
 """
 
@@ -211,7 +213,7 @@ def printed_by(program: str, **environment: str) -> str:
 
 
 def test_without_a_token_no_signal_has_a_receiver() -> None:
-    assert printed_by(_PRINT_RECEIVERS, DJANGO_METRICS_TOKEN="") == f"{[False] * 4}\n"
+    assert printed_by(_PRINT_RECEIVERS, DJANGO_METRICS_TOKEN="") == f"{[False] * 6}\n"
 
 
 def test_with_a_token_the_processes_of_a_server_add_up_their_metrics(tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_with_a_token_the_processes_of_a_server_add_up_their_metrics(tmp_path: P
         printed_by(_PRINT_RECEIVERS + _COUNT_AND_ASK, **environment) for _process in range(2)
     )
 
-    assert first.startswith(f"{[True] * 4}\n")
+    assert first.startswith(f"{[True] * 6}\n")
     assert 'uploads_files_total{outcome="uploaded"} 2.0' in first
     assert 'uploads_files_total{outcome="uploaded"} 4.0' in second
 

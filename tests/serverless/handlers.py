@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import sys
+import threading
+import time
 import uuid
 from typing import Any
 
-from dynamo.client import sending
+from django.core import signing
+
+from dynamo.client import credentials, sending
 from dynamo.models import new_version
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
@@ -14,6 +20,11 @@ from project import serverless
 from sequences.counters import next_value
 
 _leases: list[Any] = []
+_real_time = time.time
+
+
+def _ahead(seconds: float) -> float:
+    return _real_time() + seconds
 
 
 def handler(event: dict[str, Any], context: Any) -> Any:
@@ -28,6 +39,19 @@ def handler(event: dict[str, Any], context: Any) -> Any:
             except LeaseLost:
                 return "lost"
             return "held"
+        case "jump":
+            # As after a pause in which the wall clock went on.
+            time.time = functools.partial(_ahead, event["seconds"])
+            return None
+        case "credentials":
+            return credentials.of_process().get_frozen_credentials().access_key
+        case "threads":
+            # Of each other thread, the innermost function that it is in.
+            frames = sys._current_frames()
+            others = [each for each in threading.enumerate() if each != threading.current_thread()]
+            return {each.name: frames[each.ident or 0].f_code.co_name for each in others}
+        case "sign":
+            return signing.dumps("signed by a function")
         case "next":
             return next_value("of functions")
         case "draw":
@@ -36,6 +60,7 @@ def handler(event: dict[str, Any], context: Any) -> Any:
                 "uuid": str(uuid.uuid4()),
                 "version": new_version(),
                 "same_client": sending.client() is _client,
+                "has_pages": {"accounts.views", "babel", "phonenumbers"} <= sys.modules.keys(),
             }
     return serverless.handler(event, context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from dynamo.client.connections import IDLE_SECONDS
 from locks.lock import Lock
 from sequences.counters import next_value
+from tests.dynamo.providers import Provider
 from tests.faults.kinds import TimeOut
 from tests.faults.proxy import FaultProxy
 from tests.serverless.runtime import Function
-from tests.serverless.test_story import issue, sign_up
+from tests.serverless.test_story import issue, post, sign_up
 from tests.waiting import wait_until
 
 HANDLER = "tests.serverless.handlers.handler"
@@ -87,6 +89,8 @@ def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(
 
     assert all(drawn[0][name] != drawn[1][name] for name in ("random", "uuid", "version"))
     assert [each["same_client"] for each in drawn] == [False, False]
+    # These are of the snapshot: loading them took place once.
+    assert [each["has_pages"] for each in drawn] == [True, True]
 
 
 def test_a_page_ends_before_the_function_s_time_does(function: Function, proxy: FaultProxy) -> None:
@@ -98,3 +102,55 @@ def test_a_page_ends_before_the_function_s_time_does(function: Function, proxy: 
 
     assert reply.status == 503
     assert time.monotonic() - began < 9.0
+
+
+# Clocks, credentials and threads ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0])
+def test_a_clock_that_jumped_ends_neither_a_lease_nor_a_session(
+    function: Function, seconds: float
+) -> None:
+    sign_up(function)
+    function.invoke({"do": "hold"})
+
+    function.invoke({"do": "jump", "seconds": seconds})
+
+    assert function.invoke({"do": "check"}) == "held"
+    assert function.request("GET", "/accounts/profile/").status == 200
+    assert issue(function).endswith("-000001/")
+
+
+def test_credentials_that_expired_during_a_pause_or_before_a_restore_are_not_used(
+    site_folder: Path, environment: dict[str, str]
+) -> None:
+    # As with SnapStart, where the environment contains no keys.
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del environment[name]
+    with Provider() as provider:
+        environment |= {
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{provider.url}/keys",
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start",
+        }
+        with Function(environment, folder=site_folder, handler=HANDLER) as function:
+            wait_until(function.api.is_snapshot_taken.is_set)
+            function.api.restore.set()
+            used = [function.invoke({"do": "credentials"}) for _event in range(2)]
+            function.invoke({"do": "jump", "seconds": provider.lives + 60})
+            used += [function.invoke({"do": "credentials"}) for _event in range(2)]
+
+    assert used == ["AKID1", "AKID1", "AKID2", "AKID2"]
+
+
+def test_no_thread_has_work_left_after_the_response(function: Function) -> None:
+    sign_up(function)
+    pdf = function.request("GET", issue(function).rstrip("/") + ".pdf")
+    archive = function.request("GET", f"/invoices/{datetime.now(UTC).year}.zip")
+    assert (pdf.status, archive.status) == (200, 200)
+    post(function, "/accounts/password_reset/", email="ann@example.org")
+
+    threads = function.invoke({"do": "threads"})
+
+    # Threads for password hashes wait for the next one; there is no other thread.
+    assert {name.rstrip("01") for name in threads} == {"password hash_"}
+    assert set(threads.values()) == {"_worker"}

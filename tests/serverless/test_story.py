@@ -41,23 +41,22 @@ def sign_up(function: Function, username: str = "ann") -> None:
     assert target == "/accounts/profile/"
 
 
-def issue(function: Function) -> str:
-    """Issue an invoice; the path of its page."""
-    return post(
-        function,
-        "/invoices/new/",
-        **{
-            "customer_name": "A customer",
-            "customer_address": "1 Road",
-            "currency": "EUR",
-            "lines-TOTAL_FORMS": "1",
-            "lines-INITIAL_FORMS": "0",
-            "lines-0-description": "Work",
-            "lines-0-quantity": "8",
-            "lines-0-unit_price": "95.50",
-            "lines-0-vat_rate": "19",
-        },
-    )
+INVOICE = {
+    "customer_name": "A customer",
+    "customer_address": "1 Road",
+    "currency": "EUR",
+    "lines-TOTAL_FORMS": "1",
+    "lines-INITIAL_FORMS": "0",
+    "lines-0-description": "Work",
+    "lines-0-quantity": "8",
+    "lines-0-unit_price": "95.50",
+    "lines-0-vat_rate": "19",
+}
+
+
+def issue(function: Function, **fields: str) -> str:
+    """Issue an invoice with these fields, and others of `INVOICE`; the path of its page."""
+    return post(function, "/invoices/new/", **(INVOICE | fields))
 
 
 def test_an_account_signs_up_issues_an_invoice_and_signs_out(function: Function) -> None:
@@ -114,3 +113,21 @@ def test_two_instances_share_one_series(
 
     numbers = [int(page.rstrip("/").rsplit("-", 1)[1]) for page in pages]
     assert numbers == [1, 2, 3, 4]
+
+
+def test_static_files_are_kept_by_a_network_whose_origin_the_function_is(
+    site_folder: Path, environment: dict[str, str]
+) -> None:
+    host = "https://d111.cloudfront.net"
+    with Function(environment | {"DJANGO_STATIC_HOST": host}, folder=site_folder) as function:
+        page = function.request("GET", "/")
+        files = re.findall(r'(?:href|src)="([^"]*/static/[^"]+)"', page.text)
+        replies = [function.request("GET", file.removeprefix(host)) for file in files]
+
+    assert len(files) >= 3
+    assert all(file.startswith(f"{host}/static/") for file in files)
+    assert f"script-src {host};" in page.headers["content-security-policy"] + ";"
+    for reply in replies:
+        assert (reply.status, reply.cookies) == (200, [])
+        assert reply.headers["cache-control"] == "max-age=315360000, public, immutable"
+        assert reply.headers["cross-origin-resource-policy"] == "cross-origin"

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from invoices.exports import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
-from invoices.records import VOID_REASON, void
+from invoices.records import VOID_REASON, find_invoice, void
 
 
 class Command(InvoiceCommand):
@@ -26,5 +26,7 @@ class Command(InvoiceCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with one_line_errors("Reason"):
             reason = VOID_REASON.clean(options["reason"])
-        invoice = void(find_account(options["user"]), options["number"], reason)
+        account = find_account(options["user"])
+        void(account, options["number"], reason)
+        invoice = find_invoice(account, options["number"])
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))

@@ -1,0 +1,21 @@
+"""`invoicexml`: an invoice as an electronic invoice."""
+
+from __future__ import annotations
+
+from django.core.management.base import CommandError
+
+from invoices import einvoices
+from invoices.documents import Invoice
+from invoices.management.base import InvoiceFileCommand
+
+
+class Command(InvoiceFileCommand):
+    help = (
+        "Write an invoice as XML by EN 16931 (Factur-X, ZUGFeRD). WHO may also be the primary key "
+        "of a deleted account."
+    )
+
+    def content(self, invoice: Invoice) -> bytes:
+        if missing := einvoices.missing(invoice):
+            raise CommandError(f"The electronic invoice also needs: {'; '.join(missing)}.")
+        return einvoices.as_xml(invoice)

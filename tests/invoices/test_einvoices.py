@@ -1,0 +1,214 @@
+"""Electronic invoices, checked by the rules of EN 16931."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from invoices.amounts import Line, totals
+from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
+from invoices.einvoices import as_xml, line_nets, missing
+from invoices.issuing import issue
+from tests.commands import run
+from tests.factories import make_user
+from tests.invoices.en16931 import broken_rules
+
+SELLER = Seller(
+    "Ann GmbH",
+    "Hauptstraße 1\n10115 Berlin",
+    "DE136695976",
+    "DE",
+    tax_number="12/345/67890",
+    iban="DE89370400440532013000",
+    bic="COBADEFFXXX",
+    account_holder="Ann Example",
+)
+CUSTOMER = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
+DAY = date(2026, 11, 22)
+RAM = "{urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100}"
+
+
+def a_line(
+    quantity: str = "3",
+    price: str = "9.99",
+    rate: str = "19",
+    category: str = "",
+    name: str = "Tea",
+) -> Line:
+    return Line(name, Decimal(quantity), Decimal(price), Decimal(rate), category)
+
+
+def an_invoice(*lines: Line, seller: Seller = SELLER, **values: Any) -> Invoice:
+    """An invoice that has all that the standard asks."""
+    defaults = {
+        "customer": CUSTOMER,
+        "lines": lines or (a_line(),),
+        "currency": "EUR",
+        "supplied_from": DAY,
+        "due_date": date(2026, 12, 22),
+    }
+    invoice = draw_up(Draft(**defaults | values), "account-1", seller, DAY, "request-1")
+    return replace(invoice, number=42)
+
+
+def texts_of(xml: bytes, name: str) -> list[str]:
+    """The texts of the elements with this name."""
+    return [each.text or "" for each in etree.fromstring(xml).iter(f"{RAM}{name}")]
+
+
+CASES = {
+    "mixed rates": an_invoice(a_line(), a_line(rate="7", category="reduced"), a_line("-1", "5")),
+    "discount": an_invoice(a_line(), a_line("1", "-2.50")),
+    "prices include tax": an_invoice(a_line(), a_line("7", "0.333"), prices_include_tax=True),
+    "reverse charge": an_invoice(a_line(rate="0", category="reverse_charge")),
+    "intra-community": an_invoice(a_line(rate="0", category="intra_community")),
+    "export": an_invoice(
+        a_line(rate="0", category="export"), customer=replace(CUSTOMER, country="JP")
+    ),
+    "exempt": an_invoice(a_line(rate="0", category="exempt"), exemption_reason="§ 19 UStG"),
+    "zero rate": an_invoice(a_line(rate="0")),
+    "period, terms, reference, note": an_invoice(
+        supplied_to=date(2026, 11, 30),
+        payment_terms="30 days",
+        buyer_reference="PO 4711",
+        note="Thank you.\nあ <&>",
+    ),
+    "credit note": an_invoice(a_line("-3"), credits="2026-000041", credit_reason="Returned"),
+    "no VAT ID": an_invoice(seller=replace(SELLER, vat_id="")),
+    "yen": an_invoice(a_line("3", "999", "10"), currency="JPY"),
+    "address of five lines": an_invoice(customer=replace(CUSTOMER, address="a\nb\nc\nd\ne")),
+}
+
+
+@pytest.mark.parametrize("invoice", CASES.values(), ids=CASES)
+def test_an_electronic_invoice_follows_the_standard(invoice: Invoice) -> None:
+    assert missing(invoice) == []
+    assert broken_rules(as_xml(invoice)) == []
+
+
+AMOUNTS = st.decimals(-999, 9999, allow_nan=False, allow_infinity=False, places=2)
+QUANTITIES = st.decimals("-9", "99", allow_nan=False, allow_infinity=False, places=3).filter(bool)
+LINES = st.builds(
+    Line,
+    st.just("Tea"),
+    QUANTITIES,
+    AMOUNTS,
+    st.sampled_from([Decimal(rate) for rate in ("0", "5.5", "7", "19")]),
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(LINES, min_size=1, max_size=12), st.booleans())
+def test_any_lines_add_up_by_the_rules_of_the_standard(
+    lines: list[Line], include_tax: bool
+) -> None:
+    assert broken_rules(as_xml(an_invoice(*lines, prices_include_tax=include_tax))) == []
+
+
+@given(st.lists(LINES, min_size=1, max_size=60), st.booleans())
+def test_the_net_amounts_of_lines_add_up_to_those_of_the_rates(
+    lines: list[Line], include_tax: bool
+) -> None:
+    invoice = an_invoice(*lines, prices_include_tax=include_tax)
+
+    assert sum(line_nets(invoice)) == totals(lines, "EUR", include_tax).net
+
+
+def test_the_amounts_are_those_of_the_invoice() -> None:
+    xml = as_xml(an_invoice(a_line("3", "9.99"), a_line("1", "100", "7")))
+
+    assert texts_of(xml, "TaxBasisTotalAmount") == ["129.97"]
+    assert texts_of(xml, "TaxTotalAmount") == ["12.69"]
+    assert texts_of(xml, "GrandTotalAmount") == texts_of(xml, "DuePayableAmount") == ["142.66"]
+
+
+def test_a_credit_note_has_positive_amounts_and_names_the_invoice() -> None:
+    xml = as_xml(CASES["credit note"])
+
+    assert texts_of(xml, "TypeCode")[0] == "381"
+    assert texts_of(xml, "GrandTotalAmount") == ["35.66"]
+    assert texts_of(xml, "IssuerAssignedID") == ["2026-000041"]
+
+
+def test_the_same_invoice_gives_the_same_bytes() -> None:
+    assert as_xml(an_invoice()) == as_xml(an_invoice())
+
+
+@pytest.mark.parametrize(
+    ("invoice", "lacks"),
+    [
+        (an_invoice(seller=replace(SELLER, address="")), "The seller’s address"),
+        (an_invoice(seller=replace(SELLER, country="")), "The seller’s country"),
+        (
+            an_invoice(seller=replace(SELLER, vat_id="", tax_number="")),
+            "The seller’s VAT ID or tax number",
+        ),
+        (an_invoice(customer=replace(CUSTOMER, address="")), "The customer’s address"),
+        (an_invoice(customer=replace(CUSTOMER, country="")), "The customer’s country"),
+        (an_invoice(due_date=None), "The due date or the payment terms"),
+        (
+            an_invoice(
+                a_line(rate="0", category="reverse_charge"), customer=replace(CUSTOMER, vat_id="")
+            ),
+            "The customer’s VAT ID",
+        ),
+        (
+            an_invoice(a_line(rate="0", category="intra_community"), supplied_from=None),
+            "The date of supply",
+        ),
+        (
+            an_invoice(a_line(rate="0", category="exempt")),
+            "The reason why VAT is not charged",
+        ),
+        (an_invoice(currency="KWD"), "Electronic invoices have amounts of two decimals at most."),
+        (replace(an_invoice(), status="voided"), "A voided invoice has no electronic invoice."),
+    ],
+)
+def test_what_the_standard_asks_and_the_invoice_lacks_is_named(
+    invoice: Invoice, lacks: str
+) -> None:
+    assert missing(invoice) == [lacks]
+
+
+def test_the_page_offers_the_xml_or_says_what_it_lacks(client: Client, engine: str) -> None:
+    ann = make_user(username="ann")
+    client.force_login(ann)
+    whole = an_invoice()
+    draft = Draft(CUSTOMER, whole.lines, "EUR", due_date=date(2099, 1, 1))
+    for seller in (SELLER, replace(SELLER, country="")):
+        issue(draft, account=ann.pk, seller=seller)
+
+    offered, lacking = (client.get(f"/invoices/{DAY.year}-00000{at}/") for at in (1, 2))
+
+    assert f"/invoices/{DAY.year}-000001.xml" in offered.text
+    assert "The seller’s country" in lacking.text
+    assert client.get(f"/invoices/{DAY.year}-000002.xml").status_code == 404
+    sent = client.get(f"/invoices/{DAY.year}-000001.xml")
+    assert sent["Content-Disposition"] == f'attachment; filename="{DAY.year}-000001.xml"'
+    assert broken_rules(sent.content) == []
+
+
+def test_the_command_writes_the_xml_or_says_what_it_lacks(engine: str, tmp_path: Path) -> None:
+    ann = make_user(username="ann")
+    whole = an_invoice()
+    draft = Draft(CUSTOMER, whole.lines, "EUR", due_date=date(2099, 1, 1), issued_on=DAY)
+    for seller in (SELLER, replace(SELLER, country="")):
+        issue(draft, account=ann.pk, seller=seller)
+    file = tmp_path / "invoice.xml"
+
+    assert run("invoicexml", "--user", "ann", "2026-000001", "-o", str(file)) == ("", "", 0)
+    assert broken_rules(file.read_bytes()) == []
+    assert run("invoicexml", "--user", "ann", "2026-000002", "-o", str(file)) == (
+        "",
+        "CommandError: The electronic invoice also needs: The seller’s country.\n",
+        1,
+    )

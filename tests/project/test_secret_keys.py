@@ -1,0 +1,338 @@
+"""Secret keys in an SSM parameter: read at the start, and again by a page minutes later."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.messages import INFO
+from django.contrib.messages.storage.base import Message
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.core import signing
+from django.core.cache import cache
+from django.test import Client, RequestFactory
+
+from accounts.emails import links
+from accounts.exceptions import BadLink
+from accounts.models import User
+from project import secret_keys
+from project.secret_keys import CONNECT_SECONDS, FRESH_SECONDS, READ_SECONDS
+from tests.factories import make_user
+from tests.faults.kinds import Answer, CloseBefore, Fault, Hold, Reply
+from tests.parameters import READ, Parameter
+from tests.production import PRODUCTION, checkout_in
+from web.requestids import RequestIdForm
+
+OLD, NEW = ("the old key of these tests " * 3).strip(), ("the new key of these tests " * 3).strip()
+
+
+@pytest.fixture
+def keys(parameter: Parameter, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Parameter:
+    """A parameter with one key, which this process has read."""
+    settings.SECRET_KEY_PARAMETER = parameter.name
+    # Undone after the test, together with what `secret_keys` assigns.
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "", []
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SSM", parameter.proxy.url)
+    secret_keys._reading.reset()
+    parameter.put(OLD)
+    secret_keys.load()
+    return parameter
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Move the wall clock."""
+
+    def move(seconds: float) -> None:
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + seconds)
+
+    return move
+
+
+def rotate(keys: Parameter, *values: str) -> None:
+    keys.put(*values)
+    secret_keys._reading.reset()
+    secret_keys.refresh()
+
+
+# What a key signs ------------------------------------------------------------------------------
+
+
+def _cached(user: User) -> str:
+    key = str(uuid.uuid4())
+    cache.set(key, (user.pk,))  # a text would be stored as it is
+    return key
+
+
+def _request_id_holds(made: str) -> bool:
+    form = IdForm({"request_id": made})
+    return form.is_valid()
+
+
+class IdForm(RequestIdForm):
+    request_id_salt = "tests"
+    request_id_refused = "refused"
+
+
+def _messages() -> CookieStorage:
+    return CookieStorage(RequestFactory().get("/"))
+
+
+def _link_holds(token: str) -> bool:
+    try:
+        links.check("tests", token)
+    except BadLink:
+        return False
+    return True
+
+
+#: How something is signed for an account, and whether it holds.
+SIGNED: dict[str, tuple[Callable[[User], Any], Callable[[User, Any], bool]]] = {
+    "cached value": (_cached, lambda user, key: bool(cache.get(key) == (user.pk,))),
+    "message": (
+        lambda _user: _messages()._encode([Message(INFO, "Saved.")]),
+        lambda _user, cookie: _messages()._decode(cookie) is not None,
+    ),
+    "mailed link": (
+        lambda user: links.make("tests", user.pk),
+        lambda _user, token: _link_holds(token),
+    ),
+    "password reset": (
+        lambda user: default_token_generator.make_token(user),  # type: ignore[arg-type]
+        lambda user, token: default_token_generator.check_token(user, token),  # type: ignore[arg-type]
+    ),
+    "request id": (
+        lambda _user: IdForm.new_request_id(),
+        lambda _user, made: _request_id_holds(made),
+    ),
+    "session": (
+        lambda user: user.get_session_auth_hash(),
+        lambda user, made: (
+            made in {user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()}
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SIGNED)
+def test_a_signature_holds_until_its_key_leaves_the_parameter(
+    keys: Parameter, engine: str, what: str
+) -> None:
+    make, holds = SIGNED[what]
+    user = make_user(username="ann")
+    by_old = make(user)
+
+    rotate(keys, OLD, NEW)
+    assert holds(user, by_old)
+    rotate(keys, NEW, OLD)
+    assert holds(user, by_old)
+    by_new = make(user)
+    rotate(keys, NEW)
+
+    assert (holds(user, by_old), holds(user, by_new)) == (False, True)
+
+
+# When the keys are read ------------------------------------------------------------------------
+
+
+def test_a_page_reads_the_keys_again_five_minutes_later(
+    keys: Parameter, engine: str, settings: Any, later: Callable[[float], None]
+) -> None:
+    client = Client()
+    keys.put(NEW, OLD)
+
+    client.get("/")
+    assert (settings.SECRET_KEY, keys.times_read) == (OLD, 1)
+
+    later(FRESH_SECONDS)
+    client.get("/livez")
+    assert keys.times_read == 1
+    client.get("/")
+    client.get("/")
+    assert (settings.SECRET_KEY, keys.times_read) == (NEW, 2)
+
+
+def test_a_clock_that_was_set_back_does_not_keep_old_keys(
+    keys: Parameter, settings: Any, later: Callable[[float], None]
+) -> None:
+    keys.put(NEW, OLD)
+
+    later(-2 * FRESH_SECONDS)
+    secret_keys.refresh()
+
+    assert settings.SECRET_KEY == NEW
+
+
+def test_one_of_many_threads_reads_the_keys_and_the_others_do_not_wait(
+    keys: Parameter, at_once: Callable[..., list[Any]], later: Callable[[float], None]
+) -> None:
+    later(FRESH_SECONDS)
+
+    at_once(lambda _number: secret_keys.refresh())
+
+    assert keys.times_read == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(400, "AccessDeniedException"),
+        Answer(500, "InternalServerError"),
+        CloseBefore(),
+        Reply(lambda _request: {"Parameter": {"Type": "SecureString", "Value": " \n "}}),
+        Reply(lambda _request: {"Parameter": {"Type": "String", "Value": NEW}}),
+        Reply(lambda _request: {"Parameter": NEW}),
+    ],
+    ids=["refused", "failed", "cut off", "empty", "not encrypted", "another answer"],
+)
+def test_keys_that_cannot_be_read_again_stay(
+    keys: Parameter,
+    settings: Any,
+    fault: Fault,
+    later: Callable[[float], None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    keys.proxy.plan(READ, fault)
+    later(FRESH_SECONDS)
+
+    secret_keys.refresh()
+
+    assert (settings.SECRET_KEY, keys.times_read) == (OLD, 2)
+    [line] = [record.getMessage() for record in caplog.records]
+    assert keys.name in line
+    assert NEW not in line
+
+
+def test_a_page_does_not_wait_long_for_keys(
+    keys: Parameter, settings: Any, later: Callable[[float], None]
+) -> None:
+    keys.proxy.plan(READ, Hold(60))
+    later(FRESH_SECONDS)
+
+    began = time.monotonic()
+    secret_keys.refresh()
+
+    assert READ_SECONDS <= time.monotonic() - began < CONNECT_SECONDS + READ_SECONDS + 5
+    assert settings.SECRET_KEY == OLD
+
+
+# The start -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return checkout_in(tmp_path)
+
+
+def start(
+    checkout: Path, parameter: Parameter, program: str = "manage.py check", **changes: str
+) -> subprocess.CompletedProcess[str]:
+    environment = PRODUCTION | parameter.environment | changes
+    if "DJANGO_SECRET_KEY" not in changes:
+        del environment["DJANGO_SECRET_KEY"]
+    return subprocess.run(
+        [sys.executable, *program.split(" ", 1)],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+SIGN = "-c import django; django.setup(); from django.core import signing; print(signing.dumps(1))"
+
+
+def test_a_site_starts_with_the_keys_of_the_parameter(
+    checkout: Path, parameter: Parameter, settings: Any
+) -> None:
+    parameter.put(NEW, "", f"  {OLD} ", NEW)
+
+    ended = start(checkout, parameter, SIGN, DJANGO_SETTINGS_MODULE="project.settings")
+
+    assert ended.stderr == ""
+    settings.SECRET_KEY = NEW
+    assert signing.loads(ended.stdout.strip()) == 1
+    assert parameter.times_read == 1
+
+
+def test_the_start_repeats_what_fails_temporarily(keys: Parameter) -> None:
+    keys.proxy.plan(READ, Answer(400, "ThrottlingException"))
+    keys.proxy.plan(READ, CloseBefore())
+
+    secret_keys.load()
+
+    assert keys.times_read == 4
+
+
+def test_the_start_does_not_repeat_forever(
+    keys: Parameter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secret_keys, "START_SECONDS", 1.0)
+    keys.proxy.plan(READ, Answer(500, "InternalServerError"), times=100)
+
+    with pytest.raises(SystemExit, match="InternalServerError"):
+        secret_keys.load()
+
+    assert keys.times_read > 2
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        (None, "ParameterNotFound"),
+        (("StringList", NEW), "it is a StringList: make it a SecureString"),
+        (("SecureString", " "), "it contains no key"),
+    ],
+    ids=["absent", "not encrypted", "empty"],
+)
+def test_a_start_without_keys_ends_with_one_line(
+    checkout: Path, parameter: Parameter, stored: tuple[str, str] | None, said: str
+) -> None:
+    if stored is not None:
+        kind, key = stored
+        parameter.put(key, kind=kind)
+
+    ended = start(checkout, parameter)
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(
+        f"The site cannot start: DJANGO_SECRET_KEY_PARAMETER cannot be used: {parameter.name}: "
+    )
+    assert said in line
+    assert NEW not in line
+    assert parameter.times_read == 1
+
+
+def test_a_key_and_a_parameter_are_one_too_many(checkout: Path, parameter: Parameter) -> None:
+    ended = start(checkout, parameter, DJANGO_SECRET_KEY=NEW)
+
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert "DJANGO_SECRET_KEY_PARAMETER is set, and DJANGO_SECRET_KEY as well" in line
+
+
+def test_the_keys_are_read_without_botocore_s_description_of_ssm(
+    checkout: Path, parameter: Parameter
+) -> None:
+    parameter.put(NEW)
+    watch = (
+        "-c import django; from botocore.loaders import Loader; loaded = []; "
+        "Loader.load_data_with_path = lambda self, name: loaded.append(name); "
+        "django.setup(); print(loaded)"
+    )
+
+    ended = start(checkout, parameter, watch, DJANGO_SETTINGS_MODULE="project.settings")
+
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")
+    assert parameter.times_read == 1

@@ -1,0 +1,149 @@
+"""A function whose secret keys are in an SSM parameter: warm, restored, and without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core import signing
+
+from project.secret_keys import FRESH_SECONDS
+from tests.faults.kinds import Answer
+from tests.parameters import READ, Parameter
+from tests.serverless.runtime import Function, FunctionError
+from tests.serverless.test_freezing import HANDLER
+from tests.serverless.test_story import issue, sign_up
+from tests.waiting import wait_until
+
+OLD, NEW = "the old key of these functions " * 2, "the new key of these functions " * 2
+
+
+@pytest.fixture
+def environment(environment: dict[str, str], parameter: Parameter) -> dict[str, str]:
+    """The environment of a function that reads the parameter."""
+    del environment["DJANGO_SECRET_KEY"]
+    return environment | parameter.environment
+
+
+@pytest.fixture
+def function(
+    site_folder: Path, environment: dict[str, str], parameter: Parameter, tmp_path: Path
+) -> Iterator[Function]:
+    parameter.put(OLD)
+    log = tmp_path / "log"
+    with Function(environment, folder=site_folder, handler=HANDLER, log=log) as function:
+        yield function
+
+
+def signed_by(key: str, function: Function, settings: Any) -> bool:
+    """Whether `function` signs with `key`."""
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = key.strip(), []
+    try:
+        signing.loads(function.invoke({"do": "sign"}))
+    except signing.BadSignature:
+        return False
+    return True
+
+
+def jump(function: Function, seconds: float) -> None:
+    function.invoke({"do": "jump", "seconds": seconds})
+
+
+def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
+    function: Function, parameter: Parameter, settings: Any
+) -> None:
+    sign_up(function)
+    issue(function)
+    parameter.put(NEW, OLD)
+    issue(function)
+    assert signed_by(OLD, function, settings)
+    assert parameter.times_read == 1
+
+    jump(function, FRESH_SECONDS)
+
+    assert function.request("GET", "/accounts/profile/").status == 200
+    issue(function)
+    assert signed_by(NEW, function, settings)
+    assert parameter.times_read == 2
+
+    parameter.put(NEW)
+    jump(function, 2 * FRESH_SECONDS)
+
+    # The session was signed again while both keys were valid.
+    assert function.request("GET", "/accounts/profile/").status == 200
+    assert parameter.times_read == 3
+
+
+def test_a_form_of_before_the_rotation_is_accepted_after_it(
+    function: Function, parameter: Parameter
+) -> None:
+    sign_up(function)
+    # `issue` shows the form, and then sends it.
+    shown, request = [], function.request
+
+    def rotate_between(method: str, path: str, *arguments: Any, **named: Any) -> Any:
+        if method == "POST":
+            parameter.put(NEW, OLD)
+            jump(function, FRESH_SECONDS)
+        shown.append(method)
+        return request(method, path, *arguments, **named)
+
+    function.request = rotate_between  # type: ignore[method-assign]
+    issue(function)
+
+    assert shown == ["GET", "POST"]
+    assert parameter.times_read == 2
+
+
+def test_a_function_goes_on_while_the_keys_cannot_be_read(
+    function: Function, parameter: Parameter, tmp_path: Path
+) -> None:
+    sign_up(function)
+    parameter.proxy.plan(READ, Answer(500, "InternalServerError"))
+    jump(function, FRESH_SECONDS)
+
+    assert function.request("GET", "/accounts/profile/").status == 200
+
+    assert "The secret keys cannot be read again" in (tmp_path / "log").read_text()
+
+
+def test_a_restored_function_reads_the_keys_again(
+    site_folder: Path, environment: dict[str, str], parameter: Parameter, settings: Any
+) -> None:
+    parameter.put(OLD)
+    snapshot = environment | {"AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start"}
+    with Function(snapshot, folder=site_folder, handler=HANDLER) as restored:
+        wait_until(restored.api.is_snapshot_taken.is_set)
+        assert parameter.times_read == 1
+        parameter.put(NEW)
+        restored.api.restore.set()
+
+        assert signed_by(NEW, restored, settings)
+        assert restored.request("GET", "/").status == 200
+
+    assert parameter.times_read == 2
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_without_the_parameter_there_is_no_function(
+    site_folder: Path,
+    environment: dict[str, str],
+    parameter: Parameter,
+    tmp_path: Path,
+    is_restored: bool,
+) -> None:
+    if is_restored:
+        parameter.put(OLD)
+        environment["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
+    log = tmp_path / "log"
+    with Function(environment, folder=site_folder, handler=HANDLER, log=log) as function:
+        if is_restored:
+            wait_until(function.api.is_snapshot_taken.is_set)
+            parameter.proxy.plan(READ, Answer(400, "ParameterNotFound"))
+            function.api.restore.set()
+        with pytest.raises(FunctionError):
+            function.request("GET", "/")
+
+    assert "ParameterNotFound" in log.read_text()
