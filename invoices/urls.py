@@ -19,6 +19,7 @@ from invoices.views import (
     InvoiceView,
     InvoiceVoidView,
     InvoiceXmlView,
+    PreviewView,
 )
 
 
@@ -49,6 +50,7 @@ urlpatterns = [
     path("<invoice_year:year>.lines.csv", _year_file("lines.csv"), name="invoices_lines"),
     path("<invoice_year:year>.bookings.csv", _year_file("bookings.csv"), name="invoices_bookings"),
     path("<invoice_year:year>.zip", _year_file("zip"), name="invoices_zip"),
+    path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("customers/", CustomerListView.as_view(), name="customer_list"),
     path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
     path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
+from datetime import timedelta
 from typing import Any
 
-from babel.numbers import get_currency_precision
+from csp.constants import SELF
+from csp.decorators import csp_replace
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
+from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header, quote_etag
@@ -23,6 +26,7 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from accounts.limits.client_address import counted_client
 from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
@@ -46,15 +50,18 @@ from invoices.forms import (
     typed_lines,
     typed_values,
 )
-from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
+from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
+from invoices.money import readable_amount
+from invoices.preview import preview
 from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
-from web.choices import currency_choices
+from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
+from web.locallimits import LocalLimit
 
-#: How many decimals most currencies have.
-USUAL_DECIMALS = 2
+#: A person who types causes a few per second; an office may share an address.
+previews = LocalLimit(times=300, seconds=10)
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +154,7 @@ class InvoiceXmlView(OwnInvoicesMixin, View):
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
+@method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
 class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
@@ -158,10 +166,12 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
         if kept := self.kept_form_page():
             return kept
-        values, lines = {}, []
+        values, lines = self.defaults(), []
         if label := request.GET.get("from"):
             model = self.find(label)
-            values, lines = typed_values_of(model), line_values_of(model)
+            # Its dates are over.
+            due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
+            values, lines = typed_values_of(model) | due, line_values_of(model)
         return self.show({**values, "request_id": InvoiceForm.new_request_id()}, lines)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -183,6 +193,18 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
             focus = max(0, at - 1)
         return self.show(typed_values(sent), lines, focus=focus)
 
+    def defaults(self) -> dict[str, str]:
+        """What a new form begins with, by the profile."""
+        user, values = self.user, {}
+        if user.currency and is_currency(user.currency):
+            values["currency"] = user.currency
+        if user.payment_terms:
+            values["payment_terms"] = user.payment_terms
+        if user.payment_days is not None:
+            due = today(user.time_zone) + timedelta(days=user.payment_days)
+            values["due_date"] = due.isoformat()
+        return values
+
     def show(
         self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
     ) -> HttpResponse:
@@ -197,17 +219,14 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         return super().get_form_kwargs() | self.form_arguments()
 
     def form_arguments(self) -> dict[str, Any]:
-        return {"seller": seller_of(self.user), "issued_on": today(self.user.time_zone)}
+        return {
+            "seller": seller_of(self.user),
+            "issued_on": today(self.user.time_zone),
+            "is_named": is_named(self.user),
+        }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Also the decimals of unusual currencies for the script, as JSON."""
-        decimals = {code: get_currency_precision(code) for code, _name in currency_choices()}
-        unusual = {code: count for code, count in decimals.items() if count != USUAL_DECIMALS}
-        return super().get_context_data(
-            decimals=json.dumps(unusual),
-            must_confirm=must_confirm(self.user),
-            **kwargs,
-        )
+        return super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
 
     def form_valid(self, form: InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
@@ -251,6 +270,28 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         except ValidationError as error:
             form.add_error(None, error)
         return super().form_invalid(form)
+
+
+class PreviewView(View):
+    """The amounts of a form that is not sent yet, as JSON: `{"lines": […], "totals": "<dl>…"}`.
+
+    Anybody may ask, with the token of a page: the answer depends on nothing but the numbers sent.
+    So it costs no request to DynamoDB.
+    """
+
+    http_method_names = ("options", "post")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not previews.take(counted_client(request)):
+            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
+        values, typed = typed_values(request.POST), typed_lines(request.POST)
+        shown = preview(typed, values["currency"], bool(values["prices_include_tax"]))
+        lines = [
+            "" if amount is None else readable_amount(amount, shown.currency)
+            for amount in shown.amounts
+        ]
+        html = render_to_string("invoices/_totals.html", {"invoice": shown}) if shown.totals else ""
+        return JsonResponse({"lines": lines, "totals": html})
 
 
 def _refusal(error: SequenceError) -> str:
