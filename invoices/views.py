@@ -33,13 +33,20 @@ from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import einvoices
 from invoices.amounts import MAX_LINES
+from invoices.customers.book import customer_of, find_customer, list_customers
 from invoices.documents import (
     DEFAULT_LANGUAGE,
     Invoice,
     series_of,
     typed_values_of,
 )
-from invoices.exceptions import AlreadyVoided, DateTooEarly, RequestIdReused, UnknownInvoice
+from invoices.exceptions import (
+    AlreadyVoided,
+    DateTooEarly,
+    RequestIdReused,
+    UnknownCustomer,
+    UnknownInvoice,
+)
 from invoices.forms import (
     FIRST_YEAR,
     InvoiceForm,
@@ -51,6 +58,7 @@ from invoices.forms import (
     typed_values,
 )
 from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
+from invoices.models import CustomerItem
 from invoices.money import readable_amount
 from invoices.preview import preview
 from invoices.printing.pdf import render
@@ -64,6 +72,9 @@ from web.locallimits import LocalLimit
 previews = LocalLimit(times=300, seconds=10)
 
 logger = logging.getLogger(__name__)
+
+#: Buttons of the form that change it and issue nothing.
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
 
 
 class OwnInvoicesMixin(LoginRequiredMixin):
@@ -167,6 +178,8 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         if kept := self.kept_form_page():
             return kept
         values, lines = self.defaults(), []
+        if id_ := request.GET.get("customer"):
+            values |= self.customer_values(id_)
         if label := request.GET.get("from"):
             model = self.find(label)
             # Its dates are over.
@@ -176,13 +189,13 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
-        if request.POST.keys() & {"add_line", "enter"} or request.POST.get("remove_line"):
+        if any(request.POST.get(name) for name in _FORM_BUTTONS):
             return self.show_sent(request.POST)
         return super().post(request, *args, **kwargs)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
-        """The form with the values in `sent`, and a line added or removed if its button says so."""
-        lines, focus = typed_lines(sent), None
+        """The form with the values in `sent`, changed as the pressed button says."""
+        values, lines, focus, customers = typed_values(sent), typed_lines(sent), None, None
         if sent.keys() & {"add_line", "enter"}:
             if len(lines) < MAX_LINES:
                 lines.append(blank_line_after(lines))
@@ -191,7 +204,21 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
             del lines[at : at + 1]
             focus = max(0, at - 1)
-        return self.show(typed_values(sent), lines, focus=focus)
+        elif "find_customer" in sent:
+            customers = list_customers(self.account, values["customer_name"]).customers
+            if len(customers) == 1:
+                values |= _values_of_customer(customers[0])
+                customers = None
+        elif id_ := sent.get("use_customer"):
+            values |= self.customer_values(id_)
+        return self.show(values, lines, focus=focus, customers=customers)
+
+    def customer_values(self, id_: str) -> dict[str, str]:
+        """What a person would type for the customer with this id. Raises Http404."""
+        try:
+            return _values_of_customer(find_customer(self.account, id_))
+        except UnknownCustomer as error:
+            raise Http404(str(error)) from error
 
     def defaults(self) -> dict[str, str]:
         """What a new form begins with, by the profile."""
@@ -206,14 +233,21 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         return values
 
     def show(
-        self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
+        self,
+        values: dict[str, str],
+        lines: list[dict[str, str]],
+        focus: int | None = None,
+        customers: list[CustomerItem] | None = None,
     ) -> HttpResponse:
-        """The form with these values, unchecked, and the focus in the line `focus`."""
+        """The form with these values, unchecked, and the focus in the line `focus`.
+
+        `customers` are those to choose from; an empty list says that none was found.
+        """
         form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
         if focus is not None:
             line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
             line.fields["description"].widget.attrs["autofocus"] = True
-        return self.render_to_response(self.get_context_data(form=form))
+        return self.render_to_response(self.get_context_data(form=form, customers=customers))
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | self.form_arguments()
@@ -270,6 +304,10 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         except ValidationError as error:
             form.add_error(None, error)
         return super().form_invalid(form)
+
+
+def _values_of_customer(item: CustomerItem) -> dict[str, str]:
+    return {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
 
 
 class PreviewView(View):
