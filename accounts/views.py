@@ -17,7 +17,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import csrf
-from django.views.generic import FormView, TemplateView
+from django.views.generic import FormView
 from django.views.i18n import set_language
 
 from accounts import services
@@ -42,10 +42,6 @@ from accounts.pages import (
 from accounts.values import readable_phone_number
 from dynamo.exceptions import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
-
-
-class HomeView(TemplateView):
-    template_name = "home.html"
 
 
 class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):

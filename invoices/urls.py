@@ -3,13 +3,18 @@
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
+from invoices.changes import (
+    InvoiceCreditView,
+    InvoicePaidView,
+    InvoiceUnpaidView,
+    InvoiceVoidView,
+)
 from invoices.downloads import InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
     InvoicePdfView,
     InvoiceView,
-    InvoiceVoidView,
     InvoiceXmlView,
 )
 
@@ -38,4 +43,7 @@ urlpatterns = [
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
+    path("<label:label>/credit/", InvoiceCreditView.as_view(), name="invoice_credit"),
+    path("<label:label>/paid/", InvoicePaidView.as_view(), name="invoice_paid"),
+    path("<label:label>/unpaid/", InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
 ]

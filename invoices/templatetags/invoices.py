@@ -20,6 +20,12 @@ register.filter("decimal", money.readable_decimal)
 
 
 @register.filter
+def opposite(amount: int) -> int:
+    """The amount with the other sign."""
+    return -amount
+
+
+@register.filter
 def net(line: Line, currency: str) -> int:
     """A line's net amount in minor units."""
     return line.amount(currency)
