@@ -57,7 +57,9 @@ class Line:
         metadata=declare(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
     )
     unit_price: Decimal = field(metadata=declare(Number(12, 6), _("Unit price")))
-    vat_rate: Decimal = field(metadata=declare(Number(3, 3, bounds=(0, 100)), _("VAT %")))
+    vat_rate: Decimal = field(
+        metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
+    )
     tax_category: str = field(
         default="", metadata=declare(Choice(TAX_CATEGORIES, _("By the rate")), _("Tax category"))
     )

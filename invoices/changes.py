@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView
 
+from accounts.pages import SignedInFormMixin
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices.credits import credit
@@ -37,7 +38,7 @@ from sequences.exceptions import SequenceError
 from web.focus import FocusFirstErrorMixin
 
 
-class ChangeView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class ChangeView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Asks for one value and makes one change of an invoice. Subclasses make it."""
 
     http_method_names = ("get", "head", "options", "post")

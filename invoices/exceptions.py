@@ -8,7 +8,12 @@ InvoiceError (a SequenceError)
 ├── AlreadyCredited  a credit note cancels the invoice
 ├── IsCreditNote     only an invoice can be voided, credited or paid
 ├── AlreadyPaid      the invoice is marked as paid on another day
-└── NotPaid          the invoice is not marked as paid on this day
+├── NotPaid          the invoice is not marked as paid on this day
+├── UnknownCustomer  the account has no such customer
+├── StaleCustomer    the customer was changed or deleted since it was read
+└── ExportError      base of errors of exports that are stored in S3
+    ├── ExportUnavailable  S3 or Lambda refused, or did not answer
+    └── ExportTooSlow      the function's time is not enough to make the file
 """
 
 from __future__ import annotations
@@ -118,3 +123,43 @@ class NotPaid(InvoiceError):
 
     def __str__(self) -> str:
         return f"Invoice {self.number} is not marked as paid on {self.paid_on}."
+
+
+class UnknownCustomer(InvoiceError):
+    """This account does not have a customer with this id."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(id_)
+        self.id = id_
+
+    def __str__(self) -> str:
+        return f"There is no customer {self.id}."
+
+
+class StaleCustomer(InvoiceError):
+    """The customer with this number was changed or deleted since it was read."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"Customer {self.number} was changed or deleted meanwhile."
+
+
+class ExportError(InvoiceError):
+    """Base of errors of exports that are stored in S3."""
+
+
+class ExportUnavailable(ExportError):
+    """S3 or Lambda refused, or did not answer."""
+
+    def __str__(self) -> str:
+        return "The export cannot be reached. Try again later."
+
+
+class ExportTooSlow(ExportError):
+    """The function's time is not enough to make the file."""
+
+    def __str__(self) -> str:
+        return "The function's time is not enough to make the file."

@@ -21,7 +21,7 @@ from invoices.amounts import Line, VatShare
 from invoices.documents import Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import all_invoices, years_of
 from invoices.states import Record
 

@@ -172,7 +172,7 @@ InvoiceForm.base_fields |= {name: each.form_field() for name, each in TYPED_FIEL
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
     """The initial values of the lines of a form that issues the same again."""
     return [
-        {name: each.to_text(getattr(line, name)) for name, each in _LINE_FIELDS.items()}
+        {name: each.to_typed(getattr(line, name)) for name, each in _LINE_FIELDS.items()}
         for line in invoice.lines
     ]
 

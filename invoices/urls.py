@@ -9,7 +9,13 @@ from invoices.changes import (
     InvoiceUnpaidView,
     InvoiceVoidView,
 )
-from invoices.downloads import InvoicesCsvView, InvoicesZipView
+from invoices.customers.views import (
+    CustomerDeleteView,
+    CustomerListView,
+    CustomerNewView,
+    CustomerView,
+)
+from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
@@ -39,6 +45,12 @@ urlpatterns = [
     path("new/", InvoiceNewView.as_view(), name="invoice_new"),
     path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
     path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("customers/", CustomerListView.as_view(), name="customer_list"),
+    path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
+    path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
+    path("customers/<uuid:id>/delete/", CustomerDeleteView.as_view(), name="customer_delete"),
+    path("exports/<str:token>/", ExportView.as_view(), name="export"),
+    path("exports/<str:token>/file/", ExportFileView.as_view(), name="export_file"),
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),

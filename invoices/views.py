@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.cache import get_conditional_response
@@ -25,7 +25,7 @@ from django.views import View
 from django.views.generic import FormView, TemplateView
 
 from accounts.models import User
-from accounts.pages import signed_in
+from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import einvoices
@@ -48,7 +48,7 @@ from invoices.forms import (
     typed_values,
 )
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice, latest_invoices, list_invoices
 from invoices.states import STANDINGS, Record, find_record
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
@@ -193,7 +193,7 @@ class InvoiceXmlView(OwnInvoicesMixin, View):
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
-class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"
@@ -202,6 +202,8 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
+        if kept := self.kept_form_page():
+            return kept
         values, lines = {}, []
         if label := request.GET.get("from"):
             model = self.find(label)
@@ -210,16 +212,22 @@ class InvoiceNewView(OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
-        lines = typed_lines(request.POST)
-        if request.POST.keys() & {"add_line", "enter"}:
+        if request.POST.keys() & {"add_line", "enter"} or request.POST.get("remove_line"):
+            return self.show_sent(request.POST)
+        return super().post(request, *args, **kwargs)
+
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
+        """The form with the values in `sent`, and a line added or removed if its button says so."""
+        lines, focus = typed_lines(sent), None
+        if sent.keys() & {"add_line", "enter"}:
             if len(lines) < MAX_LINES:
                 lines.append(blank_line_after(lines))
-            return self.show(typed_values(request.POST), lines, focus=len(lines) - 1)
-        if number := request.POST.get("remove_line"):
+            focus = len(lines) - 1
+        elif number := sent.get("remove_line"):
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
             del lines[at : at + 1]
-            return self.show(typed_values(request.POST), lines, focus=max(0, at - 1))
-        return super().post(request, *args, **kwargs)
+            focus = max(0, at - 1)
+        return self.show(typed_values(sent), lines, focus=focus)
 
     def show(
         self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None

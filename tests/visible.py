@@ -11,6 +11,10 @@ ALLOWED = {
     *("Amazon", "Dynamo", "DynamoDB", "Ledger"),
     # kinds of files, and international terms
     *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
+    # names of numbers: of bank accounts, and of businesses in France
+    *("BIC", "IBAN", "SIREN", "SIRET", "SWIFT"),
+    # the letter of a registration number
+    "T",
     # examples of a currency code and of a stored key; units
     *("EUR", "userName", "KB"),
 }

@@ -109,7 +109,9 @@ def _pages(measure: Measure) -> None:
         link = _link()
         measure("page: confirm an email address", lambda: client.post(link))
         client.get("/accounts/profile/")
-        measure("page: any, signed in, without its own data", lambda: client.get("/"))
+        measure(
+            "page: any, signed in, without its own data", lambda: client.get("/accounts/sessions/")
+        )
         user = _user()
         fresh = Client()
         measure("page: sign in", lambda: _sign_in(fresh, user))

@@ -169,7 +169,9 @@ def test_axe_finds_nothing_serious_on_the_pages_of_staff(visitor: Page, site: st
     let_in(visitor.context, site, staff)
 
     # One of each template.
-    names = ("overview", "account", "deactivate", "record", "run")
+    issued(bob.pk)
+    invoices = ("account_invoices", "account_invoice")
+    names = ("overview", "account", *invoices, "deactivate", "record", "run")
     addresses = [reverse(f"staff:{name}", args=ROWS[f"staff:{name}"].arguments) for name in names]
     found = seen(visitor, [*addresses[1:], "/staff/lock/?name=nightly"])
 

@@ -13,11 +13,12 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
+from dynamo.sessions import SessionStore
 from invoices.documents import Invoice
 from invoices.money import readable_amount
 from invoices.records import all_invoices
 from tests.clocks import hold_the_day
-from tests.factories import make_user
+from tests.factories import PASSWORD, make_user
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +29,7 @@ FIRST = re.compile(rf"/invoices/{YEAR}-000001/$")
 LINES = [
     ("Design", "1", "1200", "19"),
     ("Printing", "250", "0.125", "7"),
-    ("Rebate", "-1", "50.005", "19.0"),
+    ("Rebate", "-1", "50,0050", "19.0 %"),
 ]
 
 
@@ -272,3 +273,28 @@ def test_no_page_of_an_invoice_scrolls_sideways(page: Page, ann: User, width: in
     for path in (page.url, f"{page.url}void/", "/invoices/", "/invoices/?customer=" + "q" * 300):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_an_invoice_whose_session_ended_is_shown_again_after_the_sign_in(
+    page: Page, ann: User
+) -> None:
+    write(page)
+    page.get_by_label("Note").fill("1. Thank you\n2. 毎度ありがとうございます")
+    promised = totals(page)
+    [cookie] = [each for each in page.context.cookies() if each["name"] == "sessionid"]
+    SessionStore(cookie["value"]).delete()
+    send(page)
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.get_by_label("Username or email address").fill("ann")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page).to_have_url(re.compile("/invoices/new/$"))
+    expect(page.locator(".message")).to_contain_text("this form was not sent")
+    assert list(all_invoices(ann.pk, YEAR)) == []
+    assert totals(page) == promised
+    send(page)
+    expect(page).to_have_url(FIRST)
+    assert promised == stored_totals(the_invoice(ann))
+    assert the_invoice(ann).note == "1. Thank you\n2. 毎度ありがとうございます"

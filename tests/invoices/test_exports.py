@@ -13,7 +13,7 @@ import pytest
 
 from invoices.documents import Customer, Invoice
 from invoices.exports import as_csv, as_zip
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 
 

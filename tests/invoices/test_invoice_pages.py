@@ -202,7 +202,7 @@ def test_the_form_shows_the_seller_and_where_to_complete_it(client: Client, ann:
 @pytest.mark.parametrize(
     ("currency", "lines", "net", "gross"),
     [
-        ("EUR", [("1", "100", "19"), ("-1", "20", "19"), ("1", "-5.005", "0")], 7499, 9019),
+        ("EUR", [("1", "100", "19"), ("-1", "20", "19"), ("1", "-5,0050", "0")], 7499, 9019),
         ("KWD", [("1", "0.0005", "20"), ("2", "1.25", "20")], 2501, 3001),
         ("EUR", [("+1", "5.", "20"), ("1", ".5", "20.0")], 550, 660),
     ],
@@ -228,8 +228,8 @@ def test_typed_numbers_are_computed_exactly(
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        *[("quantity", text) for text in ("", "1e999", "1,5", "0", "1234567890", "9" * 1000)],
-        *[("unit_price", text) for text in ("", "1.234,50", "0.0000001")],
+        *[("quantity", text) for text in ("", "1e999", "1,500", "0", "1234567890", "9" * 1000)],
+        *[("unit_price", text) for text in ("", "1.234", "1,23,4", "0.0000001")],
         *[("vat_rate", text) for text in ("", "-1", "100.001")],
         *[
             ("description", text)
@@ -265,6 +265,19 @@ def test_a_value_that_an_invoice_does_not_allow_is_rejected_at_its_field(
 
     assert list(page.errors) == [name]
     assert page.value("lines-0-description") == "Work"
+
+
+def test_an_invoice_with_an_ambiguous_number_is_shown_as_one_that_can_be_issued_again(
+    client: Client, ann: User
+) -> None:
+    line = Line("Work", Decimal("1.234"), Decimal("-5.005"), Decimal("8.125"))
+    issued(ann, lines=(line,))
+
+    copied = form_values(client, f"{NEW}?from={label(1)}", currency="EUR")
+    assert (copied["lines-0-quantity"], copied["lines-0-unit_price"]) == ("1.2340", "-5.0050")
+    assert client.post(NEW, copied).status_code == 302
+
+    assert [invoice.lines for invoice in stored(ann)] == [(line,)] * 2
 
 
 def test_the_heading_tells_where_the_errors_are(client: Client, ann: User) -> None:
