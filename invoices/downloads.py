@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -36,9 +36,8 @@ from accounts.sessions.visitor import is_fresh
 from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
 from invoices import stored_exports
-from invoices.documents import Invoice
 from invoices.exceptions import ExportUnavailable
-from invoices.exports import account_as_json, as_csv, as_zip
+from invoices.exports import YEAR_FILES, account_as_json
 from invoices.issuing import today
 from invoices.records import all_invoices, list_invoices, years_of
 from invoices.stored_exports import CONTENT_TYPES, Export, file_name
@@ -89,10 +88,7 @@ class DownloadView(LoginRequiredMixin, View):
 
 
 class YearDownloadView(DownloadView):
-    """All invoices of a year as one file, oldest first; 404 if the year has none."""
-
-    #: Returns the pieces of the file.
-    pieces_of: Callable[[Iterable[Invoice]], Iterator[bytes]]
+    """All invoices of a year as one of `YEAR_FILES`, oldest first; 404 if the year has none."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer 404 before anything is offered or made."""
@@ -112,21 +108,9 @@ class YearDownloadView(DownloadView):
             first = next(invoices, None)
             if first is None:
                 raise Http404(f"There are no invoices of {year}.")
-            return self.pieces_of(chain([first], invoices))
+            return YEAR_FILES[self.ending](chain([first], invoices))
 
         return _stream(request, account, make, self.ending, year)
-
-
-class InvoicesCsvView(YearDownloadView):
-    ending = "csv"
-    pieces_of = staticmethod(as_csv)
-
-
-class InvoicesZipView(YearDownloadView):
-    """The PDFs of a year."""
-
-    ending = "zip"
-    pieces_of = staticmethod(as_zip)
 
 
 class AccountExportView(FreshSignInMixin, DownloadView):
@@ -141,7 +125,13 @@ class AccountExportView(FreshSignInMixin, DownloadView):
 
 
 #: The page from which each kind of file is started.
-_STARTED_AT = {"csv": "invoices_csv", "zip": "invoices_zip", "json": "account_export"}
+_STARTED_AT = {
+    "csv": "invoices_csv",
+    "lines.csv": "invoices_lines",
+    "bookings.csv": "invoices_bookings",
+    "zip": "invoices_zip",
+    "json": "account_export",
+}
 
 
 class OwnExportMixin(LoginRequiredMixin):

@@ -26,5 +26,5 @@ class Command(DynamoCommand):
         keys = [{"pk": {"S": account}} for account in sorted(accounts)]
         existing = {item["pk"]["S"] for item in bulk.read_batches(User.table(), keys)}
         for account in sorted(accounts - existing):
-            delete_address_book(pk=account)
+            delete_address_book(account)
             self.stdout.write(account)
