@@ -1,5 +1,7 @@
 """An invoice as a PDF/A-3a and PDF/UA-1 file, always the same bytes until it is voided.
 
+If an invoice has all that EN 16931 asks, the electronic invoice is attached (Factur-X, ZUGFeRD).
+
 The template `invoice.typ` lays out the texts of `invoices.printing.contents`. The PDF is in the
 language that the invoice was issued in, whatever the reader's language is.
 """
@@ -18,7 +20,9 @@ from django.utils import translation
 
 from dynamo.processes import on_new_process
 from invoices.documents import Invoice
+from invoices.einvoices import XML_NAME, as_xml, missing
 from invoices.printing.contents import contents_of
+from invoices.printing.facturx import with_metadata
 from invoices.printing.fonts import font_folders
 
 if TYPE_CHECKING:
@@ -40,9 +44,14 @@ def render(invoice: Invoice) -> bytes:
     A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds it before.
     """
     with translation.override(invoice.language):
-        contents = json.dumps(contents_of(invoice), ensure_ascii=False)
+        contents = contents_of(invoice)
+    is_electronic = not missing(invoice)
+    contents["xml"] = (
+        {"name": XML_NAME, "text": as_xml(invoice).decode()} if is_electronic else None
+    )
     issued = datetime.combine(invoice.issued_at, datetime.min.time(), UTC)
-    return _typeset(contents, int(issued.timestamp()))
+    pdf = _typeset(json.dumps(contents, ensure_ascii=False), int(issued.timestamp()))
+    return with_metadata(pdf) if is_electronic else pdf
 
 
 def _typeset(contents: str, timestamp: int) -> bytes:
