@@ -15,6 +15,7 @@ from invoices.amounts import TAX_CATEGORIES, category_of_rate
 from invoices.documents import Customer, Invoice, Party, Seller
 from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
 from invoices.printing.fonts import installed, printable
+from invoices.printing.payment_codes import payment_image
 from web.choices import country_name
 from web.identifiers import readable_iban
 
@@ -48,6 +49,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
                 "description": _("Description"),
                 "carried": _("Carried over"),
                 "payment": _("Payment"),
+                "pay": _("Pay by QR code"),
                 "note": _("Note"),
                 "page": _("Page %(number)s of %(count)s")
                 % {"number": "{number}", "count": "{count}"},
@@ -64,6 +66,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "remarks": list(_remarks(invoice)),
             "terms": _lines(invoice.payment_terms),
             "bank": list(_bank_account(invoice)),
+            "code": payment_image(invoice),
             "note": _lines(invoice.note),
         }
     )

@@ -425,6 +425,7 @@ def test_a_pdf_has_every_field() -> None:
         "Account holder Ann Example",
         "IBAN DE89 3704 0044 0532 0130 00",
         "BIC COBADEFFXXX",
+        "Pay by QR code",
         "Note",
         "Thank you.",
         "Invoice 2026-000042 Page 1 of 1",
