@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages install lock
+.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages samples install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -84,6 +84,10 @@ lint: install
 # Updates the catalogues under locale/ from the sources; new texts wait for a translation.
 messages: install
 	$(BIN)/python -m tests.catalogue
+
+# Writes the PDFs of docs/samples/.
+samples: install
+	$(MYPY_ENV) DJANGO_SETTINGS_MODULE=project.settings $(BIN)/python -m tests.sample_invoices
 
 # Needs uv on PATH. Keeps the locked versions; `make lock UPGRADE=--upgrade` renews them. Both files lock
 # the same versions.
