@@ -70,7 +70,7 @@ scale: install
 # The tables of benchmarks/README.md, in ROUNDS rounds. Use an idle machine.
 ROUNDS ?= 5
 bench: install
-	for question in counters invoices locks registration client uploads servers pages \
+	for question in counters invoices typesetting locks registration client uploads servers pages \
 			coldstart; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
