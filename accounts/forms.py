@@ -25,6 +25,7 @@ from accounts.limits import attempts
 from accounts.models import User
 from web.choices import country_choices, currency_choices, time_zone_choices
 from web.requestids import RequestIdForm
+from web.widgets import Select
 
 
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
@@ -164,22 +165,13 @@ class _LanguageSelect(forms.Select):
         return option
 
 
-class _TimeZoneSelect(forms.Select):
-    """Marks the names of time zones as English: they have no others."""
-
-    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *args, **kwargs)
-        option["attrs"]["lang"] = "en"
-        return option
-
-
 def _languages() -> list[tuple[str, Any]]:
     return [("", _("Use the language of the browser")), *settings.LANGUAGES]
 
 
 def _select(label: Any, choices: Any, **options: Any) -> forms.ChoiceField:
     """A list to choose from, or nothing. The texts of `choices` depend on the language."""
-    options.setdefault("widget", forms.Select)
+    options.setdefault("widget", Select)
     options["widget"] = options["widget"](attrs=options.pop("attrs", {}))
     return forms.ChoiceField(label=label, choices=choices, required=False, **options)
 
@@ -202,7 +194,8 @@ class ProfileForm(forms.Form):
     time_zone = _select(
         _("Time zone"),
         time_zone_choices,
-        widget=_TimeZoneSelect,
+        # Their names are English in every language.
+        attrs={"lang": "en"},
         help_text=_("It decides the date of an invoice."),
     )
 
