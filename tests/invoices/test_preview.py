@@ -16,6 +16,7 @@ from invoices.amounts import TAX_CATEGORIES, Line
 from invoices.documents import Customer, Draft, Seller, draw_up, from_item, to_item
 from invoices.fields import fields_of
 from invoices.preview import preview
+from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests
 from web.locallimits import LocalLimit
@@ -109,6 +110,9 @@ def form_of(*lines: dict[str, str], **values: str) -> dict[str, str]:
 def test_the_page_gets_amounts_without_a_request_to_dynamodb(
     engine: str, client: Client, requests_sent: Requests
 ) -> None:
+    client.force_login(make_user())
+    requests_sent.clear()
+
     answer = client.post(PREVIEW, form_of(typed(price="1.234,50"), typed(price="")))
 
     assert requests_sent.operations == []
