@@ -25,7 +25,7 @@ from accounts.limits import attempts
 from accounts.models import User
 from web.choices import country_choices, currency_choices, time_zone_choices
 from web.requestids import RequestIdForm
-from web.widgets import Select
+from web.selects import LongSelect
 
 
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
@@ -165,13 +165,19 @@ class _LanguageSelect(forms.Select):
         return option
 
 
+class _TimeZoneSelect(LongSelect):
+    """The names of time zones are English in every language."""
+
+    option_language = "en"
+
+
 def _languages() -> list[tuple[str, Any]]:
     return [("", _("Use the language of the browser")), *settings.LANGUAGES]
 
 
 def _select(label: Any, choices: Any, **options: Any) -> forms.ChoiceField:
     """A list to choose from, or nothing. The texts of `choices` depend on the language."""
-    options.setdefault("widget", Select)
+    options.setdefault("widget", LongSelect)
     options["widget"] = options["widget"](attrs=options.pop("attrs", {}))
     return forms.ChoiceField(label=label, choices=choices, required=False, **options)
 
@@ -194,8 +200,7 @@ class ProfileForm(forms.Form):
     time_zone = _select(
         _("Time zone"),
         time_zone_choices,
-        # Their names are English in every language.
-        attrs={"lang": "en"},
+        widget=_TimeZoneSelect,
         help_text=_("It decides the date of an invoice."),
     )
 

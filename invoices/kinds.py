@@ -21,7 +21,7 @@ from django.utils.translation import ngettext_lazy
 from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from web.choices import country_choices, currency_choices, is_country, is_currency
-from web.widgets import Select
+from web.selects import LongSelect
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -235,7 +235,7 @@ class Currency(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return Select(choices=currency_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=currency_choices)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class Choice(Kind):
         return typed.strip()
 
     def widget(self) -> forms.Widget:
-        return Select(choices=[("", self.blank), *self.names.items()])
+        return forms.Select(choices=[("", self.blank), *self.names.items()])
 
 
 class Flag(Kind):
@@ -286,7 +286,7 @@ class Country(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return Select(choices=country_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=country_choices)  # type: ignore[arg-type]
 
 
 class Email(Kind):
