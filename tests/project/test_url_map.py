@@ -185,7 +185,10 @@ ROWS = {
     # Invoices
     "invoice_list": own(),
     "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
+    "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
+    "invoices_lines": own(405, DAY.year),
+    "invoices_bookings": own(405, DAY.year),
     "invoices_zip": own(405, DAY.year),
     "customer_list": own(),
     "customer_new": own("customer_list", sent=customer_values),
