@@ -8,6 +8,7 @@ import logging
 from typing import Any
 
 from babel.numbers import get_currency_precision
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
@@ -49,6 +50,8 @@ from invoices.forms import (
 from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
 from invoices.printing.pdf import render
 from invoices.records import find_invoice, list_invoices, void
+from invoices.sending.services import sendings_of
+from invoices.states import Record, find_record
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import currency_choices
 from web.focus import FocusFirstErrorMixin
@@ -71,6 +74,13 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     @property
     def account(self) -> str:
         return self.user.pk
+
+    def find_record(self, label: str) -> Record:
+        """The account's invoice with this number, and what happened to it. Raises Http404."""
+        try:
+            return find_record(self.account, label)
+        except UnknownInvoice as error:
+            raise Http404(str(error)) from error
 
     def find(self, label: str) -> Invoice:
         """The account's invoice with this number. Raises Http404."""
@@ -113,9 +123,13 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        invoice = self.find(kwargs["label"])
+        record = self.find_record(kwargs["label"])
         return super().get_context_data(
-            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+            invoice=record.invoice,
+            sendings=sendings_of(record.state),
+            zone=self.user.time_zone or settings.TIME_ZONE,
+            einvoice_lacks=einvoices.missing(record.invoice),
+            **kwargs,
         )
 
 
