@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from invoices.amounts import Line, Totals, VatShare, totals
+from invoices.amounts import Line, Totals, VatShare, line_nets, totals
 from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field, declare, fields_of, from_wire, to_wire
 from invoices.kinds import Country, Currency, Day, Email, Flag, Moment, MultiLine, SingleLine
@@ -192,6 +192,10 @@ class Invoice(Contents):
     def label(self) -> str:
         """The number as people write it: `2026-000042`."""
         return label_of(self.issued_at.year, self.number)
+
+    def line_nets(self) -> list[int]:
+        """The net amounts of the lines, which add up to the net total."""
+        return line_nets(self.lines, self.totals, self.currency, self.prices_include_tax)
 
     @property
     def is_credit_note(self) -> bool:

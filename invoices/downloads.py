@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -30,15 +30,17 @@ from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
 
+from accounts.forms import PasswordConfirmedForm
+from accounts.models import User
 from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
 from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
 from invoices import stored_exports
-from invoices.documents import Invoice
+from invoices.customers.book import delete_address_book
 from invoices.exceptions import ExportUnavailable
-from invoices.exports import account_as_json, as_csv, as_zip
+from invoices.exports import YEAR_FILES, account_as_json
 from invoices.issuing import today
 from invoices.records import all_invoices, list_invoices, years_of
 from invoices.stored_exports import CONTENT_TYPES, Export, file_name
@@ -89,10 +91,7 @@ class DownloadView(LoginRequiredMixin, View):
 
 
 class YearDownloadView(DownloadView):
-    """All invoices of a year as one file, oldest first; 404 if the year has none."""
-
-    #: Returns the pieces of the file.
-    pieces_of: Callable[[Iterable[Invoice]], Iterator[bytes]]
+    """All invoices of a year as one of `YEAR_FILES`, oldest first; 404 if the year has none."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer 404 before anything is offered or made."""
@@ -112,21 +111,9 @@ class YearDownloadView(DownloadView):
             first = next(invoices, None)
             if first is None:
                 raise Http404(f"There are no invoices of {year}.")
-            return self.pieces_of(chain([first], invoices))
+            return YEAR_FILES[self.ending](chain([first], invoices))
 
         return _stream(request, account, make, self.ending, year)
-
-
-class InvoicesCsvView(YearDownloadView):
-    ending = "csv"
-    pieces_of = staticmethod(as_csv)
-
-
-class InvoicesZipView(YearDownloadView):
-    """The PDFs of a year."""
-
-    ending = "zip"
-    pieces_of = staticmethod(as_zip)
 
 
 class AccountExportView(FreshSignInMixin, DownloadView):
@@ -141,7 +128,13 @@ class AccountExportView(FreshSignInMixin, DownloadView):
 
 
 #: The page from which each kind of file is started.
-_STARTED_AT = {"csv": "invoices_csv", "zip": "invoices_zip", "json": "account_export"}
+_STARTED_AT = {
+    "csv": "invoices_csv",
+    "lines.csv": "invoices_lines",
+    "bookings.csv": "invoices_bookings",
+    "zip": "invoices_zip",
+    "json": "account_export",
+}
 
 
 class OwnExportMixin(LoginRequiredMixin):
@@ -217,7 +210,8 @@ def _export_page(
 class AccountDeleteWithInvoicesView(AccountDeleteView):
     """The page that deletes the account, with the downloads of its invoices of the last years.
 
-    Besides the requests of every page it costs 1, and 2 read units for each year.
+    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting also costs
+    those of `delete_address_book`.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -227,6 +221,11 @@ class AccountDeleteWithInvoicesView(AccountDeleteView):
             years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
             kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
         return super().get_context_data(**kwargs)
+
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        """Also delete the address book. `clearcustomers` finishes what an ended process leaves."""
+        super().change(user, form)
+        delete_address_book(user.pk)
 
 
 def _stream(

@@ -18,7 +18,7 @@ from django.conf import settings
 from accounts.models import User
 from invoices import stored_exports
 from invoices.exceptions import ExportTooSlow
-from invoices.exports import account_as_json, as_csv, as_zip
+from invoices.exports import YEAR_FILES, account_as_json
 from invoices.records import all_invoices
 from invoices.stored_exports import FAILED, Export
 from uploads import s3
@@ -84,7 +84,7 @@ def _pieces(export: Export) -> Iterator[bytes]:
     if export.year is None:
         return account_as_json(User.get(export.account))
     invoices = all_invoices(export.account, export.year, oldest_first=True)
-    return {"csv": as_csv, "zip": as_zip}[export.kind](invoices)
+    return YEAR_FILES[export.kind](invoices)
 
 
 def _parts(pieces: Iterator[bytes], ends_at: float) -> Iterator[bytes]:

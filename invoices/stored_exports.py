@@ -47,8 +47,11 @@ _ATTEMPTS = 3
 #: The name of the empty object of an export that failed.
 FAILED = "failed"
 
+_CSV = "text/csv; charset=utf-8"
 CONTENT_TYPES = {
-    "csv": "text/csv; charset=utf-8",
+    "csv": _CSV,
+    "lines.csv": _CSV,
+    "bookings.csv": _CSV,
     "zip": "application/zip",
     "json": "application/json",
 }
@@ -81,7 +84,7 @@ def file_name(kind: str, year: int | None) -> str:
 
 @dataclass(frozen=True)
 class Export:
-    """A file of an account: `csv` or `zip` of a year, or `json` of everything (year None)."""
+    """A file of an account: one of `YEAR_FILES`, or `json` of everything (year None)."""
 
     account: str
     kind: str

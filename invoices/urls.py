@@ -1,5 +1,7 @@
 """The pages of invoices. In a URL, a number has the one form that is printed: `2026-000042`."""
 
+from typing import Any
+
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
@@ -9,7 +11,7 @@ from invoices.customers.views import (
     CustomerNewView,
     CustomerView,
 )
-from invoices.downloads import ExportFileView, ExportView, InvoicesCsvView, InvoicesZipView
+from invoices.downloads import ExportFileView, ExportView, YearDownloadView
 from invoices.sending.views import InvoiceSendView
 from invoices.views import (
     InvoiceListView,
@@ -18,6 +20,7 @@ from invoices.views import (
     InvoiceView,
     InvoiceVoidView,
     InvoiceXmlView,
+    PreviewView,
 )
 
 
@@ -36,11 +39,19 @@ class YearConverter(IntConverter):
 register_converter(LabelConverter, "label")
 register_converter(YearConverter, "invoice_year")
 
+
+def _year_file(ending: str) -> Any:
+    return YearDownloadView.as_view(ending=ending)
+
+
 urlpatterns = [
     path("", InvoiceListView.as_view(), name="invoice_list"),
     path("new/", InvoiceNewView.as_view(), name="invoice_new"),
-    path("<invoice_year:year>.csv", InvoicesCsvView.as_view(), name="invoices_csv"),
-    path("<invoice_year:year>.zip", InvoicesZipView.as_view(), name="invoices_zip"),
+    path("<invoice_year:year>.csv", _year_file("csv"), name="invoices_csv"),
+    path("<invoice_year:year>.lines.csv", _year_file("lines.csv"), name="invoices_lines"),
+    path("<invoice_year:year>.bookings.csv", _year_file("bookings.csv"), name="invoices_bookings"),
+    path("<invoice_year:year>.zip", _year_file("zip"), name="invoices_zip"),
+    path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("customers/", CustomerListView.as_view(), name="customer_list"),
     path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
     path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),

@@ -119,13 +119,13 @@ def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Fou
     return Found(matching[:limit], not is_whole or len(matching) > limit)
 
 
-def delete_address_book(*, pk: str, **_signal: Any) -> None:
-    """Delete all customers of the deleted account `pk`.
+def delete_address_book(account: str) -> None:
+    """Delete all customers of a deleted account.
 
     Costs 1 request per MB, and 1 request and 25 write units per 25 customers. The command
     `clearcustomers` finishes what an ended process has left.
     """
-    for items, _has_more in _answers(pk):
+    for items, _has_more in _answers(account):
         keys = [{name: item[name] for name in CustomerItem.key_attribute_names()} for item in items]
         bulk.write_batches(CustomerItem.table(), [{"DeleteRequest": {"Key": key}} for key in keys])
 

@@ -40,7 +40,9 @@ LEFT_OUT = {
     "healthz",
     "livez",
     "account_export",
+    "invoices_bookings",
     "invoices_csv",
+    "invoices_lines",
     "invoices_zip",
     "invoice_pdf",
     "signup_confirm",
@@ -149,7 +151,7 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     visitor.get_by_role("button", name="email").click()
     visitor.get_by_role("status").wait_for()
     found += faults(visitor)
-    write(visitor, [("Printing", "1,5", "0.125", "7")])
+    write(visitor, [("Printing", "x", "0.125", "7")])
     visitor.get_by_role("button", name="Issue the invoice").click()
     visitor.get_by_role("alert").wait_for()
     assert found + faults(visitor) == []

@@ -190,7 +190,10 @@ ROWS = {
     # Invoices
     "invoice_list": own(),
     "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
+    "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
+    "invoices_lines": own(405, DAY.year),
+    "invoices_bookings": own(405, DAY.year),
     "invoices_zip": own(405, DAY.year),
     "customer_list": own(),
     "customer_new": own("customer_list", sent=customer_values),
@@ -314,7 +317,7 @@ def test_every_form_answers_each_visitor_as_its_row_says(
     arrived = None
     for name, row in ROWS.items():
         client, user = arrived or arrive(visitor)
-        if name == "invoice_void":
+        if name in {"invoice_send", "invoice_void"}:
             issued(user.pk)
         found[name] = answer(send(client, path_of(name), row.sent(user)))
         # Where nothing happened, the next form finds the account as it was.

@@ -13,8 +13,9 @@ from invoices.models import CustomerItem
 
 class Command(DynamoCommand):
     help = (
-        "Removes the address books that remain if a process ends between the deletion of an "
-        "account and that of its customers. Reads the whole table `customers`."
+        "Removes the address books of deleted accounts: after deleteuser, and if a process ended "
+        "between the deletion of an account and that of its customers. Reads the whole table "
+        "`customers`."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,5 +27,5 @@ class Command(DynamoCommand):
         keys = [{"pk": {"S": account}} for account in sorted(accounts)]
         existing = {item["pk"]["S"] for item in bulk.read_batches(User.table(), keys)}
         for account in sorted(accounts - existing):
-            delete_address_book(pk=account)
+            delete_address_book(account)
             self.stdout.write(account)
