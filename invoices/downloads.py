@@ -210,8 +210,8 @@ def _export_page(
 class AccountDeleteWithInvoicesView(AccountDeleteView):
     """The page that deletes the account, with the downloads of its invoices of the last years.
 
-    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting also costs
-    those of `delete_address_book`.
+    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting costs
+    those of `delete_address_book` more.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

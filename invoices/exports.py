@@ -23,6 +23,7 @@ from invoices.fields import fields_of
 from invoices.money import plain_amount
 from invoices.printing.pdf import render
 from invoices.records import all_invoices, years_of
+from invoices.states import Record
 
 COLUMNS = (
     "number",
@@ -95,21 +96,29 @@ def as_json(invoice: Invoice) -> str:
 
 def as_full_json(invoice: Invoice) -> str:
     """Everything the invoice says as one JSON object."""
+    return _dumped(_full(invoice))
+
+
+def record_as_json(record: Record) -> str:
+    """The same, with `paidOn` and `creditedBy`, the number of the credit note, if it is so."""
+    events = {"paidOn": record.state.paid_on, "creditedBy": record.credit_note}
+    happened = {name: value for name, value in events.items() if value}
+    return _dumped(_full(record.invoice) | happened)
+
+
+def _full(invoice: Invoice) -> dict[str, Any]:
     amount = "gross" if invoice.prices_include_tax else "net"
-    return _dumped(
-        _summary(invoice)
-        | {
-            "seller": _values(invoice.seller),
-            "customer": _values(invoice.customer),
-            "lines": [
-                _values(line) | {amount: line.amount(invoice.currency)} for line in invoice.lines
-            ],
-            "vatShares": [
-                _values(share) | {"taxCategory": share.category} for share in invoice.totals.shares
-            ],
-            **_values(invoice),
-        }
-    )
+    return _summary(invoice) | {
+        "seller": _values(invoice.seller),
+        "customer": _values(invoice.customer),
+        "lines": [
+            _values(line) | {amount: line.amount(invoice.currency)} for line in invoice.lines
+        ],
+        "vatShares": [
+            _values(share) | {"taxCategory": share.category} for share in invoice.totals.shares
+        ],
+        **_values(invoice),
+    }
 
 
 def account_as_json(user: User) -> Iterator[bytes]:
@@ -158,7 +167,7 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
         "currency": invoice.currency,
         "issuedAt": invoice.issued_at,
         "status": invoice.status,
-    }
+    } | ({"credits": invoice.credits} if invoice.is_credit_note else {})
 
 
 def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:

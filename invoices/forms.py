@@ -19,6 +19,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from invoices.amounts import MAX_LINES, Line, check_line, check_totals, totals
+from invoices.credits import CREDIT_REASON
 from invoices.documents import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
@@ -32,6 +33,7 @@ from invoices.fields import fields_of
 from invoices.issuing import check_seller
 from invoices.records import VOID_REASON
 from invoices.requirements import Case, Requirement, check_requirements, missing
+from invoices.states import PAID_ON, check_paid_on
 from web.requestids import RequestIdForm
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
@@ -259,11 +261,46 @@ class VoidForm(forms.Form):
     reason = VOID_REASON.form_field()
 
 
+class CreditForm(forms.Form):
+    """Why an invoice is credited."""
+
+    reason = CREDIT_REASON.form_field()
+
+
+class PaidForm(forms.Form):
+    """When an invoice was paid."""
+
+    paid_on = PAID_ON.form_field()
+
+    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.today = today
+
+    def clean_paid_on(self) -> date:
+        return check_paid_on(self.cleaned_data["paid_on"], self.today)
+
+
+#: What the list can be limited to: its name, and the standings of the documents.
+FILTERS = {
+    "open": (_("Open"), ("open", "overdue")),
+    "overdue": (_("Overdue"), ("overdue",)),
+    "paid": (_("Paid"), ("paid",)),
+    "credited": (_("Credited"), ("credited",)),
+    "credit_note": (_("Credit notes"), ("credit_note",)),
+    "voided": (_("Voided"), ("voided",)),
+}
+
+
 class ListForm(forms.Form):
-    """The query of the list: `?year=2026&before=120&customer=bob`."""
+    """The query of the list: `?year=2026&before=120&customer=bob&state=open`."""
 
     year = forms.IntegerField(required=False, min_value=FIRST_YEAR, max_value=LAST_YEAR)
     before = forms.IntegerField(required=False, min_value=1, max_value=LAST_NUMBER)
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
+    )
     customer = forms.CharField(
         label=_("Customer"),
         required=False,

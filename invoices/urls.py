@@ -5,6 +5,12 @@ from typing import Any
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
+from invoices.changes import (
+    InvoiceCreditView,
+    InvoicePaidView,
+    InvoiceUnpaidView,
+    InvoiceVoidView,
+)
 from invoices.customers.views import (
     CustomerDeleteView,
     CustomerListView,
@@ -18,7 +24,6 @@ from invoices.views import (
     InvoiceNewView,
     InvoicePdfView,
     InvoiceView,
-    InvoiceVoidView,
     InvoiceXmlView,
     PreviewView,
 )
@@ -63,4 +68,7 @@ urlpatterns = [
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
     path("<label:label>/send/", InvoiceSendView.as_view(), name="invoice_send"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
+    path("<label:label>/credit/", InvoiceCreditView.as_view(), name="invoice_credit"),
+    path("<label:label>/paid/", InvoicePaidView.as_view(), name="invoice_paid"),
+    path("<label:label>/unpaid/", InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
 ]

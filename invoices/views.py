@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from csp.constants import SELF
@@ -20,7 +20,6 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
-from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header, quote_etag
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -41,18 +40,12 @@ from invoices.documents import (
     series_of,
     typed_values_of,
 )
-from invoices.exceptions import (
-    AlreadyVoided,
-    DateTooEarly,
-    RequestIdReused,
-    UnknownCustomer,
-    UnknownInvoice,
-)
+from invoices.exceptions import DateTooEarly, RequestIdReused, UnknownCustomer, UnknownInvoice
 from invoices.forms import (
+    FILTERS,
     FIRST_YEAR,
     InvoiceForm,
     ListForm,
-    VoidForm,
     blank_line_after,
     line_values_of,
     typed_lines,
@@ -63,9 +56,9 @@ from invoices.models import CustomerItem
 from invoices.money import readable_amount
 from invoices.preview import preview
 from invoices.printing.pdf import render
-from invoices.records import find_invoice, list_invoices, void
+from invoices.records import find_invoice, latest_invoices, list_invoices
 from invoices.sending.services import sendings_of
-from invoices.states import Record, find_record
+from invoices.states import STANDINGS, Record, find_record
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
@@ -73,6 +66,9 @@ from web.locallimits import LocalLimit
 
 #: A person who types causes a few per second; an office may share an address.
 previews = LocalLimit(times=300, seconds=10)
+
+#: How many invoices the start page lists, and how many that are overdue.
+RECENT = 5
 
 logger = logging.getLogger(__name__)
 
@@ -93,10 +89,14 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     def account(self) -> str:
         return self.user.pk
 
+    @property
+    def today(self) -> date:
+        return today(self.user.time_zone)
+
     def find_record(self, label: str) -> Record:
         """The account's invoice with this number, and what happened to it. Raises Http404."""
         try:
-            return find_record(self.account, label)
+            return find_record(self.account, label, self.today)
         except UnknownInvoice as error:
             raise Http404(str(error)) from error
 
@@ -108,8 +108,25 @@ class OwnInvoicesMixin(LoginRequiredMixin):
             raise Http404(str(error)) from error
 
 
+class HomeView(TemplateView):
+    """The start page: what this is, or the newest invoices and those that are overdue."""
+
+    template_name = "home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if not self.request.user.is_authenticated:
+            return super().get_context_data(**kwargs)
+        user = signed_in(self.request)
+        records = latest_invoices(user.pk, today(user.time_zone))
+        return super().get_context_data(
+            recent=records[:RECENT],
+            overdue=[each for each in records if each.standing == "overdue"][:RECENT],
+            **kwargs,
+        )
+
+
 class InvoiceListView(OwnInvoicesMixin, TemplateView):
-    """The invoices of a year, newest first; optionally only those of a customer."""
+    """The invoices of a year, newest first; optionally of a customer, or in a state."""
 
     template_name = "invoices/invoice_list.html"
 
@@ -118,9 +135,17 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         query = form.cleaned_data
-        this_year = today(self.user.time_zone).year
+        this_year = self.today.year
         year = query["year"] or this_year
-        page = list_invoices(self.account, year, before=query["before"], customer=query["customer"])
+        state = query["state"]
+        page = list_invoices(
+            self.account,
+            year,
+            before=query["before"],
+            customer=query["customer"],
+            standings=FILTERS[state][1] if state else STANDINGS,
+            today=self.today,
+        )
         if page.damaged:
             series = series_of(self.account, year)
             logger.error("Damaged invoices of %s: %s", series, ", ".join(page.damaged))
@@ -129,6 +154,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             page=page,
             year=year,
             customer=query["customer"],
+            state=state,
             is_first_page=query["before"] is None,
             earlier_year=year - 1 if year > FIRST_YEAR else None,
             # Invoices may have dates of next year.
@@ -144,6 +170,8 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
         record = self.find_record(kwargs["label"])
         return super().get_context_data(
             invoice=record.invoice,
+            record=record,
+            may_void=settings.INVOICES_ALLOW_VOID,
             sendings=sendings_of(record.state),
             zone=self.user.time_zone or settings.TIME_ZONE,
             einvoice_lacks=einvoices.missing(record.invoice),
@@ -269,7 +297,7 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
     def form_arguments(self) -> dict[str, Any]:
         return {
             "seller": seller_of(self.user),
-            "issued_on": today(self.user.time_zone),
+            "issued_on": self.today,
             "is_named": is_named(self.user),
         }
 
@@ -290,7 +318,7 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
                 time_zone=self.user.time_zone,
             )
         except SequenceError as error:
-            form.add_error(None, _refusal(error))
+            form.add_error(None, refusal_text(error))
             if isinstance(error, RequestIdReused):
                 form.renew_request_id()
             return self.form_invalid(form)
@@ -346,7 +374,7 @@ class PreviewView(View):
         return JsonResponse({"lines": lines, "totals": html})
 
 
-def _refusal(error: SequenceError) -> str:
+def refusal_text(error: SequenceError) -> str:
     """Why the invoice was not issued."""
     if isinstance(error, RequestIdReused):
         return _(
@@ -369,39 +397,3 @@ def _refusal(error: SequenceError) -> str:
             "tell the operator of this site."
         )
     raise error
-
-
-class InvoiceVoidView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
-    """Asks for the reason, and voids an invoice."""
-
-    template_name = "invoices/invoice_void.html"
-    form_class = VoidForm
-    http_method_names = ("get", "head", "options", "post")
-
-    @cached_property
-    def invoice(self) -> Invoice:
-        return self.find(self.kwargs["label"])
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form. If the invoice is voided, its page, which shows the reason."""
-        if self.invoice.is_voided:
-            return redirect("invoice", self.invoice.label)
-        return super().get(request, *args, **kwargs)
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(invoice=self.invoice, **kwargs)
-
-    def form_valid(self, form: VoidForm) -> HttpResponse:
-        label = self.kwargs["label"]
-        try:
-            void(self.account, label, form.cleaned_data["reason"])
-        except UnknownInvoice as error:
-            raise Http404(str(error)) from error
-        except AlreadyVoided as error:
-            form.add_error(
-                "reason",
-                _("The invoice was already voided: %(reason)s") % {"reason": error.reason},
-            )
-            return self.form_invalid(form)
-        messages.success(self.request, _("Invoice %(number)s was voided.") % {"number": label})
-        return redirect("invoice", label)

@@ -42,6 +42,12 @@ def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
 
 
 @register.filter
+def opposite(amount: int) -> int:
+    """The amount with the other sign."""
+    return -amount
+
+
+@register.filter
 def net(line: Line, currency: str) -> int:
     """A line's net amount in minor units."""
     return line.amount(currency)

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
@@ -173,6 +173,50 @@ def test_the_totals_shown_while_typing_are_stored(
 
     expect(page).to_have_url(FIRST)
     assert promised == stored_totals(the_invoice(ann))
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_later_one(page: Page, ann: User) -> None:
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100", "19"))
+    assert totals(page)[-1] == "€119.00"
+    held: list[Route] = []
+    page.route("**/invoices/preview/", lambda route: held.append(route), times=1)
+    with page.expect_request("**/invoices/preview/"):
+        page.get_by_label("Quantity").fill("2")
+
+    page.get_by_label("Quantity").fill("3")
+    assert totals(page)[-1] == "€357.00"
+    with page.expect_response("**/invoices/preview/"):
+        held[0].continue_()
+    # After another answer, the script has seen this one, too.
+    page.evaluate("fetch('/livez').then((answer) => answer.text())")
+
+    assert totals(page)[-1] == "€357.00"
+
+
+def test_without_an_answer_the_totals_are_unknown_until_the_next_one(page: Page, ann: User) -> None:
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100", "19"))
+    assert totals(page)[-1] == "€119.00"
+
+    page.route("**/invoices/preview/", lambda route: route.abort())
+    page.get_by_label("Quantity").fill("2")
+    assert totals(page) == ["–", "–"]
+
+    page.unroute("**/invoices/preview/")
+    page.get_by_label("Quantity").fill("3")
+    assert totals(page)[-1] == "€357.00"
+
+
+def test_an_unfinished_line_counts_and_a_group_opens_for_its_link(page: Page, ann: User) -> None:
+    edit_profile(ann, country="DE")
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100,00", ""))
+    assert totals(page) == ["€100.00", "€100.00"]
+
+    expect(page.get_by_label("Due date")).to_be_hidden()
+    page.get_by_role("link", name="The date of the supply").click()
+    expect(page.get_by_label("Due date")).to_be_visible()
 
 
 def test_removing_a_line_moves_the_others_up(page: Page, ann: User) -> None:

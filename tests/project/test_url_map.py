@@ -208,6 +208,11 @@ ROWS = {
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
     "invoice_send": own("invoice", LABEL, sent=send_values, but={"POST unconfirmed": 200}),
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
+    "invoice_credit": own(
+        "invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}, but={"POST unconfirmed": 200}
+    ),
+    "invoice_paid": own("invoice", LABEL, sent=lambda _user: {"paid_on": str(DAY)}),
+    "invoice_unpaid": own("invoice", LABEL, get=405, sent=lambda _user: {"paid_on": str(DAY)}),
     # Staff
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
     "staff:account": staff(200, 405, LOOKED_AT),
@@ -317,7 +322,13 @@ def test_every_form_answers_each_visitor_as_its_row_says(
     arrived = None
     for name, row in ROWS.items():
         client, user = arrived or arrive(visitor)
-        if name in {"invoice_send", "invoice_void"}:
+        if name in {
+            "invoice_credit",
+            "invoice_paid",
+            "invoice_send",
+            "invoice_unpaid",
+            "invoice_void",
+        }:
             issued(user.pk)
         found[name] = answer(send(client, path_of(name), row.sent(user)))
         # Where nothing happened, the next form finds the account as it was.
