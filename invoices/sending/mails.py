@@ -70,12 +70,13 @@ def mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessa
     """
     reply_to = deliverable_email(sender.email)
     seller = _one_line(invoice.seller.name)
+    sent_from = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
     context = {
         "invoice": invoice,
         "seller": seller,
         "message": message,
         "reply_to": reply_to,
-        "site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc,
+        "site": urlsplit(settings.ACCOUNTS_SITE_ORIGIN).netloc or sent_from.rpartition("@")[2],
     }
     with translation.override(invoice.language):
         subject = render_to_string("invoices/mail/invoice_subject.txt", context)
@@ -83,7 +84,7 @@ def mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessa
     mail = EmailMessage(
         _one_line(subject),
         f"{text.strip()}\n",
-        from_email=formataddr((seller, parseaddr(settings.DEFAULT_FROM_EMAIL)[1])),
+        from_email=formataddr((seller, sent_from)),
         to=[to],
         reply_to=[reply_to],
     )
