@@ -99,16 +99,18 @@ class SingleLine(Kind):
 
 @dataclass(frozen=True)
 class MultiLine(Kind):
-    """Text of any number of lines."""
+    """Text of any number of lines. If `is_printed`, the fonts of the PDF must have it."""
 
     python_type = str
     max_length: int
     rows: int = 2
+    is_printed: bool = True
 
     def clean(self, typed: str) -> str:
         text = "\n".join(line.rstrip() for line in typed.strip().splitlines())
         _check_text(text, text.replace("\n", ""), self.max_length)
-        check_printable(text)
+        if self.is_printed:
+            check_printable(text)
         return text
 
     def widget(self) -> forms.Widget:
