@@ -44,7 +44,7 @@ STEPS = (IMPORT, PROBE, SIGN_IN, PROFILE)
 FIRST_LOADED_BY: dict[str, str | None] = {
     "accounts.views": SIGN_IN,
     "babel": SIGN_IN,
-    "invoices.pdf": SIGN_IN,
+    "invoices.printing.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
