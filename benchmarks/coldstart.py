@@ -38,6 +38,8 @@ def main() -> None:
         checkouts = {"before": options.before.resolve(), **checkouts}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in checkouts}
     with prepared() as (env, folder):
+        # Else the first run could not store the compiled modules.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         cookies = (folder / "signed-in").read_text().split("\t")[0]
         for checkout in checkouts.values():
             collect = [sys.executable, "manage.py", "collectstatic", "--no-input"]

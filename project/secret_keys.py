@@ -28,6 +28,7 @@ from botocore.httpsession import URLLib3Session
 from botocore.session import Session
 from botocore.utils import get_environ_proxies
 from django.conf import settings
+from django.views.decorators.debug import sensitive_variables
 
 from dynamo.client import addressing, connections, credentials
 from dynamo.client.deadline import within
@@ -113,6 +114,7 @@ def refresh() -> None:
         log.warning("The secret keys cannot be read again, so the old ones are used: %s", error)
 
 
+@sensitive_variables()
 def _use(keys: list[str]) -> None:
     # Each assignment is one step for other threads. In this order, and with all keys as fallbacks,
     # every key is valid at each moment.
@@ -120,6 +122,7 @@ def _use(keys: list[str]) -> None:
     settings.SECRET_KEY = keys[0]
 
 
+@sensitive_variables()
 def _read() -> list[str]:
     """The keys in the parameter, at least one. Costs 1 request.
 
@@ -147,6 +150,7 @@ def _read() -> list[str]:
     return keys
 
 
+@sensitive_variables()
 def _exchange() -> tuple[int, bytes]:
     url = addressing.configured_endpoint("ssm") or _endpoint(settings.AWS_REGION)
     body = json.dumps({"Name": settings.SECRET_KEY_PARAMETER, "WithDecryption": True})

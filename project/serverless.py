@@ -1,7 +1,9 @@
-"""The site on AWS Lambda: `project.serverless.handler`, behind a function URL or an HTTP API.
+"""The site on AWS Lambda: `handler` answers HTTP requests, `run_command` runs commands.
 
-Both send events of format 2.0. A process handles one event at a time; between two events it is
-frozen, for milliseconds or for hours.
+`export_handler` makes the files that pages ask for.
+
+Function URLs and HTTP APIs send requests in events of format 2.0. A process handles one event at a
+time; between two events it is frozen, for milliseconds or for hours.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
 """
@@ -13,15 +15,19 @@ import gc
 # The collector would search everything that is imported below several times, and find nothing.
 gc.disable()
 
+import json
+import logging
 import random
+from io import StringIO
 from typing import Any
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from dynamo.client.deadline import page
+from dynamo.client.deadline import at_most
 from dynamo.processes import begin_process
 from project import secret_keys
 from project.start import load_pages, start
@@ -32,6 +38,28 @@ SECONDS_AFTER_DEADLINE = 4.5
 
 #: The least that a page gets for its requests, however little time the function has.
 LEAST_SECONDS = 0.5
+
+#: What runs on a schedule or once, within 15 minutes, without a file, a password or a question, and
+#: with the rights of pages and reports.
+COMMANDS = (
+    "activateuser",
+    "changeemail",
+    "changeusername",
+    "checkguards",
+    "checkinvoices",
+    "deactivateuser",
+    "deleteuser",
+    "grantstaff",
+    "revokestaff",
+    "showuser",
+    "storereport",
+    "verifyemail",
+)
+
+#: AWS's limit for an answer, as JSON.
+MOST_BYTES = 6 * 1024 * 1024
+
+log = logging.getLogger(__name__)
 
 start()
 _respond = make_lambda_handler(get_wsgi_application(), binary_support=True)
@@ -50,8 +78,80 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         "x-request-id": context.aws_request_id,
     }
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
-    with page(max(seconds, LEAST_SECONDS)):
-        return _respond(event, context)
+    with at_most(max(seconds, LEAST_SECONDS)):
+        answer = _respond(event, context)
+    if (size := _bytes_of(answer)) <= MOST_BYTES:
+        return answer
+    log.error("An answer of %d bytes is larger than AWS Lambda sends.", size)
+    return {
+        "statusCode": 500,
+        "headers": {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store"},
+        "cookies": answer["cookies"],
+        "body": "This answer is larger than the server can send.",
+        "isBase64Encoded": False,
+    }
+
+
+class ExportFailed(Exception):
+    """An export failed. Lambda counts it as an error of the function."""
+
+
+def export_handler(event: dict[str, Any], context: Any) -> None:
+    """Make the export that a page asked for in an asynchronous invocation.
+
+    Raises:
+        ExportFailed: with the name of the error.
+    """
+    from invoices import export_making  # only here, as it takes time
+
+    set_guid(context.aws_request_id)
+    try:
+        export_making.make(event, context.get_remaining_time_in_millis() / 1000)
+    except Exception as error:
+        # Our log hides secrets. Lambda's line of the error would not.
+        log.exception("An export failed")
+        raise ExportFailed(f"{type(error).__name__}; see the log.") from None
+
+
+def _bytes_of(answer: dict[str, Any]) -> int:
+    """The size of the answer as the runtime client sends it."""
+    size = len(answer["body"])
+    # A character takes at most 6 bytes, so most answers need not be encoded twice.
+    return size if size * 6 <= MOST_BYTES else len(json.dumps(answer, ensure_ascii=False).encode())
+
+
+class CommandFailed(Exception):
+    """A command failed, or must not run here. Lambda counts it as an error of the function."""
+
+
+def run_command(event: dict[str, Any], context: Any) -> str:
+    """Run the command of `{"command": "storereport", "arguments": ["guards"]}`, one of `COMMANDS`.
+
+    Returns what it printed. Its log lines have the id of the invocation as their HTTP request id.
+
+    Raises:
+        CommandFailed: with the one line that the command would print on a terminal.
+    """
+    from django.core.management import CommandError, call_command  # here: pages need no commands
+
+    set_guid(context.aws_request_id)
+    name, arguments = event.get("command"), event.get("arguments", [])
+    if name not in COMMANDS:
+        raise CommandFailed(f"{name!r} cannot run here. Use one of {', '.join(COMMANDS)}.")
+    if not (isinstance(arguments, list) and all(isinstance(each, str) for each in arguments)):
+        raise CommandFailed("The arguments must be a list of texts.")
+    printed = StringIO()
+    try:
+        call_command(name, *arguments, stdout=printed, stderr=printed)
+    except CommandError as error:
+        raise CommandFailed(f"{name}: {error}") from None
+    except SystemExit as ended:
+        raise CommandFailed(f"{name}: ended with exit code {ended.code}") from None
+    except Exception as error:
+        # Our log hides secrets. Lambda's line of the error would not.
+        log.exception("The command %s failed", name)
+        raise CommandFailed(f"{name}: {type(error).__name__}; see the log.") from None
+    return printed.getvalue()
 
 
 def _after_restore() -> None:

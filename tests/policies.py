@@ -22,8 +22,8 @@ def statements(policy: str) -> list[dict[str, Any]]:
 def rights(policy: str) -> Iterator[tuple[str, str]]:
     """The name of each table with each action that is allowed on it."""
     for statement in statements(policy):
-        for resource in _listed(statement["Resource"]):
-            for action in _listed(statement["Action"]):
+        for resource in listed(statement["Resource"]):
+            for action in listed(statement["Action"]):
                 yield resource.removeprefix(PREFIX), action.removeprefix("dynamodb:")
 
 
@@ -49,5 +49,6 @@ _RIGHTS_OF_ACTIONS = {
 }
 
 
-def _listed(one_or_more: str | list[str]) -> list[str]:
-    return [one_or_more] if isinstance(one_or_more, str) else one_or_more
+def listed(one_or_more: Any) -> list[Any]:
+    """A policy may have one action or resource instead of a list."""
+    return one_or_more if isinstance(one_or_more, list) else [one_or_more]

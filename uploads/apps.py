@@ -18,6 +18,22 @@ ABORT_AFTER_DAYS = 7
 _CONDITION = "HasUploadsBucket"
 _NAME = {"Ref": "UploadsBucketName"}
 
+#: Properties of a bucket that is encrypted and that no policy can open to the public.
+PRIVATE_BUCKET: dict[str, Any] = {
+    "BucketEncryption": {
+        "ServerSideEncryptionConfiguration": [
+            {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+        ]
+    },
+    "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+    "PublicAccessBlockConfiguration": {
+        "BlockPublicAcls": True,
+        "BlockPublicPolicy": True,
+        "IgnorePublicAcls": True,
+        "RestrictPublicBuckets": True,
+    },
+}
+
 CLOUDFORMATION: dict[str, dict[str, Any]] = {
     "Parameters": {
         "UploadsBucketName": {
@@ -36,18 +52,7 @@ CLOUDFORMATION: dict[str, dict[str, Any]] = {
             "UpdateReplacePolicy": "Retain",
             "Properties": {
                 "BucketName": _NAME,
-                "BucketEncryption": {
-                    "ServerSideEncryptionConfiguration": [
-                        {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-                    ]
-                },
-                "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
-                "PublicAccessBlockConfiguration": {
-                    "BlockPublicAcls": True,
-                    "BlockPublicPolicy": True,
-                    "IgnorePublicAcls": True,
-                    "RestrictPublicBuckets": True,
-                },
+                **PRIVATE_BUCKET,
                 "LifecycleConfiguration": {
                     "Rules": [
                         {

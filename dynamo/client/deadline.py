@@ -23,8 +23,26 @@ RECOVERY_SECONDS = 5.2
 #: attempt (1 s to connect, 3 s to read) the page still answers within 10 s.
 RECOVERY_GRACE_SECONDS = 0.4
 
+#: What `uncounted_seconds` grants when no time is left.
+LEAST_UNCOUNTED_SECONDS = 0.5
+
 _ends_at: ContextVar[float | None] = ContextVar("dynamo_deadline", default=None)
 _page_ends_at: ContextVar[float | None] = ContextVar("dynamo_page_deadline", default=None)
+_last_at: ContextVar[float | None] = ContextVar("dynamo_last_deadline", default=None)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Give the body a page's deadline that nothing moves, not even `uncounted`.
+
+    For a process that is ended soon after it.
+    """
+    token = _last_at.set(time.monotonic() + seconds)
+    try:
+        with page(seconds):
+            yield
+    finally:
+        _last_at.reset(token)
 
 
 @contextmanager
@@ -72,15 +90,26 @@ def uncounted() -> Iterator[None]:
     """Move the deadlines by the time that the body takes: it waits for something else.
 
     Otherwise a page that waits for a mail server would have no time left to store the result.
+    Inside `at_most`, they are not moved beyond its end.
     """
     began = time.monotonic()
     try:
         yield
     finally:
         waited = time.monotonic() - began
+        last_at = _last_at.get()
         for deadline in (_ends_at, _page_ends_at):
             if (ends_at := deadline.get()) is not None:
-                deadline.set(ends_at + waited)
+                moved = ends_at + waited
+                deadline.set(moved if last_at is None else min(moved, last_at))
+
+
+def uncounted_seconds(seconds: float) -> float:
+    """How long the body of `uncounted` may wait if it wants to wait `seconds`: above 0."""
+    last_at = _last_at.get()
+    if last_at is None:
+        return seconds
+    return min(seconds, max(LEAST_UNCOUNTED_SECONDS, last_at - time.monotonic()))
 
 
 def operation_ends_at() -> float:

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from django.core.management import call_command
-
 from dynamo.management.commands.cloudformation import template
 from dynamo.tables import KeyAttribute, Table, all_tables
-from tests.engines import BIN
+from tests.cloudformation import linted, printed
 from tests.requests import Requests
 
 
-def printed() -> dict[str, Any]:
-    out = StringIO()
-    call_command("cloudformation", stdout=out)
-    document: dict[str, Any] = json.loads(out.getvalue())
-    return document
-
-
 def test_the_template_passes_cfn_lint(tmp_path: Path) -> None:
-    file = tmp_path / "template.json"
-    file.write_text(json.dumps(printed()))
-
-    lint = [str(BIN / "cfn-lint"), "--regions", "us-east-1", "--", str(file)]
-    checked = subprocess.run(lint, capture_output=True, text=True, check=False)
-
-    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+    assert linted(printed(), tmp_path) == (0, "", "")
 
 
 def test_the_template_has_every_table_of_the_models() -> None:

@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from botocore import xform_name
+from botocore.session import Session
 from django.core.management import get_commands, load_command_class
 
 from tests.commands import ROOT
@@ -93,6 +95,50 @@ def test_every_make_target_that_is_named_is_in_the_makefile(page: Path) -> None:
     for line in code(page):
         if found := re.match(r"make ([a-z-]+)", line):
             assert re.search(rf"^{found[1]}:", makefile, re.MULTILINE), line
+
+
+#: Options of every command of AWS's CLI, and of the commands that it adds to those of the services.
+# https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-options.html
+_OF_CLI = {"--cli-binary-format", "--cli-read-timeout", "--query"}
+# https://docs.aws.amazon.com/cli/latest/reference/
+_ADDED_BY_CLI = {
+    ("cloudformation", "deploy"): {
+        *("--capabilities", "--parameter-overrides", "--s3-bucket", "--stack-name"),
+        "--template-file",
+    },
+    ("s3", "cp"): set[str](),
+    ("s3", "mb"): set[str](),
+    ("s3", "rb"): {"--force"},
+}
+
+
+@every_page
+def test_every_command_of_aws_exists_with_its_options(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"^\s*aws ([^`]+?)$", text, re.MULTILINE):
+        service, name, *words = shlex.split(line)
+        options = {word for word in words if word.startswith("--")} - _OF_CLI
+        if (service, name) in _ADDED_BY_CLI:
+            known = _ADDED_BY_CLI[service, name]
+        else:
+            session = Session()
+            if name == "wait":
+                waiters = session.get_waiter_model(service)
+                [waiter] = [each for each in waiters.waiter_names if _dashed(each) == words[0]]
+                name = _dashed(waiters.get_waiter(waiter).operation)
+            model = session.get_service_model(service)
+            [operation] = [each for each in model.operation_names if _dashed(each) == name]
+            shape = model.operation_model(operation).input_shape
+            known = {
+                f"--{no}{_dashed(member)}"
+                for member, kind in (shape.members.items() if shape else ())
+                for no in ("", "no-" if kind.type_name == "boolean" else "")
+            }
+        assert options <= known, line
+
+
+def _dashed(name: str) -> str:
+    return xform_name(name, "-")
 
 
 @every_page

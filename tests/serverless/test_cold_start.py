@@ -65,8 +65,8 @@ FIRST_LOADED_BY: dict[str, str | None] = {
 FIRST_OPENED_BY: dict[str, str | None] = {
     "/templates/": SIGN_IN,
     "/botocore/data/": PROFILE,
-    # Numbers and names of currencies: pages with amounts need them.
-    "/babel/": None,
+    # Names of currencies and countries, which the profile offers.
+    "/babel/": PROFILE,
     ".otf": None,
     ".ttf": None,
     "usernames.txt": None,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import chain
@@ -15,7 +17,7 @@ from tests.serverless.runtime import Function, event
 from tests.serverless.test_story import INVOICE, hidden, issue, sign_up
 from tests.waiting import wait_until
 
-#: docs/deployment.md names it.
+#: docs/lambda.md names it.
 MOST_MEGABYTES = 200
 
 
@@ -42,6 +44,26 @@ def test_hashes_and_pdfs_fit_into_the_documented_memory(function: Function) -> N
         assert function.request("GET", invoice.rstrip("/") + ".pdf").status == 200
 
     assert megabytes(function) < MOST_MEGABYTES
+
+
+def test_a_mail_server_that_hangs_does_not_use_up_the_function_s_time(
+    site_folder: Path, environment: dict[str, str]
+) -> None:
+    make_user(username="ann", email="ann@example.org")
+    # It accepts connections and says nothing.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        mail = {"EMAIL_URL": f"smtp://127.0.0.1:{silent.getsockname()[1]}"}
+        with Function(environment | mail, folder=site_folder) as function:
+            page = function.request("GET", "/accounts/password_reset/").text
+            token = hidden(page, "csrfmiddlewaretoken")
+            fields = {"email": "ann@example.org", "csrfmiddlewaretoken": token}
+
+            began = time.monotonic()
+            reply = function.request("POST", "/accounts/password_reset/", fields, seconds=8.0)
+
+    # The form again, with an error.
+    assert (reply.status, "errorlist" in reply.text) == (200, True)
+    assert time.monotonic() - began < 8.0
 
 
 def test_a_form_whose_function_was_ended_is_carried_out_once(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ROOT
+from tests.parameters import Parameter
 from tests.serverless.runtime import Function
 from tests.serverless.test_story import issue, sign_up
 
@@ -51,8 +52,15 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_zip_serves_the_site_alone(
-    unpacked: Path, runtime: Path, environment: dict[str, str], tmp_path: Path
+    unpacked: Path,
+    runtime: Path,
+    environment: dict[str, str],
+    parameter: Parameter,
+    tmp_path: Path,
 ) -> None:
+    # The zip has no description of SSM, and needs none.
+    parameter.put(environment.pop("DJANGO_SECRET_KEY"))
+    environment |= parameter.environment
     with Function(
         environment, folder=unpacked, python=(str(runtime),), log=tmp_path / "log"
     ) as function:

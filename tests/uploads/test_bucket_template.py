@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from io import StringIO
-from typing import Any
-
-from django.core.management import call_command
-
-
-def printed() -> dict[str, Any]:
-    out = StringIO()
-    call_command("cloudformation", stdout=out)
-    document: dict[str, Any] = json.loads(out.getvalue())
-    return document
+from tests.cloudformation import printed
 
 
 def test_the_template_creates_a_bucket_only_if_it_has_a_name() -> None:

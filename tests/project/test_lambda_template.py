@@ -1,0 +1,213 @@
+"""The SAM template of the site on AWS Lambda. tests/serverless runs what its events start."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from staff.reports import KINDS
+from tests.cloudformation import linted, printed
+from tests.commands import ROOT, run
+from tests.factories import make_user
+from tests.policies import listed, rights, rights_for
+from tests.requests import Requests
+
+# Read and not imported: that would set up Django again.
+SERVERLESS = ast.parse((ROOT / "project" / "serverless.py").read_text(encoding="utf-8")).body
+[COMMANDS] = [
+    set(ast.literal_eval(each.value))
+    for each in SERVERLESS
+    if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "COMMANDS"
+]
+
+TABLE = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/"
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    return printed("lambdatemplate")
+
+
+def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The properties of the resources of a type, by their names."""
+    return {
+        name: resource["Properties"]
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == kind
+    }
+
+
+def allowed(template: dict[str, Any], role: str) -> list[tuple[str, Any]]:
+    """Each action with each resource that a role allows."""
+    return [
+        (action, resource)
+        for policy in template["Resources"][role]["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    ]
+
+
+def allowed_on_tables(template: dict[str, Any], role: str) -> set[tuple[str, str]]:
+    return {
+        (resource["Fn::Sub"].removeprefix(TABLE), action.removeprefix("dynamodb:"))
+        for action, resource in allowed(template, role)
+        if action.startswith("dynamodb:")
+    }
+
+
+def test_the_template_passes_cfn_lint(template: dict[str, Any], tmp_path: Path) -> None:
+    assert linted(template, tmp_path) == (0, "", "")
+
+
+def test_the_tables_are_those_of_the_tables_template(template: dict[str, Any]) -> None:
+    kind = "AWS::DynamoDB::Table"
+
+    assert of_type(template, kind) == of_type(printed("cloudformation"), kind)
+    assert all(
+        (each["Condition"], each["DeletionPolicy"]) == ("CreatesTables", "Retain")
+        for each in template["Resources"].values()
+        if each["Type"] == kind
+    )
+
+
+def test_the_site_has_the_rights_that_its_pages_need_and_no_others(
+    template: dict[str, Any],
+) -> None:
+    # tests/project/test_url_map.py holds the policy against the requests of all pages.
+    assert allowed_on_tables(template, "SiteRole") == set(rights("site"))
+
+    others = {each for each, _resource in allowed(template, "SiteRole") if "dynamodb" not in each}
+    assert others == {
+        *("ssm:GetParameter", "kms:Decrypt"),
+        *("s3:AbortMultipartUpload", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
+        "lambda:InvokeFunction",
+        *("logs:CreateLogStream", "logs:PutLogEvents"),
+    }
+
+
+def test_commands_also_have_the_rights_of_reports(template: dict[str, Any]) -> None:
+    assert allowed_on_tables(template, "CommandsRole") == {*rights("site"), *rights("reports")}
+
+    others = {
+        each for each, _resource in allowed(template, "CommandsRole") if "dynamodb" not in each
+    }
+    assert others == {
+        *("ssm:GetParameter", "kms:Decrypt", "logs:CreateLogStream", "logs:PutLogEvents")
+    }
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_requests_of_all_commands_are_allowed(
+    template: dict[str, Any], requests_sent: Requests
+) -> None:
+    make_user(username="ann", email="ann@example.org")
+    make_user(username="bob", email="bob@example.org")
+    requests_sent.clear()
+    ran = set()
+
+    for command, *arguments in (
+        ["changeemail", "ann", "ann@example.net"],
+        ["changeusername", "ann", "anna"],
+        ["verifyemail", "anna"],
+        ["deactivateuser", "anna"],
+        ["activateuser", "anna"],
+        ["grantstaff", "anna", "--superuser"],
+        ["revokestaff", "anna"],
+        ["showuser", "anna"],
+        ["deleteuser", "anna", "--no-input"],
+        ["checkguards"],
+        ["checkinvoices"],
+        *(["storereport", name] for name in KINDS),
+    ):
+        out, err, code = run(command, *arguments)
+        assert (code, err) == (0, ""), (command, out)
+        ran.add(command)
+
+    assert ran == COMMANDS
+    needed = {each for each in rights_for(requests_sent) if not each[0].startswith("test")}
+    assert needed <= allowed_on_tables(template, "CommandsRole")
+
+
+def test_every_report_is_stored_once_a_day(template: dict[str, Any]) -> None:
+    schedules = of_type(template, "AWS::Scheduler::Schedule").values()
+
+    events = [json.loads(each["Target"]["Input"]) for each in schedules]
+    assert events == [{"command": "storereport", "arguments": [name]} for name in KINDS]
+    assert all(
+        re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", each["ScheduleExpression"])
+        for each in schedules
+    )
+
+
+def test_the_site_reads_every_variable_that_is_set(template: dict[str, Any]) -> None:
+    # tests/project/test_deployment.py holds that the table has the variables that are read.
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    read = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", page, re.MULTILINE))
+
+    for function in of_type(template, "AWS::Serverless::Function").values():
+        assert function["Environment"]["Variables"].keys() <= read
+
+
+def test_every_handler_exists(template: dict[str, Any]) -> None:
+    defined = {each.name for each in SERVERLESS if isinstance(each, ast.FunctionDef)}
+
+    for function in of_type(template, "AWS::Serverless::Function").values():
+        assert function["Handler"].removeprefix("project.serverless.") in defined
+
+
+def test_a_table_prefix_reaches_the_tables_the_rights_and_the_site(settings: Any) -> None:
+    settings.DYNAMODB_TABLE_PREFIX = "staging-"
+
+    template = printed("lambdatemplate")
+
+    names = {each["TableName"] for each in of_type(template, "AWS::DynamoDB::Table").values()}
+    named = {table for table, _action in allowed_on_tables(template, "CommandsRole")}
+    # Other tests declare tables of their own.
+    assert named == {name for name in names if not name.startswith("staging-test")}
+    site = template["Resources"]["Site"]["Properties"]
+    assert site["Environment"]["Variables"]["DYNAMODB_TABLE_PREFIX"] == "staging-"
+
+
+def test_alarms_cost_nothing(template: dict[str, Any]) -> None:
+    # https://aws.amazon.com/cloudwatch/pricing/: ten in each account.
+    assert len(of_type(template, "AWS::CloudWatch::Alarm")) <= 10
+
+
+def test_only_what_has_data_outlives_the_stack(template: dict[str, Any]) -> None:
+    kept = {
+        each["Type"]
+        for each in template["Resources"].values()
+        if each.get("DeletionPolicy") == "Retain"
+    }
+
+    assert kept == {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}
+
+
+def test_the_documentation_names_what_runs_what_stays_and_what_alarms(
+    template: dict[str, Any],
+) -> None:
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    [runs] = re.findall(r"^- It runs ([^.]+)\. Others are", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", runs)) == COMMANDS
+    [stays] = re.findall(r"^for table in (.+); do$", page, re.MULTILINE)
+    tables = of_type(template, "AWS::DynamoDB::Table").values()
+    names = {each["TableName"] for each in tables}
+    assert set(stays.split()) == {name for name in names if not name.startswith("test")}
+    rows = page.partition("## Alarms")[2].partition("\n## ")[0]
+    named = {
+        name for row in re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE) for name in row.split(", ")
+    }
+    assert named == {f"`{name}`" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+
+
+def test_the_documentation_names_every_parameter(template: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    assert not [name for name in template["Parameters"] if not re.search(rf"\b{name}\b", page)]

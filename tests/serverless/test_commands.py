@@ -1,0 +1,103 @@
+"""Commands by events, and the log line that the alarm of failed mails counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accounts.models import User
+from staff.reports import KINDS, last_reports
+from tests.cloudformation import printed
+from tests.factories import make_user
+from tests.serverless.runtime import Function, FunctionError
+from tests.serverless.test_story import hidden
+
+
+@pytest.fixture
+def commands(site_folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[Function]:
+    with Function(
+        environment | {"DJANGO_LOG_COMMANDS": "on"},
+        folder=site_folder,
+        handler="project.serverless.run_command",
+        log=tmp_path / "log",
+    ) as function:
+        yield function
+
+
+def test_the_events_of_the_schedules_store_all_reports(commands: Function, tmp_path: Path) -> None:
+    make_user(username="bob")
+
+    for resource in printed("lambdatemplate")["Resources"].values():
+        if resource["Type"] == "AWS::Scheduler::Schedule":
+            event = json.loads(resource["Properties"]["Target"]["Input"])
+            assert "The report is stored." in commands.invoke(event, seconds=900)
+
+    assert all(report.result for report in last_reports(*KINDS.values()))
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["command"] for line in lines if "command" in line] == ["storereport"] * len(KINDS)
+    assert all("requestId" in line for line in lines if "command" in line)
+
+
+def test_a_one_off_command_answers_with_what_it_printed(commands: Function) -> None:
+    bob = make_user(username="bob")
+
+    printed = commands.invoke({"command": "grantstaff", "arguments": ["bob", "--superuser"]})
+
+    assert printed == "bob is a superuser.\n"
+    assert User.get(bob.pk).is_superuser
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"command": "importusers", "arguments": ["a.csv"]}, "'importusers' cannot run here."),
+        ({"command": "runserver"}, "'runserver' cannot run here."),
+        ({}, "None cannot run here."),
+        ({"command": "showuser", "arguments": "bob"}, "The arguments must be a list of texts."),
+        ({"command": "showuser", "arguments": [1]}, "The arguments must be a list of texts."),
+        ({"command": "storereport", "arguments": ["tides"]}, "storereport: "),
+        ({"command": "showuser", "arguments": ["nobody"]}, "showuser: "),
+        ({"command": "deleteuser", "arguments": ["bob"]}, "deleteuser: "),
+        ({"command": "showuser", "arguments": ["--help"]}, "showuser: ended with"),
+    ],
+)
+def test_a_command_that_fails_is_an_error_of_the_function(
+    event: dict[str, object], message: str, commands: Function
+) -> None:
+    make_user(username="bob")
+
+    with pytest.raises(FunctionError) as raised:
+        commands.invoke(event)
+
+    [error] = raised.value.args
+    assert error["errorType"] == "CommandFailed"
+    assert error["errorMessage"].startswith(message)
+    # The process serves the next event.
+    assert commands.invoke({"command": "showuser", "arguments": ["bob"]})
+
+
+def test_the_alarm_of_failed_mails_counts_their_log_lines(
+    site_folder: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    make_user(username="bob", email="bob@example.org")
+    resources = printed("lambdatemplate")["Resources"]
+    pattern = resources["FailedMailsFilter"]["Properties"]["FilterPattern"]
+    counted = re.fullmatch(r'\{ \$\.logger = "([a-z.]+)" \}', pattern)
+    assert counted is not None
+
+    without_server = environment | {"EMAIL_URL": "smtp://127.0.0.1:1"}
+    with Function(without_server, folder=site_folder, log=tmp_path / "log") as function:
+        page = function.request("GET", "/accounts/password_reset/").text
+        token = hidden(page, "csrfmiddlewaretoken")
+        fields = {"email": "bob@example.org", "csrfmiddlewaretoken": token}
+        assert (
+            "could not be sent"
+            in function.request("POST", "/accounts/password_reset/", fields).text
+        )
+
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["level"] for line in lines if line.get("logger") == counted[1]] == ["WARNING"]
