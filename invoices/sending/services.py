@@ -24,7 +24,7 @@ from accounts.models import User
 from accounts.values import is_deliverable
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.transactions import Transaction
-from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
+from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.sending.mails import OUTCOMES, Outcome, deliver, mail_of
 from invoices.states import Record, find_record
@@ -89,7 +89,11 @@ def send_invoice(
         raise AlreadyVoided(record.invoice.label, record.invoice.void_reason)
     mail = mail_of(record.invoice, user, to, message)
     slots = begin_mail_to_others(user, to, client)
-    sending, is_first = _claim(record, request_id, to)
+    try:
+        sending, is_first = _claim(record, request_id, to)
+    except InvoiceError:
+        slots.were_not_used()
+        raise
     if is_first:
         outcome, error = deliver(mail)
         sending = replace(sending, outcome=outcome, error=error)

@@ -18,6 +18,7 @@ from invoices.records import void
 from invoices.sending.forms import SendForm
 from invoices.sending.services import sendings_of
 from invoices.states import find_record
+from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port
 from tests.factories import make_user
@@ -132,6 +133,7 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     answers: dict[str, str] | None,
     said: str,
     outcome: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings.EMAIL_TIMEOUT = 0.2
     working = settings.EMAIL_BACKEND
@@ -144,10 +146,24 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     assert said in page.text
     assert (page.value("to"), page.value("message")) == (BOB, "Hello")
     assert outcomes(ann) == [(BOB, outcome)]
+    assert f"An invoice was not sent: {outcome}." in caplog.text
+    assert BOB not in caplog.text
     settings.EMAIL_BACKEND = working
     typed = {"to": BOB, "message": "Hello", "request_id": page.value("request_id")}
     assert client.post(SEND, typed).status_code == 302
     assert outcomes(ann) == [(BOB, "sent"), (BOB, outcome)]
+
+
+def test_a_slow_mail_server_does_not_use_up_the_deadline_of_the_page(
+    client: Client, ann: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = form_values(client, SEND)
+    settings.EMAIL_BACKEND = "tests.accounts.test_mails.SlowBackend"
+    use_clock(LeapingClock(), monkeypatch)
+
+    assert client.post(SEND, values).status_code == 302
+
+    assert outcomes(ann) == [(BOB, "sent")]
 
 
 def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(
