@@ -33,6 +33,8 @@ from invoices.states import Record, find_record
 MAX_SENDINGS = 10
 #: A sending is kept at least this long: twice as long as a form can be sent.
 KEPT_AT_LEAST = timedelta(days=2)
+#: Longer than a mail server takes that works.
+UNDER_WAY = timedelta(minutes=1)
 
 _REQUEST_ID = re.compile(r"[\w.:#-]{1,100}", re.ASCII)
 
@@ -53,6 +55,12 @@ class Sending:
     @property
     def is_unknown(self) -> bool:
         return self.outcome == "unknown"
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """Whether another call, which began a moment ago, may still be sending the mail."""
+        is_young = datetime.now(UTC) - self.at < UNDER_WAY
+        return self.is_unknown and not self.error and is_young
 
 
 def send_invoice(
