@@ -21,6 +21,7 @@ from django.utils.translation import ngettext_lazy
 from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from web.choices import country_choices, currency_choices, is_country, is_currency
+from web.selects import LongSelect
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -236,7 +237,7 @@ class Currency(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return forms.Select(choices=currency_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=currency_choices)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ class Country(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return forms.Select(choices=country_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=country_choices)  # type: ignore[arg-type]
 
 
 class Email(Kind):
