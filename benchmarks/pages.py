@@ -35,9 +35,9 @@ SITES: dict[str, Callable[[], AbstractContextManager[Site]]] = {
 }
 
 
-def pages_of(seconds: int) -> list[Asked]:
-    """What is requested, each for so long; a password takes long to hash, so five times as long."""
-    ours, long = "signed-in", 5 * seconds
+def pages_of(seconds: int, slow: int = 5) -> list[Asked]:
+    """What is requested, and for how long: `slow` times as long if a password is hashed."""
+    ours, long = "signed-in", slow * seconds
     one = f"/invoices/{datetime.now(UTC).year}-000001/"
     return [
         Asked("nothing (/livez)", "/livez", seconds=seconds),
@@ -47,7 +47,7 @@ def pages_of(seconds: int) -> list[Asked]:
         Asked("profile", "/accounts/profile/", ours, seconds=seconds),
         Asked("50 invoices", "/invoices/", ours, seconds=seconds),
         Asked("one invoice", one, ours, seconds=seconds),
-        Asked("invoice issued", "/invoices/new/", "issue", "POST", 302, 2 * seconds),
+        Asked("invoice issued", "/invoices/new/", "issue", "POST", 302, seconds),
         Asked("sign-up", "/accounts/signup/", "sign-up", "POST", 302, long),
         Asked("sign-in", "/accounts/login/", "sign-in", "POST", 302, long),
     ]
