@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import django
 
 ACCOUNTS = 64
-SESSIONS = 16
+SESSIONS = 20
 #: Of each account with a session: more than a page of the list.
 INVOICES = 60
 #: More than a run of a few seconds sends.

@@ -1,6 +1,6 @@
-"""Where does a page's CPU time go? `python -m benchmarks.profiles [seconds]`
+"""Where does a page's CPU time go? `python -m benchmarks.profiles [rounds] [seconds]`
 
-py-spy samples the server's threads that run while one client requests a page. The samples of each
+py-spy samples the server's threads that run while one client requests a page. The last samples of each
 page are kept in var/profiles, one stack a line, for example for speedscope.app.
 """
 
@@ -81,12 +81,13 @@ def counted(file: Path) -> Counter[str]:
 
 
 def main() -> None:
-    [seconds] = asked(__doc__, seconds=10)
+    rounds, seconds = asked(__doc__, rounds=5, seconds=5)
     found: dict[str, Counter[str]] = {}
-    with prepared() as site, served(granian(WORKERS, PAGES), site) as server:
-        for page in pages_of(seconds, slow=1):
-            sys.stderr.write(f"{page.name}\n")
-            found[page.name] = profile(page, server)
+    for number in range(rounds):
+        with prepared() as site, served(granian(WORKERS, PAGES), site) as server:
+            for page in pages_of(seconds, slow=1):
+                sys.stderr.write(f"round {number + 1}: {page.name}\n")
+                found.setdefault(page.name, Counter()).update(profile(page, server))
     print("\n### Shares of the server’s CPU time, %\n")
     print(f"| | {' | '.join(found)} |")
     print(f"|---|{'---:|' * len(found)}")

@@ -147,7 +147,7 @@ def _engine() -> int:
     """The process of the engine that was started last."""
     engines = [
         pid
-        for pid in _children(os.getpid())
+        for pid in children(os.getpid())
         if Path(f"/proc/{pid}/comm").read_text().strip() == "dynoxide"
     ]
     if not engines:
@@ -188,12 +188,12 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
         time.sleep(0.05)
 
 
-def _wait_until_idle(server: int) -> None:
+def wait_until_idle(server: Server) -> None:
     ends_at = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < ends_at:
-        before = cpu_seconds(server)
+        before = cpu_seconds(server.process)
         time.sleep(0.25)
-        if cpu_seconds(server) - before < IDLE_SECONDS:
+        if cpu_seconds(server.process) - before < IDLE_SECONDS:
             return
     raise SystemExit(f"The server does not answer after {PATIENCE_SECONDS} s.")
 
@@ -203,16 +203,25 @@ def ask(page: Asked, server: Server, clients: int = CLIENTS) -> Figures:
 
     Begins when the server is done with what the clients before left unread.
     """
-    _wait_until_idle(server.process)
+    wait_until_idle(server)
     before = _cpu_seconds(server)
-    command = wrk(page, server, clients)
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = answered(page, subprocess.Popen(wrk(page, server, clients), stdout=subprocess.PIPE))
     after = _cpu_seconds(server)
-    found = json.loads(out.splitlines()[-1])
-    if not found["done"] or found["good"] < 0.99 * found["done"] - clients:
+    if found["good"] < 0.99 * found["done"] - clients:
         raise SystemExit(f"{page.name}: {found['good']} of {found['done']} were a success.")
     used = [1000 * (b - a) / found["done"] for a, b in zip(before, after, strict=True)]
     return Figures(found["done"] / found["seconds"], found["median_ms"], found["p99_ms"], *used)
+
+
+def answered(page: Asked, clients: subprocess.Popen[bytes]) -> dict[str, float]:
+    """What the clients print when they end: see `requests.lua`."""
+    out, _none = clients.communicate()
+    if clients.returncode:
+        raise SystemExit(f"{page.name}: wrk failed with {clients.returncode}.")
+    found: dict[str, float] = json.loads(out.splitlines()[-1])
+    if not found["done"]:
+        raise SystemExit(f"{page.name}: nothing was answered.")
+    return found
 
 
 def wrk(page: Asked, server: Server, clients: int) -> list[str]:
@@ -245,10 +254,11 @@ def cpu_seconds(pid: int) -> float:
     # Source: proc(5); the name before may have spaces.
     fields = (path / "stat").read_text().rpartition(")")[2].split()
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_seconds(child) for child in _children(pid))
+    return own + sum(cpu_seconds(child) for child in children(pid))
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that it has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
