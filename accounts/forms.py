@@ -23,6 +23,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts import usernames, values
 from accounts.limits import attempts
 from accounts.models import User
+from web.choices import country_choices, currency_choices, time_zone_choices
 from web.requestids import RequestIdForm
 
 
@@ -163,13 +164,48 @@ class _LanguageSelect(forms.Select):
         return option
 
 
+class _TimeZoneSelect(forms.Select):
+    """Marks the names of time zones as English: they have no others."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        option["attrs"]["lang"] = "en"
+        return option
+
+
 def _languages() -> list[tuple[str, Any]]:
     return [("", _("Use the language of the browser")), *settings.LANGUAGES]
 
 
+def _select(label: Any, choices: Any, **options: Any) -> forms.ChoiceField:
+    """A list to choose from, or nothing. The texts of `choices` depend on the language."""
+    options.setdefault("widget", forms.Select)
+    options["widget"] = options["widget"](attrs=options.pop("attrs", {}))
+    return forms.ChoiceField(label=label, choices=choices, required=False, **options)
+
+
+def _currencies() -> list[tuple[str, str]]:
+    return [("", "–"), *currency_choices()]
+
+
 class ProfileForm(forms.Form):
+    """The profile, in groups. A form without some of the fields leaves these as they are."""
+
     full_name = full_name_field()
     phone_number = phone_number_field()
+    language = _select(
+        _("Language"),
+        _languages,
+        widget=_LanguageSelect,
+        help_text=_("For these pages and for the mails that we send you."),
+    )
+    time_zone = _select(
+        _("Time zone"),
+        time_zone_choices,
+        widget=_TimeZoneSelect,
+        help_text=_("It decides the date of an invoice."),
+    )
+
     business_name = _text_field(
         _("Business name"),
         values.clean_text,
@@ -179,33 +215,107 @@ class ProfileForm(forms.Form):
     )
     business_address = _text_field(
         _("Business address"),
-        values.clean_address,
-        values.ADDRESS_MAX_LENGTH,
+        values.clean_lines,
+        values.LINES_MAX_LENGTH,
         required=False,
         widget=forms.Textarea,
         attrs={"autocomplete": "street-address", "rows": 3},
     )
+    country = _select(
+        _("Country"),
+        country_choices,
+        attrs={"autocomplete": "country"},
+        help_text=_("Invoices are then checked for what the law of this country asks."),
+    )
     vat_id = _text_field(
         _("VAT number"),
-        lambda text: values.clean_text(text, values.VAT_ID_MAX_LENGTH),
-        values.VAT_ID_MAX_LENGTH,
+        values.clean_tax_id,
+        values.TAX_ID_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "off"},
+        help_text=_("In Japan, the registration number: T and 13 digits."),
+    )
+    tax_number = _text_field(
+        _("Tax number"),
+        values.clean_tax_id,
+        values.TAX_ID_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "off"},
+        help_text=_("In France, the SIREN or SIRET number."),
+    )
+
+    account_holder = _text_field(
+        _("Account holder"),
+        values.clean_text,
+        values.TEXT_MAX_LENGTH,
         required=False,
         attrs={"autocomplete": "off"},
     )
-    language = forms.ChoiceField(
-        label=_("Language"),
-        choices=_languages,
+    iban = _text_field(
+        _("IBAN"),
+        values.clean_iban,
+        values.IBAN_MAX_LENGTH,
         required=False,
-        widget=_LanguageSelect,
-        help_text=_("For these pages and for the mails that we send you."),
+        attrs={"autocomplete": "off", "spellcheck": "false"},
+    )
+    bic = _text_field(
+        _("BIC"),
+        values.clean_bic,
+        values.BIC_MAX_LENGTH,
+        required=False,
+        attrs={"autocomplete": "off", "spellcheck": "false"},
     )
 
+    currency = _select(_("Currency"), _currencies)
+    payment_days = _text_field(
+        _("Days until payment"),
+        values.clean_payment_days,
+        3,
+        required=False,
+        attrs={"autocomplete": "off", "inputmode": "numeric"},
+        help_text=_("From the date of the invoice."),
+    )
+    payment_terms = _text_field(
+        _("Payment terms"),
+        values.clean_lines,
+        values.LINES_MAX_LENGTH,
+        required=False,
+        widget=forms.Textarea,
+        attrs={"autocomplete": "off", "rows": 2},
+        help_text=_("Printed on each invoice."),
+    )
+
+    #: The headings of the page, and the fields below each.
+    groups: ClassVar[dict[Any, tuple[str, ...]]] = {
+        _("You"): ("full_name", "phone_number", "language", "time_zone"),
+        _("Your business"): (
+            "business_name",
+            "business_address",
+            "country",
+            "vat_id",
+            "tax_number",
+        ),
+        _("Bank account on invoices"): ("account_holder", "iban", "bic"),
+        _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
+    }
+
+    def fields_by_group(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        return [(title, [self[name] for name in names]) for title, names in self.groups.items()]
+
+    def clean_vat_id(self) -> str:
+        """Another VAT ID than the stored one must fit the country."""
+        typed: str = self.cleaned_data["vat_id"]
+        if typed and typed != self.initial.get("vat_id"):
+            sent = self.cleaned_data if self._was_sent("country") else self.initial
+            values.clean_vat_id(typed, sent.get("country"))
+        return typed
+
     def profile_values(self) -> dict[str, Any]:
-        """The values to store. If the form was sent without a language, it stays the same."""
-        values = dict(self.cleaned_data)
-        if self.add_prefix("language") not in self.data:
-            del values["language"]
-        return values
+        """The values to store. A field that was not sent stays the same."""
+        return {name: text for name, text in self.cleaned_data.items() if self._was_sent(name)}
+
+    def _was_sent(self, name: str) -> bool:
+        return self.add_prefix(name) in self.data
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

@@ -9,10 +9,12 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import reverse_lazy
+from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,13 +29,20 @@ from accounts.exceptions import (
     UsernameTaken,
     ValueTaken,
 )
-from accounts.forms import PasswordConfirmedForm
+from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import User
+from accounts.sessions import visitor
 from dynamo.exceptions import Busy, Refused
+from web import keptforms
 from web.focus import FocusFirstErrorMixin
 
 CHANGED_MEANWHILE = gettext_lazy(
     "This account was changed meanwhile, and nothing was stored. Please try again."
+)
+
+NOT_SENT = gettext_lazy(
+    "You had been signed out, so this form was not sent. Here is what you typed, except passwords. "
+    "Check it, then send it."
 )
 
 
@@ -86,6 +95,19 @@ class FormPageMixin(FocusFirstErrorMixin):
         return answer
 
 
+def filled_form(view: Any, sent: QueryDict) -> Any:
+    """The form of `view` with the values in `sent`: unchecked, not bound, and without passwords."""
+    form = view.get_form_class()(**view.get_form_kwargs() | {"data": None, "files": None})
+    widgets = {name: field.widget for name, field in form.fields.items()}
+    form.initial |= {
+        name: widget.value_from_datadict(sent, MultiValueDict(), form.add_prefix(name))
+        for name, widget in widgets.items()
+        # A box that is not ticked is not sent, either.
+        if not widget.value_omitted_from_data(sent, MultiValueDict(), form.add_prefix(name))
+    }
+    return form
+
+
 class KeepFormMixin:
     """If DynamoDB does not answer, shows the same form again so that it can be sent again.
 
@@ -104,16 +126,74 @@ class KeepFormMixin:
         Its base template does not read who is signed in.
         """
         view: Any = self
-        options = view.get_form_kwargs() | {"data": None, "files": None}
-        typed = view.request.POST.dict()
-        form = view.get_form_class()(**options | {"initial": options["initial"] | typed})
         context = view.get_context_data(
-            form=form,
+            form=filled_form(view, view.request.POST),
             unanswered=True,
             is_busy=isinstance(error, Busy),
             skeleton="base_plain.html",
         )
         return HttpResponse(render_to_string(view.get_template_names(), context, view.request))
+
+
+class SignedInFormMixin(LoginRequiredMixin):
+    """A page with a form for signed-in visitors.
+
+    A form that is sent after the session ended is shown again after the sign-in (`web.keptforms`).
+    """
+
+    def handle_no_permission(self) -> Any:
+        """The sign-in page, with the form if one was sent."""
+        request: HttpRequest = self.request  # type: ignore[attr-defined]  # a View's
+        shown = sign_in_page(request) if request.method == "POST" else None
+        return shown or super().handle_no_permission()
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form; if one was kept for this page, with its values."""
+        response: HttpResponse = self.kept_form_page() or super().get(request, *args, **kwargs)  # type: ignore[misc]  # a FormView's
+        return response
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        keptforms.forget(request)
+        response: HttpResponse = super().post(request, *args, **kwargs)  # type: ignore[misc]  # as above
+        return response
+
+    def kept_form_page(self) -> HttpResponse | None:
+        """The page with the form that was kept for it, and a message."""
+        request: HttpRequest = self.request  # type: ignore[attr-defined]  # as above
+        sent = keptforms.kept_for(request)
+        if sent is None:
+            return None
+        messages.warning(request, NOT_SENT)
+        return self.show_sent(sent)
+
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
+        """The form with the values in `sent`, which nothing has checked."""
+        view: Any = self
+        context = view.get_context_data(form=filled_form(view, sent))
+        response: HttpResponse = view.render_to_response(context)
+        return response
+
+
+def sign_in_page(request: HttpRequest) -> HttpResponse | None:
+    """The sign-in page with the form that was sent; None if there is nothing to keep.
+
+    Its base template has no links, which would lose the form.
+    """
+    packed, is_too_large = "", False
+    try:
+        packed = keptforms.pack(request, visitor.session_account(request))
+    except keptforms.FormTooLarge:
+        is_too_large = True
+    if not packed and not is_too_large:
+        return None
+    context = {
+        "form": SignInForm(request),
+        "next": request.get_full_path(),
+        "kept_form": packed,
+        "is_too_large": is_too_large,
+        "skeleton": "base_plain.html",
+    }
+    return TemplateResponse(request, "registration/login.html", context)
 
 
 class KeepSessionMixin:
@@ -132,7 +212,7 @@ class KeepSessionMixin:
 
 
 class PasswordConfirmedView(
-    LoginRequiredMixin, KeepFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC
+    SignedInFormMixin, KeepFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC
 ):
     """A page that asks for the password and then makes a change."""
 

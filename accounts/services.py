@@ -39,14 +39,23 @@ from dynamo.transactions import Refusal, Transaction, joined
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
-_CLEAN: dict[str, Callable[[str], str | None]] = {
+_CLEAN: dict[str, Callable[[str], str | int | None]] = {
     "username": rules.clean_username,
     "email": rules.clean_email,
     "full_name": rules.clean_text,
     "phone_number": rules.clean_phone_number,
     "business_name": rules.clean_text,
-    "business_address": rules.clean_address,
-    "vat_id": lambda text: rules.clean_text(text, rules.VAT_ID_MAX_LENGTH),
+    "business_address": rules.clean_lines,
+    "country": rules.clean_country,
+    "vat_id": rules.clean_tax_id,
+    "tax_number": rules.clean_tax_id,
+    "iban": rules.clean_iban,
+    "bic": rules.clean_bic,
+    "account_holder": rules.clean_text,
+    "currency": rules.clean_currency,
+    "payment_days": rules.clean_payment_days,
+    "payment_terms": rules.clean_lines,
+    "time_zone": rules.clean_time_zone,
     "language": rules.clean_language,
 }
 
@@ -175,13 +184,21 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
 def edit_profile(user: User, *, write: Transaction | None = None, **texts: str) -> None:
     """Change other attributes of the account, by their Python names. An empty text removes one.
 
-    Names: full_name, phone_number, business_name, business_address, vat_id, language.
+    Names: full_name, phone_number, business_name, business_address, country, vat_id, tax_number,
+    iban, bic, account_holder, currency, payment_days, payment_terms, time_zone, language.
+
+    Another VAT ID than the stored one must fit the country (`accounts.values.clean_vat_id`). The
+    stored one stays, because it may be older than this rule.
 
     Raises:
         ValidationError, StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
     """
-    change(user, cleaned(**texts), write=write)
+    values = cleaned(**texts)
+    if "vat_id" in values and values["vat_id"] != user.vat_id:
+        country = values.get("country", user.country)
+        values["vat_id"] = rules.clean_vat_id(texts["vat_id"], country)
+    change(user, values, write=write)
 
 
 @sensitive_variables()

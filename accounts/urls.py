@@ -56,5 +56,4 @@ urlpatterns = [
         "sessions/end_others/", sessions.SessionsEndOthersView.as_view(), name="sessions_end_others"
     ),
     path("reauthenticate/", sessions.ReauthenticateView.as_view(), name="reauthenticate"),
-    path("delete/", views.AccountDeleteView.as_view(), name="account_delete"),
 ]

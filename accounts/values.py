@@ -17,18 +17,26 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.utils.translation import gettext_lazy as _
 
+from web import identifiers
+from web.choices import is_country, is_currency, is_time_zone
+
 USERNAME_MAX_LENGTH = 150
 #: RFC 3696, erratum 1690: a path of 256 octets, less its angle brackets.
 EMAIL_MAX_LENGTH = 254
 TEXT_MAX_LENGTH = 150
-ADDRESS_MAX_LENGTH = 500
-VAT_ID_MAX_LENGTH = 32
+LINES_MAX_LENGTH = 500
+TAX_ID_MAX_LENGTH = 32
+#: An IBAN has at most 34 characters, and is often typed in groups of four.
+IBAN_MAX_LENGTH = 50
+BIC_MAX_LENGTH = 20
+MOST_PAYMENT_DAYS = 365
 PHONE_MAX_LENGTH = 40
 #: Longer passwords are refused before they are hashed.
 PASSWORD_MAX_LENGTH = 1024
 
 # Django's UnicodeUsernameValidator without "@", so that a username is not an email address.
 _USERNAME = re.compile(r"[\w.+-]+")
+_DAYS = re.compile(r"\d{1,3}", re.ASCII)
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
@@ -136,13 +144,13 @@ def clean_text(text: str, limit: int = TEXT_MAX_LENGTH) -> str | None:
     return line or None
 
 
-def clean_address(text: str) -> str | None:
+def clean_lines(text: str) -> str | None:
     """Several lines of text, or None if they are empty."""
     lines = [line.rstrip() for line in text.strip().splitlines()]
     for line in lines:
         _refuse_unprintable(line, _("Use printable characters only."))
     joined = "\n".join(lines)
-    _refuse_longer(joined, ADDRESS_MAX_LENGTH)
+    _refuse_longer(joined, LINES_MAX_LENGTH)
     return joined or None
 
 
@@ -178,6 +186,68 @@ def clean_language(code: str) -> str | None:
     if language and language not in dict(settings.LANGUAGES):
         raise ValidationError(_("This site is not available in this language."), code="language")
     return language or None
+
+
+def clean_tax_id(text: str) -> str | None:
+    """A tax number, or a VAT ID whose country is not known: one line, or None if it is empty."""
+    return clean_text(text, TAX_ID_MAX_LENGTH)
+
+
+def clean_vat_id(text: str, country: str | None) -> str | None:
+    """The VAT ID of a business in `country`, or None if it is empty."""
+    line = clean_tax_id(text)
+    return identifiers.clean_vat_id(line, country or "") if line else None
+
+
+def clean_iban(text: str) -> str | None:
+    """An IBAN without spaces, or None if it is empty."""
+    line = clean_text(text, IBAN_MAX_LENGTH)
+    return identifiers.clean_iban(line) if line else None
+
+
+def clean_bic(text: str) -> str | None:
+    """A BIC, or None if it is empty."""
+    line = clean_text(text, BIC_MAX_LENGTH)
+    return identifiers.clean_bic(line) if line else None
+
+
+def clean_country(text: str) -> str | None:
+    """The ISO 3166 code of a country, or None if it is empty."""
+    code = text.strip().upper()
+    if code and not is_country(code):
+        raise ValidationError(_("Select one of the choices."), code="country")
+    return code or None
+
+
+def clean_currency(text: str) -> str | None:
+    """The ISO 4217 code of a currency in use, or None if it is empty."""
+    code = text.strip().upper()
+    if code and not is_currency(code):
+        raise ValidationError(_("Select one of the choices."), code="currency")
+    return code or None
+
+
+def clean_time_zone(text: str) -> str | None:
+    """A time zone such as `Europe/Berlin`, or None if it is empty."""
+    name = text.strip()
+    if name and not is_time_zone(name):
+        raise ValidationError(_("Select one of the choices."), code="time_zone")
+    return name or None
+
+
+def clean_payment_days(text: str) -> int | None:
+    """A number of days from 0 to 365, or None if it is empty."""
+    digits = text.strip()
+    if not digits:
+        return None
+    days = int(digits) if _DAYS.fullmatch(digits) else -1
+    if not 0 <= days <= MOST_PAYMENT_DAYS:
+        raise ValidationError(
+            _("Enter a number of days from 0 to %(limit)s."),
+            "payment_days",
+            {"limit": MOST_PAYMENT_DAYS},
+        )
+    return days
 
 
 def readable_phone_number(number: str | None) -> str:

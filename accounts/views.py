@@ -9,15 +9,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth import views as auth_views
-from django.contrib.auth.mixins import LoginRequiredMixin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
-from django.urls import reverse_lazy
+from django.urls import ResolverMatch, reverse_lazy
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import csrf
-from django.views.generic import FormView, TemplateView
+from django.views.generic import FormView
 from django.views.i18n import set_language
 
 from accounts import services
@@ -36,31 +35,29 @@ from accounts.pages import (
     KeepFormMixin,
     KeepSessionMixin,
     PasswordConfirmedView,
+    SignedInFormMixin,
     show_errors,
+    sign_in_page,
     signed_in,
 )
 from accounts.values import readable_phone_number
 from dynamo.exceptions import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
+from web import keptforms
+from web.identifiers import readable_iban
 
 
-class HomeView(TemplateView):
-    template_name = "home.html"
-
-
-class ProfileView(LoginRequiredMixin, KeepFormMixin, FormPageMixin, FormView):
+class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):
     template_name = "accounts/profile.html"
     form_class = ProfileForm
     success_url = reverse_lazy("profile")
 
     def get_initial(self) -> dict[str, Any]:
         user = signed_in(self.request)
-        return {
-            "full_name": user.full_name,
+        stored = {name: getattr(user, name) for name in ProfileForm.base_fields}
+        return stored | {
             "phone_number": readable_phone_number(user.phone_number),
-            "business_name": user.business_name,
-            "business_address": user.business_address,
-            "vat_id": user.vat_id,
+            "iban": readable_iban(user.iban) if user.iban else "",
             "language": language_of(user) or "",
         }
 
@@ -154,15 +151,52 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     A sign-in changes the token. So a sign-up or sign-in form that is sent twice comes here the
     second time. A visitor who was signed in by it gets the page of the first answer. A visitor who
     signed in by another form meanwhile does not, because these values were not accepted.
+
+    Another form was open in a second tab while its user signed in again. It is shown again, unsent.
     """
     match = request.resolver_match
     try:
         if match and _has_signed_in(request, match.url_name):
-            return redirect("profile")
+            return _kept_again(request) or redirect("profile")
+        if match and (shown := _form_again(request, match)):
+            return shown
     except (Unavailable, TableMissing) as error:
         # The middleware that handles these errors only wraps views.
         return unavailable(request, error)
     return csrf.csrf_failure(request, reason)
+
+
+def _is_from_this_site(request: HttpRequest) -> bool:
+    """Whether the browser says that a page of this site sent the form.
+
+    Scripts cannot set the header. A form of another site is not shown, because a visitor could
+    take it for their own and send it.
+    """
+    return request.headers.get("Sec-Fetch-Site") == "same-origin"
+
+
+def _kept_again(request: HttpRequest) -> HttpResponse | None:
+    """The answer to a sign-in form, sent again, that has a form to keep."""
+    packed = request.POST.get(keptforms.FIELD, "")
+    if not packed or not _is_from_this_site(request):
+        return None
+    kept = keptforms.keep(request, packed, signed_in(request).pk)
+    return HttpResponseRedirect(kept.path) if kept else None
+
+
+def _form_again(request: HttpRequest, match: ResolverMatch) -> HttpResponse | None:
+    """The page of the form that was sent, with its values; None if it is not to be shown again."""
+    view = getattr(match.func, "view_class", type(None))
+    if not issubclass(view, SignedInFormMixin) or not _is_from_this_site(request):
+        return None
+    if not request.user.is_authenticated:
+        return sign_in_page(request)
+    try:
+        packed = keptforms.pack(request, None)
+    except keptforms.FormTooLarge:
+        return None
+    kept = keptforms.keep(request, packed, signed_in(request).pk)
+    return HttpResponseRedirect(kept.path) if kept else None
 
 
 def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:

@@ -236,6 +236,24 @@ class DynamoCache(BaseCache):
         request = self._address(key, version) | {"ReturnValues": "ALL_OLD"}
         return _is_live(send("DeleteItem", request).get("Attributes") or None)
 
+    def delete_if(self, key: Any, value: Any, version: int | None = None) -> bool:
+        """Delete `key` if it has this `value`, a text or a number; whether it had. 1 request.
+
+        After a lost reply the answer may be False although it was this call that deleted it.
+        """
+        address = self._address(key, version)
+        encoded = _encoded(key, address["Key"]["key"]["S"], value)
+        condition = {
+            "ConditionExpression": "#value = :value",
+            "ExpressionAttributeNames": _VALUE_NAME,
+            "ExpressionAttributeValues": {":value": encoded},
+        }
+        try:
+            send("DeleteItem", address | condition)
+        except ConditionFailed:
+            return False
+        return True
+
     def end(self, key: Any, seconds: float, version: int | None = None) -> None:
         """Delete the value of `key`, and prevent new ones for `seconds`. Costs 1 request.
 

@@ -24,7 +24,8 @@ RETRY_AFTER_SECONDS = 5
 
 TEMPLATE = "503.html"
 
-_TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
+#: The field of a form that has its CSRF token.
+TOKEN = "csrfmiddlewaretoken"  # noqa: S105 - a field's name
 
 #: For a project without the template.
 PLAIN_PAGE = """<!doctype html>
@@ -114,16 +115,25 @@ def _sent_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
     """
     # A form that was not read is not read here either: its sender may be slow.
     sent: QueryDict | None = getattr(request, "_post", None)
-    if not sent or _TOKEN not in sent:
+    if not sent or TOKEN not in sent:
         return None
-    fields = [(name, value) for name, values in sent.lists() for value in values if name != _TOKEN]
-    kept = [(name, value) for name, value in fields if "pass" not in name.lower()]
-    if fields and not kept:
+    kept = typed_fields(sent)
+    if not kept and len(sent) > 1:
         # Without its passwords the form is empty.
         return None
     is_checked = getattr(request, "csrf_processing_done", False)
     # Signing in draws a new token.
-    return [(_TOKEN, get_token(request) if is_checked else str(sent[_TOKEN])), *kept]
+    return [(TOKEN, get_token(request) if is_checked else str(sent[TOKEN])), *kept]
+
+
+def typed_fields(sent: QueryDict) -> list[tuple[str, str]]:
+    """The fields of a form that was sent, without its passwords and its CSRF token."""
+    return [
+        (name, value)
+        for name, values in sent.lists()
+        if name != TOKEN and "pass" not in name.lower()
+        for value in values
+    ]
 
 
 def as_unavailable(request: HttpRequest, response: HttpResponse, error: Exception) -> HttpResponse:

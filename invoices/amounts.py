@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import ClassVar
 
 from django.core.exceptions import ValidationError
@@ -57,7 +57,9 @@ class Line:
         metadata=declare(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
     )
     unit_price: Decimal = field(metadata=declare(Number(12, 6), _("Unit price")))
-    vat_rate: Decimal = field(metadata=declare(Number(3, 3, bounds=(0, 100)), _("VAT %")))
+    vat_rate: Decimal = field(
+        metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
+    )
     tax_category: str = field(
         default="", metadata=declare(Choice(TAX_CATEGORIES, _("By the rate")), _("Tax category"))
     )
@@ -129,6 +131,35 @@ def totals(lines: Iterable[Line], currency: str, prices_include_tax: bool = Fals
             named = "" if category == category_of_rate(rate) else category
             shares.append(VatShare(rate, net, vat, named))
     return Totals(sum(share.net for share in shares), tuple(shares))
+
+
+def line_nets(
+    lines: Sequence[Line], sums: Totals, currency: str, prices_include_tax: bool
+) -> list[int]:
+    """The net amounts of `lines`, in minor units; they add up to those of the shares of `sums`.
+
+    If prices include tax, the net amount of a share is divided among its lines in proportion, and
+    the remaining units go to the largest remainders.
+    """
+    amounts = [line.amount(currency) for line in lines]
+    if not prices_include_tax:
+        return amounts
+    nets = amounts.copy()
+    with localcontext(_EXACT):
+        for share in sums.shares:
+            own = [
+                at
+                for at, line in enumerate(lines)
+                if (line.vat_rate, line.category) == (share.rate, share.category)
+            ]
+            exact = {at: amounts[at] * 100 / (100 + share.rate) for at in own}
+            for at in own:
+                nets[at] = int(exact[at].to_integral_value(ROUND_FLOOR))
+            left = share.net - sum(nets[at] for at in own)
+            by_remainder = sorted(own, key=lambda at: nets[at] - exact[at])
+            for at in by_remainder[:left]:
+                nets[at] += 1
+    return nets
 
 
 def check_line_count(lines: Sequence[Line]) -> None:

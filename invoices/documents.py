@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from invoices.amounts import Line, Totals, VatShare, totals
+from invoices.amounts import Line, Totals, VatShare, line_nets, totals
 from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field, declare, fields_of, from_wire, to_wire
 from invoices.kinds import Country, Currency, Day, Email, Flag, Moment, MultiLine, SingleLine
@@ -37,6 +37,9 @@ DEFAULT_LANGUAGE = "en"
 
 NAME_MAX_LENGTH = 200
 _LABEL = re.compile(r"(\d{4})-(\d{6,15})")
+
+#: The request ids of credit notes begin with this, and no other ones.
+CREDIT_PREFIX = "credit#"
 
 
 # What an invoice says ----------------------------------------------------------------------------
@@ -190,6 +193,10 @@ class Invoice(Contents):
         """The number as people write it: `2026-000042`."""
         return label_of(self.issued_at.year, self.number)
 
+    def line_nets(self) -> list[int]:
+        """The net amounts of the lines, which add up to the net total."""
+        return line_nets(self.lines, self.totals, self.currency, self.prices_include_tax)
+
     @property
     def is_credit_note(self) -> bool:
         return bool(self.credits)
@@ -256,6 +263,11 @@ def parse_label(label: str) -> tuple[int, int]:
     if not number or label != label_of(year, number):
         raise UnknownInvoice(label)
     return year, number
+
+
+def credit_request_id(label: str) -> str:
+    """The request id of the credit note for an invoice: so there is at most one."""
+    return f"{CREDIT_PREFIX}{label}"
 
 
 # What people type --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ Sources: EN 16931-1:2017 (the names BT-… and BR-… below); https://fnfe-mpe.o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
 from django.utils import translation
@@ -105,7 +105,7 @@ def _describe(document: Any, invoice: Invoice) -> None:
             note.content = text
             document.header.notes.add(note)
     trade = document.trade
-    for number, (line, net) in enumerate(zip(invoice.lines, line_nets(invoice), strict=True), 1):
+    for number, (line, net) in enumerate(zip(invoice.lines, invoice.line_nets(), strict=True), 1):
         trade.items.add(_line(number, line, net, invoice))
     if invoice.buyer_reference:
         trade.agreement.buyer_reference = invoice.buyer_reference
@@ -157,33 +157,6 @@ def _settle(settlement: Any, invoice: Invoice) -> None:
     summation.due_amount = gross
     if invoice.credits:
         settlement.invoice_referenced_document.issuer_assigned_id = invoice.credits
-
-
-def line_nets(invoice: Invoice) -> list[int]:
-    """The net amounts of the lines, in minor units; they add up to the net amounts by VAT rate.
-
-    If prices include tax, the net amount of a category and rate is divided among its lines in
-    proportion, and the remaining units go to the largest remainders.
-    """
-    amounts = [line.amount(invoice.currency) for line in invoice.lines]
-    if not invoice.prices_include_tax:
-        return amounts
-    nets = amounts.copy()
-    with localcontext(_EXACT):
-        for share in invoice.totals.shares:
-            own = [
-                at
-                for at, line in enumerate(invoice.lines)
-                if (line.vat_rate, line.category) == (share.rate, share.category)
-            ]
-            exact = {at: amounts[at] * 100 / (100 + share.rate) for at in own}
-            for at in own:
-                nets[at] = int(exact[at].to_integral_value(ROUND_FLOOR))
-            left = share.net - sum(nets[at] for at in own)
-            by_remainder = sorted(own, key=lambda at: nets[at] - exact[at])
-            for at in by_remainder[:left]:
-                nets[at] += 1
-    return nets
 
 
 def _line(number: int, line: Line, net: int, invoice: Invoice) -> Any:

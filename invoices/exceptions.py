@@ -4,7 +4,16 @@ InvoiceError (a SequenceError)
 ├── UnknownInvoice   the account has no such invoice
 ├── RequestIdReused  the request id issued an invoice with other contents
 ├── DateTooEarly     the issue date is before the last one of its series
-└── AlreadyVoided    the invoice was voided before
+├── AlreadyVoided    the invoice was voided before
+├── AlreadyCredited  a credit note cancels the invoice
+├── IsCreditNote     only an invoice can be voided, credited or paid
+├── AlreadyPaid      the invoice is marked as paid on another day
+├── NotPaid          the invoice is not marked as paid on this day
+├── UnknownCustomer  the account has no such customer
+├── StaleCustomer    the customer was changed or deleted since it was read
+└── ExportError      base of errors of exports that are stored in S3
+    ├── ExportUnavailable  S3 or Lambda refused, or did not answer
+    └── ExportTooSlow      the function's time is not enough to make the file
 """
 
 from __future__ import annotations
@@ -66,3 +75,91 @@ class AlreadyVoided(InvoiceError):
 
     def __str__(self) -> str:
         return f"Invoice {self.number} was already voided: {self.reason}"
+
+
+class AlreadyCredited(InvoiceError):
+    """The invoice is canceled by `credit_note` (`2026-000043`), empty if that is not known."""
+
+    def __init__(self, number: str, credit_note: str = "") -> None:
+        super().__init__(number, credit_note)
+        self.number = number
+        self.credit_note = credit_note
+
+    def __str__(self) -> str:
+        by = f" by credit note {self.credit_note}" if self.credit_note else ""
+        return f"Invoice {self.number} was already credited{by}."
+
+
+class IsCreditNote(InvoiceError):
+    """The document is a credit note. Only an invoice can be voided, credited or paid."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"{self.number} is a credit note. It cannot be voided, credited or marked as paid."
+
+
+class AlreadyPaid(InvoiceError):
+    """The invoice is marked as paid on the day `paid_on`, which is another one."""
+
+    def __init__(self, number: str, paid_on: date) -> None:
+        super().__init__(number, paid_on)
+        self.number = number
+        self.paid_on = paid_on
+
+    def __str__(self) -> str:
+        return f"Invoice {self.number} is already marked as paid on {self.paid_on}."
+
+
+class NotPaid(InvoiceError):
+    """The invoice is not marked as paid on the day `paid_on`: on another day, or not at all."""
+
+    def __init__(self, number: str, paid_on: date) -> None:
+        super().__init__(number, paid_on)
+        self.number = number
+        self.paid_on = paid_on
+
+    def __str__(self) -> str:
+        return f"Invoice {self.number} is not marked as paid on {self.paid_on}."
+
+
+class UnknownCustomer(InvoiceError):
+    """This account does not have a customer with this id."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(id_)
+        self.id = id_
+
+    def __str__(self) -> str:
+        return f"There is no customer {self.id}."
+
+
+class StaleCustomer(InvoiceError):
+    """The customer with this number was changed or deleted since it was read."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"Customer {self.number} was changed or deleted meanwhile."
+
+
+class ExportError(InvoiceError):
+    """Base of errors of exports that are stored in S3."""
+
+
+class ExportUnavailable(ExportError):
+    """S3 or Lambda refused, or did not answer."""
+
+    def __str__(self) -> str:
+        return "The export cannot be reached. Try again later."
+
+
+class ExportTooSlow(ExportError):
+    """The function's time is not enough to make the file."""
+
+    def __str__(self) -> str:
+        return "The function's time is not enough to make the file."

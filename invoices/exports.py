@@ -8,7 +8,7 @@ import json
 import re
 import threading
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from decimal import Decimal
 from itertools import chain
@@ -21,8 +21,9 @@ from invoices.amounts import Line, VatShare
 from invoices.documents import Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import all_invoices, years_of
+from invoices.states import Record
 
 COLUMNS = (
     "number",
@@ -35,6 +36,43 @@ COLUMNS = (
     "gross",
     "void reason",
 )
+
+#: What the tables of lines and of bookings say about the document of a row.
+DOCUMENT_COLUMNS = (
+    "number",
+    "date",
+    "type",
+    "credits",
+    "status",
+    "customer",
+    "customer number",
+    "customer country",
+    "customer VAT ID",
+    "currency",
+)
+LINE_COLUMNS = (
+    *DOCUMENT_COLUMNS,
+    "line",
+    "description",
+    "quantity",
+    "unit price",
+    "tax category",
+    "VAT rate",
+    "net",
+)
+BOOKING_COLUMNS = (
+    *DOCUMENT_COLUMNS,
+    "supplied from",
+    "supplied to",
+    "due date",
+    "tax category",
+    "VAT rate",
+    "net",
+    "VAT",
+    "gross",
+)
+
+_BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
 
 # Text that a spreadsheet would take for a formula begins with these characters, in Japanese
 # spreadsheets also with their full-width forms (U+FF0B and so on). Where the decimal point is a
@@ -58,21 +96,29 @@ def as_json(invoice: Invoice) -> str:
 
 def as_full_json(invoice: Invoice) -> str:
     """Everything the invoice says as one JSON object."""
+    return _dumped(_full(invoice))
+
+
+def record_as_json(record: Record) -> str:
+    """The same, with `paidOn` and `creditedBy`, the number of the credit note, if it is so."""
+    events = {"paidOn": record.state.paid_on, "creditedBy": record.credit_note}
+    happened = {name: value for name, value in events.items() if value}
+    return _dumped(_full(record.invoice) | happened)
+
+
+def _full(invoice: Invoice) -> dict[str, Any]:
     amount = "gross" if invoice.prices_include_tax else "net"
-    return _dumped(
-        _summary(invoice)
-        | {
-            "seller": _values(invoice.seller),
-            "customer": _values(invoice.customer),
-            "lines": [
-                _values(line) | {amount: line.amount(invoice.currency)} for line in invoice.lines
-            ],
-            "vatShares": [
-                _values(share) | {"taxCategory": share.category} for share in invoice.totals.shares
-            ],
-            **_values(invoice),
-        }
-    )
+    return _summary(invoice) | {
+        "seller": _values(invoice.seller),
+        "customer": _values(invoice.customer),
+        "lines": [
+            _values(line) | {amount: line.amount(invoice.currency)} for line in invoice.lines
+        ],
+        "vatShares": [
+            _values(share) | {"taxCategory": share.category} for share in invoice.totals.shares
+        ],
+        **_values(invoice),
+    }
 
 
 def account_as_json(user: User) -> Iterator[bytes]:
@@ -121,7 +167,7 @@ def _summary(invoice: Invoice) -> dict[str, Any]:
         "currency": invoice.currency,
         "issuedAt": invoice.issued_at,
         "status": invoice.status,
-    }
+    } | ({"credits": invoice.credits} if invoice.is_credit_note else {})
 
 
 def _values(part: Party | Line | VatShare | Invoice) -> dict[str, Any]:
@@ -145,13 +191,13 @@ def _json_text(value: Any) -> str:
 
 
 def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
-    """A table with the columns of `COLUMNS`: commas, CRLF, UTF-8 with a byte order mark.
+    """A row for each invoice, with the columns of `COLUMNS`; the format of all tables here.
 
-    Without the mark, Excel would read a legacy encoding. Amounts are plain decimals (`-1234.50`).
-    A text that a spreadsheet would calculate gets an apostrophe in front.
+    Commas, CRLF, UTF-8 with a byte order mark, without which Excel would read a legacy encoding.
+    Amounts are plain decimals (`-1234.50`). A text that a spreadsheet would calculate gets an
+    apostrophe in front.
     """
-    yield "\N{BYTE ORDER MARK}".encode()
-    yield _row(COLUMNS)
+    yield _BYTE_ORDER_MARK + _row(COLUMNS)
     for invoice in invoices:
         totals, currency = invoice.totals, invoice.currency
         yield _row(
@@ -165,6 +211,73 @@ def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
                 _as_text(invoice.void_reason),
             )
         )
+
+
+def as_lines_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+    """A row for each line of each invoice, with its tax category and rate: `LINE_COLUMNS`.
+
+    The net amounts of an invoice's lines add up to its net total, also if prices include tax.
+    """
+    yield _BYTE_ORDER_MARK + _row(LINE_COLUMNS)
+    for invoice in invoices:
+        document = _document_cells(invoice)
+        for number, (line, net) in enumerate(
+            zip(invoice.lines, invoice.line_nets(), strict=True), 1
+        ):
+            yield _row(
+                (
+                    *document,
+                    str(number),
+                    _as_text(line.description),
+                    f"{line.quantity:f}",
+                    f"{line.unit_price:f}",
+                    line.category,
+                    f"{line.vat_rate:f}",
+                    plain_amount(net, invoice.currency),
+                )
+            )
+
+
+def as_bookings_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
+    """A row for each tax category and rate of each invoice: `BOOKING_COLUMNS`.
+
+    For the import into accounting programs. The amounts of a voided invoice are 0, and its row
+    stays, so that the numbers are complete. Credit notes have negative amounts.
+    """
+    yield _BYTE_ORDER_MARK + _row(BOOKING_COLUMNS)
+    for invoice in invoices:
+        document = _document_cells(invoice)
+        factor = 0 if invoice.is_voided else 1
+        for share in invoice.totals.shares:
+            amounts = (share.net, share.vat, share.net + share.vat)
+            yield _row(
+                (
+                    *document,
+                    *(_as_day(day) for day in (invoice.supplied_from, invoice.supplied_to)),
+                    _as_day(invoice.due_date),
+                    share.category,
+                    f"{share.rate:f}",
+                    *(plain_amount(factor * each, invoice.currency) for each in amounts),
+                )
+            )
+
+
+def _document_cells(invoice: Invoice) -> tuple[str, ...]:
+    """The cells of `DOCUMENT_COLUMNS`."""
+    customer = invoice.customer
+    return (
+        invoice.label,
+        invoice.issued_at.isoformat(),
+        "credit note" if invoice.is_credit_note else "invoice",
+        invoice.credits,
+        invoice.status,
+        *map(_as_text, (customer.name, customer.number, customer.country, customer.vat_id)),
+        _as_text(invoice.currency),
+    )
+
+
+def _as_day(day: date | None) -> str:
+    return "" if day is None else day.isoformat()
 
 
 def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
@@ -182,6 +295,15 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
             archive.writestr(_entry(invoice), pdf)
             yield sink.take()
     yield sink.take()
+
+
+#: The files of a year, by the ending of their name.
+YEAR_FILES: dict[str, Callable[[Iterable[Invoice]], Iterator[bytes]]] = {
+    "csv": as_csv,
+    "lines.csv": as_lines_csv,
+    "bookings.csv": as_bookings_csv,
+    "zip": as_zip,
+}
 
 
 class _Sink(io.RawIOBase):

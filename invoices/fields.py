@@ -11,6 +11,7 @@ and the data of the PDF follow from these declarations.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ REQUIRED = object()
 
 
 class FormField(forms.CharField):
-    """A form field whose value is what `Field.clean` returns."""
+    """A form field whose value is what `Field.read` returns."""
 
     def __init__(self, declared: Field) -> None:
         widget = declared.kind.widget()
@@ -42,7 +43,7 @@ class FormField(forms.CharField):
         self._declared = declared
 
     def clean(self, value: Any) -> Any:
-        return self._declared.clean(super().clean(value))
+        return self._declared.read(super().clean(value))
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,16 @@ class Field:
         return first + "".join(map(str.capitalize, others))
 
     def clean(self, typed: str) -> Any:
-        """The value to store for what a person typed. Raises ValidationError."""
+        """The value to store for what was typed for a command. Raises ValidationError."""
+        return self._cleaned(typed, self.kind.clean)
+
+    def read(self, typed: str) -> Any:
+        """The value to store for what was typed into a form. Raises ValidationError."""
+        return self._cleaned(typed, self.kind.read)
+
+    def _cleaned(self, typed: str, clean: Callable[[str], Any]) -> Any:
         if not is_blank(typed):
-            return self.kind.clean(typed)
+            return clean(typed)
         if self.is_required:
             raise ValidationError(_("This field is required."), code="required")
         return self.default
@@ -96,6 +104,10 @@ class Field:
     def to_text(self, value: Any) -> str:
         """The value as stored; empty for None."""
         return "" if value is None else self.kind.to_text(value)
+
+    def to_typed(self, value: Any) -> str:
+        """The value as a person would type it into a form; empty for None."""
+        return "" if value is None else self.kind.to_typed(value)
 
     def form_field(self) -> forms.Field:
         if isinstance(self.kind, Flag):

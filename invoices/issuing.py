@@ -19,6 +19,7 @@ from accounts.models import User
 from dynamo.transactions import Write
 from invoices.amounts import Line, check_line, check_line_count, check_totals
 from invoices.documents import (
+    CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
     Customer,
     Draft,
@@ -41,7 +42,20 @@ from sequences.exceptions import DamagedSeries, OutOfOrder
 from sequences.exceptions import RequestIdReused as IdReused
 from sequences.models import REQUEST_PREFIX
 
-REQUEST_ID = Field("request_id", SingleLine(100, is_printed=False))
+
+class _RequestId(SingleLine):
+    """A request id that a caller may choose."""
+
+    def clean(self, typed: str) -> str:
+        request_id = super().clean(typed)
+        if request_id.startswith(CREDIT_PREFIX):
+            raise ValidationError(
+                f"Must not begin with {CREDIT_PREFIX}: request ids of credit notes do.", "reserved"
+            )
+        return request_id
+
+
+REQUEST_ID = Field("request_id", _RequestId(100, is_printed=False))
 ISSUE_DATE = Field("issue_date", Day(), default=None)
 
 _YEAR = re.compile(r"\d{4}", re.ASCII)
@@ -84,6 +98,22 @@ def issue(
     if not _LANGUAGE.fullmatch(language):
         raise ValueError(f"The language must be a tag such as en or pt-BR, not {language!r}.")
     _check_draft(draft)
+    return issue_checked(draft, account, seller, request_id, language, time_zone, also)
+
+
+def issue_checked(
+    draft: Draft,
+    account: str,
+    seller: Seller,
+    request_id: str,
+    language: str,
+    time_zone: str | None,
+    also: Sequence[Write],
+) -> Invoice:
+    """As `issue`, of contents that were checked before.
+
+    The contents of an invoice of last year may not be allowed any more, such as its currency.
+    """
     while True:
         day = today(time_zone)
         invoice = draw_up(draft, account, seller, day, request_id, language)
@@ -139,6 +169,11 @@ def seller_of(user: User) -> Seller:
     )
 
 
+def is_named(user: User) -> bool:
+    """Whether the profile has a name that can stand on an invoice; a username is not one."""
+    return bool(user.business_name or user.full_name)
+
+
 def must_confirm(user: User) -> bool:
     """Whether the user must confirm the email address before issuing."""
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)
@@ -188,6 +223,8 @@ def _check_draft(draft: Draft) -> None:
     """Costs about 10 µs per line."""
     _check_party("The customer", Customer, draft.customer)
     _check_fields("The ", draft)
+    if draft.credits or draft.credit_reason:
+        raise ValueError("Credit notes are issued by invoices.credits.")
     _check("The issue date", ISSUE_DATE.check, draft.issued_on)
     _check_type("The lines", Sequence, draft.lines)
     _check("The lines", check_line_count, draft.lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
@@ -17,7 +18,8 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from invoices.fonts import missing_characters
+from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
+from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from web.choices import country_choices, currency_choices, is_country, is_currency
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
@@ -25,9 +27,7 @@ from web.choices import country_choices, currency_choices, is_country, is_curren
 YEARS = range(1970, 2100)
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
-# Longer than any allowed number.
-_NUMBER_MAX_LENGTH = 40
-_EXACT = Context(prec=2 * _NUMBER_MAX_LENGTH)
+_EXACT = Context(prec=2 * NUMBER_MAX_LENGTH)
 
 # `date.fromisoformat` also takes 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -37,7 +37,7 @@ _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 # Printable characters that show nothing: the fonts have them without a glyph, or, U+FFFC, they
 # stand for an object.
-_INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200e\u2060\u2800\ufffc"))
+_INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
 # How many of the characters that cannot be printed an error names.
 _NAMED_CHARACTERS = 5
 
@@ -52,6 +52,14 @@ class Kind:
     def clean(self, typed: str) -> Any:
         """The value to store for what a person typed, which is not blank."""
         return self.from_text(typed)
+
+    def read(self, typed: str) -> Any:
+        """As `clean`, for a form, which a person filled in."""
+        return self.clean(typed)
+
+    def to_typed(self, value: Any) -> str:
+        """The text from which `read` makes `value`."""
+        return self.to_text(value)
 
     def check(self, value: Any) -> None:
         """Reject a value of `python_type` that a program must not store. Looser than `clean`."""
@@ -120,10 +128,45 @@ class Number(Kind):
     after: int
     bounds: tuple[int, int] | None = None
     may_be_zero: bool = True
+    is_percentage: bool = False
+
+    def read(self, typed: str) -> Decimal:
+        """The number of a text such as `1.234,50`; see `invoices.numbers`.
+
+        Raises:
+            ValidationError: also if the text has two readings and both are allowed. The error shows
+                them, so that one of them can be typed.
+        """
+        text = typed.strip()
+        if self.is_percentage:
+            text = text.rstrip("%\N{FULLWIDTH PERCENT SIGN}")
+        found = readings(text)
+        if len(allowed := self._allowed(found)) > 1:
+            decimal, whole = allowed
+            raise ValidationError(
+                _("Enter %(whole)s or %(decimal)s: “%(text)s” can be either."),
+                "ambiguous",
+                {"whole": whole, "decimal": with_another_decimal(decimal), "text": text},
+            )
+        return self.clean((allowed or found or [typed])[0])
+
+    def to_typed(self, value: Decimal) -> str:
+        text = self.to_text(value)
+        return text if len(self._allowed(readings(text))) < 2 else with_another_decimal(text)
+
+    def _allowed(self, plain: list[str]) -> list[str]:
+        """Those of the numbers that `check` accepts."""
+        allowed = []
+        for text in plain:
+            with suppress(ValidationError):
+                self.check(Decimal(text))
+                allowed.append(text)
+        return allowed
 
     def clean(self, typed: str) -> Decimal:
+        """The number of a text with a decimal point and without groups, as in a program."""
         typed = typed.strip()
-        is_plain = len(typed) <= _NUMBER_MAX_LENGTH and _NUMBER.fullmatch(typed)
+        is_plain = len(typed) <= NUMBER_MAX_LENGTH and _NUMBER.fullmatch(typed)
         number = Decimal(typed if is_plain else "NaN")
         self.check(number)
         return number or Decimal(0)  # not minus zero
@@ -315,20 +358,22 @@ def is_blank(text: str) -> bool:
 def check_printable(text: str) -> None:
     """Reject characters that the fonts of the PDF do not have.
 
-    The error shows their code points, because a character may be invisible.
+    The error shows them, and names the font packages that the operator can install for them.
     """
     missing = missing_characters(text)
-    if missing:
-        named = ", ".join(f"U+{ord(char):04X}" for char in missing[:_NAMED_CHARACTERS])
-        raise ValidationError(
-            ngettext_lazy(
-                "This character cannot be printed: %(characters)s. Remove or replace it.",
-                "These characters cannot be printed: %(characters)s. Remove or replace them.",
-                len(missing),
-            ),
-            "missing_character",
-            {"characters": named},
-        )
+    if not missing:
+        return
+    error = ngettext_lazy(
+        "This character cannot be printed: %(characters)s. Remove or replace it.",
+        "These characters cannot be printed: %(characters)s. Remove or replace them.",
+        len(missing),
+    )
+    named = ", ".join(map(as_shown, missing[:_NAMED_CHARACTERS]))
+    errors = [ValidationError(error, "missing_character", {"characters": named})]
+    if packages := packages_for(missing):
+        hint = _("The operator of this site can add fonts for them: %(packages)s.")
+        errors.append(ValidationError(hint, "missing_font", {"packages": ", ".join(packages)}))
+    raise ValidationError(errors)
 
 
 def _check_text(text: str, printed: str, max_length: int) -> None:

@@ -1,15 +1,32 @@
-"""The table `invoices`. `sequences.models` describes its layout.
+"""The tables of invoices.
 
-series (S)                     number (N)   item
-<account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
-requestId#<account pk>#<id>    0            the guard item of a request id, for all years
+`invoices`; `sequences.models` describes its layout:
+
+    series (S)                     number (N)   item
+    <account pk>#<year>            1, 2, 3 …    an invoice; see `invoices.documents.to_item`
+    requestId#<account pk>#<id>    0            the guard item of a request id, for all years
+
+`invoicestates`, under the same keys: what happened to an invoice after it was issued.
+
+`customers`, the address books:
+
+    account (S)     id (S)          item
+    <account pk>    <request id>    a customer: number (S), name, address, vatId, country, email,
+                                    version
+
+The id of a customer is the request id of the form that added it, so a form that is sent twice adds
+one customer. Its number comes from the counter `customers of <account pk>`: unique within the
+account, with gaps.
 """
 
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
-from dynamo.models import Item
+from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
+
+from dynamo.models import IntegerAttribute, Item, Model
 from sequences.models import NumberedItem
 
 
@@ -50,3 +67,49 @@ class InvoiceItem(NumberedItem):
 
     def digest(self) -> str:
         return self._digest
+
+
+class DayAttribute(Attribute[date]):
+    """A date, stored as `2026-11-21`."""
+
+    attr_type = "S"
+
+    def serialize(self, value: date) -> str:
+        return value.isoformat()
+
+    def deserialize(self, value: str) -> date:
+        return date.fromisoformat(value)
+
+
+class InvoiceState(Model):
+    """What happened to the invoice with the same key. It is created by the first event."""
+
+    class Meta:
+        table_name = "invoicestates"
+
+    series = UnicodeAttribute(hash_key=True)
+    number = IntegerAttribute(range_key=True)
+
+    #: The day of the payment.
+    paid_on = DayAttribute(attr_name="paidOn", null=True)
+    #: The request id of the credit note that cancels the invoice.
+    credited_by = UnicodeAttribute(attr_name="creditedBy", null=True)
+    #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.
+    sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+
+
+class CustomerItem(Model):
+    """A customer in an address book; `invoices.customers.book` reads and changes them."""
+
+    class Meta:
+        table_name = "customers"
+
+    account = UnicodeAttribute(hash_key=True)
+    id = UnicodeAttribute(range_key=True)
+    number = UnicodeAttribute()
+    name = UnicodeAttribute()
+    address = UnicodeAttribute(null=True)
+    vat_id = UnicodeAttribute(attr_name="vatId", null=True)
+    country = UnicodeAttribute(null=True)
+    email = UnicodeAttribute(null=True)
+    version = IntegerAttribute()

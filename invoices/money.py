@@ -1,8 +1,8 @@
 """Currencies, and amounts as people read them in their language.
 
 Amounts are whole minor units: cents of EUR, yen of JPY, fils of KWD. English and Japanese both
-write 1,234.50. A language that writes 1.234,50 needs more than a catalog, because what people type
-has a decimal point, and columns are aligned by it.
+write 1,234.50. A language that writes 1.234,50 needs more than a catalog, because columns are
+aligned by the point.
 
 A formatted amount never breaks over two lines and keeps its order in text that runs from right to
 left: its spaces are no-break spaces, and a negative one begins with a left-to-right mark and has a

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
-from unicodedata import normalize
 
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from dynamo.transactions import READ_TOGETHER, Refusal, Transaction, Write, read_together
+from dynamo.transactions import (
+    READ_TOGETHER,
+    Refusal,
+    Transaction,
+    Write,
+    is_updated,
+    joined,
+    read_together,
+)
 from invoices.documents import Invoice, from_item, parse_label, series_of
-from invoices.exceptions import AlreadyVoided, UnknownInvoice
+from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field
 from invoices.kinds import YEARS, SingleLine, is_blank
-from invoices.models import InvoiceItem
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.states import (
+    ISSUED,
+    STANDINGS,
+    Record,
+    check_not_credited,
+    why_not_issued,
+)
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport
+from web.search import folded
 
 #: Why an invoice is voided.
 VOID_REASON = Field(
@@ -35,7 +50,7 @@ REASON_MAX_BYTES = 2_000
 
 PAGE_SIZE = 50
 
-#: After so many requests a list stops and offers a link: 1,000 invoices of a search, or 5 MB.
+#: After so many requests a list stops and offers a link: 800 invoices of a search, or 4 MB.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
 
@@ -44,14 +59,18 @@ SEARCH_PAGE_SIZE = 200
 class Page:
     """Some invoices, newest first. The next page begins at `before`, None at the end.
 
-    `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of
-    those that cannot be shown.
+    The `records` do not name credit notes. `searched` counts the invoices that were read. `damaged`
+    has the labels (`2026-000042`) of those that cannot be shown.
     """
 
-    invoices: list[Invoice]
+    records: list[Record]
     before: int | None
     searched: int
     damaged: list[str]
+
+    @property
+    def invoices(self) -> list[Invoice]:
+        return [record.invoice for record in self.records]
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -69,33 +88,20 @@ def find_invoice(account: str, label: str) -> Invoice:
     return from_item(item)
 
 
-def void(account: str, label: str, reason: str) -> Invoice:
-    """Void the invoice and return it. It keeps its number and its contents.
+def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
+    """Void the invoice. It keeps its number and its contents.
 
-    Costs 1 request and 1 write unit per KB of the invoice; 1 read more if there is no such
-    invoice. After `Unavailable`, a second call tells whether the first one voided it.
-
-    Raises:
-        UnknownInvoice, AlreadyVoided, DamagedItem, ValueError: see `voiding`.
-        Unavailable: no answer in time; it may be voided.
-    """
-    write = voiding(account, label, reason)
-    voided: list[Item | None] = []
-    with Transaction() as transaction:
-        transaction.add(write)
-        transaction.on_commit(write.about, voided.append)
-    [item] = voided
-    return from_item(item) if item else find_invoice(account, label)
-
-
-def voiding(account: str, label: str, reason: str) -> Write:
-    """The write that voids an invoice, for a transaction with other writes.
+    Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
+    call tells whether the first one voided it.
 
     Raises (ValueError at once, the others when the transaction is refused):
         ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
         UnknownInvoice: the account has no such invoice.
+        IsCreditNote: a credit note cannot be voided.
         AlreadyVoided: it was voided before.
-        DamagedItem: its stored item is damaged. It may be voided.
+        AlreadyCredited: a credit note cancels it.
+        DamagedItem: its stored item is damaged.
+        Unavailable: no answer in time; it may be voided.
     """
     reason = reason.strip()
     if is_blank(reason):
@@ -105,7 +111,7 @@ def voiding(account: str, label: str, reason: str) -> Write:
     voided_at = datetime.now(UTC)
     request = _key_of(account, label) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
-        "ConditionExpression": "#status = :issued",
+        "ConditionExpression": ISSUED,
         "ExpressionAttributeNames": {"#status": "status"},
         "ExpressionAttributeValues": {
             ":issued": {"S": "issued"},
@@ -116,17 +122,15 @@ def voiding(account: str, label: str, reason: str) -> Write:
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
 
-    def otherwise(refusal: Refusal) -> Exception | None:
-        invoice = from_item(refusal.stored) if refusal.stored else None
-        # An invoice that is not voided was issued after the refusal.
-        if invoice is None or not invoice.is_voided:
-            return UnknownInvoice(label)
-        # This very write was carried out before: no other one has its time.
-        if refusal.repeated and invoice.voided_at == voided_at:
+    def refused(refusal: Refusal) -> Exception | None:
+        # This very write was carried out before: no other one has its time and its reason.
+        if is_updated(request, refusal.stored):
             return None
-        return AlreadyVoided(label, invoice.void_reason)
+        return why_not_issued(label, refusal)
 
-    return Write(request, {"Update": request}, otherwise)
+    with joined(write) as write:
+        write.add(check_not_credited(account, label))
+        write.add(Write(request, {"Update": request}, refused))
 
 
 def list_invoices(
@@ -135,38 +139,79 @@ def list_invoices(
     *,
     before: int | None = None,
     customer: str = "",
+    standings: Collection[str] = STANDINGS,
+    today: date | None = None,
     limit: int = PAGE_SIZE,
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
     With `customer`, only those whose customer's name contains it. The comparison ignores case,
-    width and how letters are composed. A page of a search may be short or empty although more
-    pages follow.
+    width and how letters are composed. With `standings`, only those with one of them; without
+    `today`, no invoice is overdue. A page of a search may be short or empty although more pages
+    follow.
 
-    Costs 1 request and 1 read unit per 4 KB of what is listed. A search costs up to
-    `MAX_REQUESTS`, each for `SEARCH_PAGE_SIZE` invoices or 1 MB.
+    Costs 2 requests and 1 read unit per 4 KB of what is listed and of its states. A search costs
+    up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE` invoices or 1 MB
+    each.
     """
-    found: list[Invoice] = []
+    found: list[Record] = []
     damaged: list[str] = []
-    wanted = _folded(customer)
+    wanted = folded(customer)
+    is_search = bool(wanted) or len(standings) < len(STANDINGS)
+    page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
+    # The states come first: of invoices that are issued meanwhile none is needed. The numbers of a
+    # series have no gaps, so as many states as invoices are enough.
+    states, known_from = _states(account, year, before=before, limit=page_size * queries)
     searched = 0
-    page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
-    answers = _answers(account, year, before=before, page_size=page_size)
+
+    def page(before: Decimal | int | None) -> Page:
+        return Page(found, None if before is None else math.ceil(before), searched, damaged)
+
+    answers = _answers(InvoiceItem, account, year, before=before, page_size=page_size)
     for requests, (items, has_more) in enumerate(answers, 1):
         for item in items:
+            number = Decimal(item["number"]["N"])
+            if number < known_from:
+                return page(known_from)
             try:
-                invoice = from_item(item)
+                record = _record_of(item, states.get(number), today)
             except DamagedItem:
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in _folded(invoice.customer.name):
+                if wanted in folded(record.invoice.customer.name) and record.standing in standings:
                     if len(found) == limit:
-                        return Page(found, found[-1].number, searched, damaged)
-                    found.append(invoice)
+                        return page(found[-1].invoice.number)
+                    found.append(record)
             searched += 1
-        if has_more and requests == MAX_REQUESTS:
-            return Page(found, math.ceil(Decimal(items[-1]["number"]["N"])), searched, damaged)
-    return Page(found, None, searched, damaged)
+        if has_more and requests == MAX_REQUESTS - 1:
+            return page(number)
+    return page(None)
+
+
+def latest_invoices(account: str, today: date) -> list[Record]:
+    """The newest invoices, of this year and, if these are few, of the last one: up to 100.
+
+    Costs 2 requests for each of both years, and 1 read unit per 4 KB.
+    """
+    page = list_invoices(account, today.year, today=today)
+    if page.before is not None:
+        return page.records
+    return page.records + list_invoices(account, today.year - 1, today=today).records
+
+
+def _states(
+    account: str, year: int, *, before: int | None, limit: int
+) -> tuple[dict[Decimal, Item], Decimal]:
+    """The newest states of the year by number, and the number from which on they are complete."""
+    items, has_more = next(_answers(InvoiceState, account, year, before=before, page_size=limit))
+    states = {Decimal(item["number"]["N"]): item for item in items}
+    return states, min(states) if has_more else Decimal(0)
+
+
+def _record_of(item: Item, state: Item | None, today: date | None) -> Record:
+    invoice = from_item(item)
+    key = InvoiceState(invoice.series, invoice.number)
+    return Record(invoice, InvoiceState.from_raw_data(state) if state else key, today)
 
 
 def all_invoices(
@@ -185,7 +230,9 @@ def all_invoices(
     Raises:
         DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _has_more in _answers(account, year, before=before, oldest_first=oldest_first):
+    for items, _has_more in _answers(
+        InvoiceItem, account, year, before=before, oldest_first=oldest_first
+    ):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -197,16 +244,16 @@ def all_invoices(
                 yield invoice
 
 
-def years_of(account: str) -> list[int]:
-    """The years that the account issued invoices in, the latest first.
+def years_of(account: str, among: range = YEARS) -> list[int]:
+    """The years, of those `among`, that the account issued invoices in, the latest first.
 
-    Costs 6 requests, and 2 read units for each of `YEARS`.
+    Costs 2 read units for each year that is looked at, and 1 request for 25 of them: 6 for all.
     """
-    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in YEARS]
+    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in among]
     counters: list[Item | None] = []
     for start in range(0, len(keys), READ_TOGETHER):
         counters += read_together([*keys[start : start + READ_TOGETHER]])
-    return [year for year, counter in zip(YEARS, counters, strict=True) if counter][::-1]
+    return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
 
 
 def check_invoices(
@@ -225,6 +272,7 @@ def check_invoices(
 
 
 def _answers(
+    model: type[InvoiceItem | InvoiceState],
     account: str,
     year: int,
     *,
@@ -234,7 +282,7 @@ def _answers(
 ) -> Iterator[tuple[list[Item], bool]]:
     """The items of each answer to the queries for a year, and whether more may follow."""
     request: dict[str, Any] = {
-        "TableName": InvoiceItem.table(),
+        "TableName": model.table(),
         "KeyConditionExpression": "series = :series",
         "ExpressionAttributeValues": {":series": {"S": series_of(account, year)}},
         "ScanIndexForward": oldest_first,
@@ -252,11 +300,6 @@ def _answers(
         if not has_more:
             return
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _folded(text: str) -> str:
-    """Equal for texts that people read as the same: `É` in one code point or two, `ｶﾞ` and `ガ`."""
-    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def _key_of(account: str, label: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The site on AWS Lambda: `handler` answers HTTP requests, `run_command` runs commands.
 
+`export_handler` makes the files that pages ask for.
+
 Function URLs and HTTP APIs send requests in events of format 2.0. A process handles one event at a
 time; between two events it is frozen, for milliseconds or for hours.
 
@@ -13,6 +15,7 @@ import gc
 # The collector would search everything that is imported below several times, and find nothing.
 gc.disable()
 
+import json
 import logging
 import random
 from io import StringIO
@@ -53,6 +56,9 @@ COMMANDS = (
     "verifyemail",
 )
 
+#: AWS's limit for an answer, as JSON.
+MOST_BYTES = 6 * 1024 * 1024
+
 log = logging.getLogger(__name__)
 
 start()
@@ -73,7 +79,45 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     }
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
     with at_most(max(seconds, LEAST_SECONDS)):
-        return _respond(event, context)
+        answer = _respond(event, context)
+    if (size := _bytes_of(answer)) <= MOST_BYTES:
+        return answer
+    log.error("An answer of %d bytes is larger than AWS Lambda sends.", size)
+    return {
+        "statusCode": 500,
+        "headers": {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store"},
+        "cookies": answer["cookies"],
+        "body": "This answer is larger than the server can send.",
+        "isBase64Encoded": False,
+    }
+
+
+class ExportFailed(Exception):
+    """An export failed. Lambda counts it as an error of the function."""
+
+
+def export_handler(event: dict[str, Any], context: Any) -> None:
+    """Make the export that a page asked for in an asynchronous invocation.
+
+    Raises:
+        ExportFailed: with the name of the error.
+    """
+    from invoices import export_making  # only here, as it takes time
+
+    set_guid(context.aws_request_id)
+    try:
+        export_making.make(event, context.get_remaining_time_in_millis() / 1000)
+    except Exception as error:
+        # Our log hides secrets. Lambda's line of the error would not.
+        log.exception("An export failed")
+        raise ExportFailed(f"{type(error).__name__}; see the log.") from None
+
+
+def _bytes_of(answer: dict[str, Any]) -> int:
+    """The size of the answer as the runtime client sends it."""
+    size = len(answer["body"])
+    # A character takes at most 6 bytes, so most answers need not be encoded twice.
+    return size if size * 6 <= MOST_BYTES else len(json.dumps(answer, ensure_ascii=False).encode())
 
 
 class CommandFailed(Exception):

@@ -79,10 +79,26 @@ _endpoint_of_dynamodb = env.read("AWS_ENDPOINT_URL_DYNAMODB", environment.endpoi
 _endpoint_of_all = env.read("AWS_ENDPOINT_URL", environment.endpoint)
 # Used elsewhere; read here too, so that a malformed one is reported with the others.
 env.read("AWS_ENDPOINT_URL_S3", environment.endpoint)
+env.read("AWS_ENDPOINT_URL_LAMBDA", environment.endpoint)
 env.read("AWS_ENDPOINT_URL_SSM", environment.endpoint)
 # In development, the embedded engine is used unless an endpoint is set.
 DYNAMODB_LOCAL = DEBUG and not (_endpoint_of_dynamodb or _endpoint_of_all)
 DYNAMODB_LOCAL_DIR = BASE_DIR / "var"
+
+# On AWS Lambda, whose responses have at most 6 MB: the bucket for exports, and the function that
+# makes them. Without them exports are made while they are sent.
+EXPORTS_BUCKET = env.read("EXPORTS_BUCKET", environment.bucket)
+EXPORTS_FUNCTION = env.read("EXPORTS_FUNCTION", environment.function)
+env.check(
+    bool(EXPORTS_FUNCTION) or not EXPORTS_BUCKET,
+    "EXPORTS_BUCKET",
+    "is set without a valid EXPORTS_FUNCTION",
+)
+env.check(
+    bool(EXPORTS_BUCKET) or not EXPORTS_FUNCTION,
+    "EXPORTS_FUNCTION",
+    "is set without a valid EXPORTS_BUCKET",
+)
 
 # Django ----------------------------------------------------------------------------------------
 
@@ -194,6 +210,8 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
 )
 # Accounts whose email address is not confirmed cannot issue invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
+# Whether invoices can be voided. Otherwise, they can only be credited.
+INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
 # The sign-up page does not reveal whether an email address has an account.
 ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
 # When an email address changes: at once, or when the link mailed to the new one is opened.
@@ -280,8 +298,8 @@ DEFAULT_FROM_EMAIL = env.read("DJANGO_FROM_EMAIL", environment.sender) or "webma
 
 # A larger body is answered with 400 before it is read.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
-# An invoice of `invoices.forms.SHOWN_LINES` has 970.
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+# An invoice of `invoices.forms.SHOWN_LINES` has 1,220.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_300
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.

@@ -3,13 +3,15 @@
 from django.conf import settings
 from django.urls import include, path
 
-from accounts.views import HomeView, switch_language
+from accounts.views import switch_language
 from dynamo.health import healthz, livez
-from invoices.downloads import AccountExportView
+from invoices.downloads import AccountDeleteWithInvoicesView, AccountExportView
+from invoices.views import HomeView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
     path("accounts/export/", AccountExportView.as_view(), name="account_export"),
+    path("accounts/delete/", AccountDeleteWithInvoicesView.as_view(), name="account_delete"),
     path("accounts/", include("accounts.urls")),
     path("invoices/", include("invoices.urls")),
     path("staff/", include("staff.urls")),

@@ -40,6 +40,7 @@ ACTIONS: dict[str, Any] = {
     "endSession": _("Ended a session"),
     "endSessions": _("Ended all sessions"),
     "breakLock": _("Broke a lock"),
+    "openInvoices": _("Opened invoices"),
     "startRun": _("Started a run"),
 }
 

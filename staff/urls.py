@@ -30,6 +30,21 @@ urlpatterns = [
         views.SessionEndView.as_view(),
         name="session_end",
     ),
+    path(
+        "accounts/<account:pk>/invoices/",
+        views.AccountInvoicesView.as_view(),
+        name="account_invoices",
+    ),
+    path(
+        "accounts/<account:pk>/invoices/<str:label>/",
+        views.AccountInvoiceView.as_view(),
+        name="account_invoice",
+    ),
+    path(
+        "accounts/<account:pk>/invoices/<str:label>.pdf",
+        views.AccountInvoicePdfView.as_view(),
+        name="account_invoice_pdf",
+    ),
     path("accounts/<account:pk>/record/", views.AuditLogView.as_view(), name="account_record"),
     path("lock/", views.LockView.as_view(), name="lock"),
     path("record/", views.AuditLogView.as_view(), name="record"),

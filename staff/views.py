@@ -21,21 +21,35 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.exceptions import StaleUser
 from accounts.models import User
-from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
+from accounts.pages import (
+    FormPageMixin,
+    KeepSessionMixin,
+    SignedInFormMixin,
+    show_errors,
+    signed_in,
+)
 from accounts.sessions import services as sessions
 from accounts.sessions import visitor
 from accounts.sessions.browsers import readable
 from dynamo.exceptions import DamagedItem
+from invoices.documents import Invoice
+from invoices.exceptions import UnknownInvoice
+from invoices.forms import FIRST_YEAR, ListForm
+from invoices.issuing import today
+from invoices.printing.pdf import render
+from invoices.records import find_invoice, list_invoices
 from locks import registry
 from locks.exceptions import BadLockName, LockChanged, UnknownLock
-from staff import actions
+from staff import actions, audit_log
 from staff.audit_log import Actor, list_actions, month_of, on_account
 from staff.exceptions import NotStaff
 from staff.forms import BreakLockForm, FindForm, ReasonForm
@@ -69,7 +83,7 @@ class StaffMixin(LoginRequiredMixin):
             raise Http404 from error
 
 
-class OverviewView(StaffMixin, FormPageMixin, FormView):
+class OverviewView(StaffMixin, SignedInFormMixin, FormPageMixin, FormView):
     """Finds accounts and shows the last reports. Costs 1 request.
 
     The search is a POST, so that no email address is in a log.
@@ -174,7 +188,83 @@ class AccountView(StaffMixin, TemplateView):
         )
 
 
-class ConfirmView(StaffMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
+class AccountInvoicesMixin(StaffMixin):
+    """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
+
+    The account may be deleted. An entry in the audit log is written before they are shown; if there
+    is nothing to show, none.
+    """
+
+    kwargs: dict[str, Any]
+
+    @cached_property
+    def account(self) -> User | None:
+        """The account, unless it is deleted or damaged."""
+        try:
+            return User.get(self.kwargs["pk"])
+        except (User.DoesNotExist, DamagedItem):
+            return None
+
+    def record(self, what: str) -> None:
+        actor = Actor(signed_in(self.request), visitor.address(self.request))
+        on = self.account or User(self.kwargs["pk"])
+        audit_log.record(actor, "openInvoices", on=on, what=what)
+
+    def opened(self, label: str) -> Invoice:
+        """The invoice, whose opening is recorded. Raises Http404."""
+        try:
+            invoice = find_invoice(self.kwargs["pk"], label)
+        except (UnknownInvoice, DamagedItem) as error:
+            raise Http404(str(error)) from error
+        self.record(label)
+        return invoice
+
+
+class AccountInvoicesView(AccountInvoicesMixin, TemplateView):
+    """The invoices of a year, newest first."""
+
+    template_name = "staff/account_invoices.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        form = ListForm(self.request.GET)
+        if not form.is_valid():
+            raise Http404
+        this_year = today().year
+        year, before = form.cleaned_data["year"] or this_year, form.cleaned_data["before"]
+        page = list_invoices(kwargs["pk"], year, before=before)
+        if page.invoices:
+            self.record(str(year))
+        return super().get_context_data(
+            page=page,
+            year=year,
+            is_first_page=before is None,
+            earlier_year=year - 1 if year > FIRST_YEAR else None,
+            # Invoices may have dates of next year.
+            later_year=year + 1 if year <= this_year else None,
+            **kwargs,
+        )
+
+
+class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
+    template_name = "staff/account_invoice.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(invoice=self.opened(kwargs["label"]), **kwargs)
+
+
+class AccountInvoicePdfView(AccountInvoicesMixin, View):
+    http_method_names = ("get", "head")
+
+    def get(self, request: HttpRequest, pk: str, label: str) -> HttpResponse:
+        """The PDF, which the browser shows."""
+        return HttpResponse(
+            render(self.opened(label)),
+            content_type="application/pdf",
+            headers={"Content-Disposition": content_disposition_header(False, f"{label}.pdf")},
+        )
+
+
+class ConfirmView(StaffMixin, SignedInFormMixin, KeepSessionMixin, FormPageMixin, FormView, ABC):
     """An action that asks for a reason and the actor's password."""
 
     template_name = "staff/confirm.html"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import boto3
 import hypothesis
 import pytest
 from botocore.loaders import JSONFileLoader, Loader
@@ -145,6 +147,28 @@ def engine(engine_url: str, _written_tables: WrittenTables) -> str:
     keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
     empty_all(engine_url, {name: keys[name] for name in _written_tables.among(list(keys))})
     return engine_url
+
+
+@pytest.fixture(scope="session")
+def s3_url() -> Iterator[str]:
+    """An S3 of this session's own, which clients find by the environment."""
+    with engines.running("s3") as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def s3(s3_url: str) -> Any:
+    """A plain client to read what is stored."""
+    return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
+
+
+@pytest.fixture
+def bucket(s3: Any) -> str:
+    """The name of an empty bucket of this test's own."""
+    name = f"bucket-{uuid.uuid4().hex}"
+    s3.create_bucket(Bucket=name)
+    return name
 
 
 @pytest.fixture(scope="module")

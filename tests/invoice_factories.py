@@ -13,7 +13,8 @@ from dynamo.models import Item
 from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
-from invoices.models import InvoiceItem
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.states import state_at
 from sequences.models import Counter
 from tests import numbered
 
@@ -80,14 +81,21 @@ def put_invoice(item: Item, **changes: Any) -> None:
     numbered.put_item(InvoiceItem, item, **changes)
 
 
+def put_state(account: str, label: str, **attributes: Any) -> None:
+    """Write the state of an invoice directly; attributes as on the wire."""
+    state = state_at(account, label)
+    key = {"series": {"S": state.series}, "number": {"N": str(state.number)}}
+    send("PutItem", {"TableName": InvoiceState.table(), "Item": key | attributes})
+
+
 def remove_invoice(key: str, number: str | int) -> None:
     """Delete an item of `invoices` directly."""
     numbered.remove_item(InvoiceItem, key, number)
 
 
-def sweep() -> None:
-    """Empty the table `invoices` of thousands of items, so that the next test starts at once."""
-    table = InvoiceItem.table()
+def sweep(model: type[InvoiceItem | InvoiceState] = InvoiceItem) -> None:
+    """Empty a table of thousands of items, so that the next test starts at once."""
+    table = model.table()
     for page in bulk.pages(table, ("series", "number"), page_limit=25):
         if page:
             wanted = [{"DeleteRequest": {"Key": key}} for key in page]

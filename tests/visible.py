@@ -11,8 +11,12 @@ ALLOWED = {
     *("Amazon", "Dynamo", "DynamoDB", "Ledger"),
     # kinds of files, and international terms
     *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
+    # names of numbers: of bank accounts, and of businesses in France
+    *("BIC", "IBAN", "SIREN", "SIRET", "SWIFT"),
+    # the letter of a registration number
+    "T",
     # examples of a currency code and of a stored key; units
-    *("EUR", "userName", "KB"),
+    *("EUR", "EU", "userName", "KB"),
 }
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 # Each choice of a currency begins with its code; some names have another code, or only one.

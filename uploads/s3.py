@@ -18,10 +18,8 @@ from botocore import xform_name
 from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from django.conf import settings
 
 from dynamo.client import addressing, credentials
-from dynamo.client.credentials import ProcessCredentials
 from dynamo.processes import PerProcess
 from uploads.exceptions import (
     BucketMissing,
@@ -105,7 +103,6 @@ def reset() -> None:
 
 
 def _make_client() -> Any:
-    is_local = addressing.is_loopback(addressing.configured_endpoint("s3"))
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -117,18 +114,9 @@ def _make_client() -> Any:
         # We pass the checksums; they are signed headers, and so they sign the body.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
-        s3={
-            "payload_signing_enabled": False,
-            # BUCKET.localhost does not resolve.
-            "addressing_style": "path" if is_local else "auto",
-        },
+        s3={"payload_signing_enabled": False, "addressing_style": addressing.s3_style()},
     )
-    if is_local:
-        signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
-    else:
-        signing = credentials.of_process()
-    session = addressing.session(signing, settings.AWS_REGION)
-    return session.create_client("s3", settings.AWS_REGION, config=config)
+    return addressing.client("s3", config)
 
 
 _client: PerProcess[Any] = PerProcess(_make_client)
@@ -259,7 +247,9 @@ def create_upload(bucket: str, key: str) -> tuple[str, bool]:
     return upload_id, answer["ResponseMetadata"].get("RetryAttempts", 0) > 0
 
 
-def send_part(bucket: str, key: str, upload_id: str, number: int, body: Body, sha256: str) -> Part:
+def send_part(
+    bucket: str, key: str, upload_id: str, number: int, body: Body | bytes, sha256: str
+) -> Part:
     """Store a part, replacing one with the same number.
 
     Raises:

@@ -1,13 +1,14 @@
-"""Countries, currencies and time zones, as forms offer them in the language of the page."""
+"""Countries, currencies and time zones, as forms offer them in the language of the page.
+
+Babel is imported by the first function that needs it: most pages do not, and a new function of AWS
+Lambda would wait for it.
+"""
 
 from __future__ import annotations
 
 import zoneinfo
 from functools import cache
 
-from babel import Locale
-from babel.core import get_global
-from babel.numbers import get_currency_name, get_territory_currencies
 from django.utils.translation import get_language
 
 Choices = tuple[tuple[str, str], ...]
@@ -75,6 +76,8 @@ def time_zone_choices() -> Choices:
 
 @cache
 def _countries(locale: str) -> dict[str, str]:
+    from babel import Locale
+
     names = Locale.parse(locale).territories
     return {
         code: name
@@ -91,6 +94,9 @@ def _country_choices(locale: str) -> Choices:
 
 @cache
 def _currencies() -> frozenset[str]:
+    from babel.core import get_global
+    from babel.numbers import get_territory_currencies
+
     return frozenset(
         code
         for territory in get_global("territory_currencies")
@@ -100,6 +106,8 @@ def _currencies() -> frozenset[str]:
 
 @cache
 def _currency_choices(locale: str) -> Choices:
+    from babel.numbers import get_currency_name
+
     return tuple(
         (code, f"{code} – {get_currency_name(code, locale=locale)}")
         for code in sorted(_currencies())

@@ -49,6 +49,7 @@ def _user_of(request: HttpRequest) -> User | AnonymousUser:
 
 def _read_user(request: HttpRequest) -> User | AnonymousUser:
     """Costs 2 requests and 2 read units; every five minutes also the write of `sessions.seen`."""
+    visitor.note_account(request)
     user: User | AnonymousUser = auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
         return user

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -26,10 +27,23 @@ from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_
 from accounts.sessions import services as sessions
 from accounts.sessions import visitor
 from accounts.sessions.browsers import readable
+from web import keptforms
 
 
 class SignInView(FormPageMixin, auth_views.LoginView):
     authentication_form = SignInForm
+
+    @cached_property
+    def _kept_form(self) -> str:
+        """The form that the visitor sent while signed out (`web.keptforms`), or empty."""
+        packed = self.request.POST.get(keptforms.FIELD, "")
+        return packed if keptforms.unpack(packed) else ""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Keep that form after a wrong password, too."""
+        if kept := self._kept_form:
+            kwargs |= {"kept_form": kept, "skeleton": "base_plain.html"}
+        return super().get_context_data(**kwargs)
 
     def form_valid(self, form: Any) -> HttpResponse:
         visitor.leave_as_another(self.request, form.get_user())
@@ -39,6 +53,7 @@ class SignInView(FormPageMixin, auth_views.LoginView):
             logout(self.request)
             show_errors(form, error)
             return self.form_invalid(form)
+        keptforms.keep(self.request, self._kept_form, form.get_user().pk)
         remembered = form.cleaned_data["remember_me"]
         self.request.session.set_expiry(settings.SESSION_COOKIE_AGE if remembered else None)
         return response

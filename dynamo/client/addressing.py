@@ -12,15 +12,18 @@ the account, if its id is known. The region's endpoint serves every account as w
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import UnknownServiceError
 from botocore.loaders import Loader
 from botocore.session import Session
+from django.conf import settings
 
 from dynamo.client import credentials
+from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import AnswerParserFactory
 
 
@@ -60,6 +63,20 @@ def session(signing: Credentials, region: str | None) -> Session:
         )
     core.register_component("response_parser_factory", AnswerParserFactory())
     return core
+
+
+def s3_style() -> Literal["auto", "path"]:
+    """How a client of S3 names buckets: BUCKET.localhost does not resolve."""
+    return "path" if is_loopback(configured_endpoint("s3")) else "auto"
+
+
+def client(service: str, config: Config) -> Any:
+    """A client of another service of AWS (`s3`), with the process's credentials and region."""
+    signing = None
+    if is_loopback(configured_endpoint(service)):
+        signing = credentials.of_engine() or ProcessCredentials(credentials.LOCAL)
+    made = session(signing or credentials.of_process(), settings.AWS_REGION)
+    return made.create_client(service, settings.AWS_REGION, config=config)
 
 
 def _needs_rules(core: Session, region: str | None) -> bool:

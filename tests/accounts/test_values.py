@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from accounts.values import (
     as_uuid,
-    clean_address,
     clean_email,
+    clean_lines,
     clean_phone_number,
     clean_text,
     clean_username,
@@ -76,7 +76,7 @@ def test_an_accepted_email_address_stays_the_same_in_capitals(address: str) -> N
 
 @given(st.text())
 def test_any_text_is_accepted_or_refused_without_another_error(text: str) -> None:
-    for clean in (clean_text, clean_address, clean_phone_number, clean_email):
+    for clean in (clean_text, clean_lines, clean_phone_number, clean_email):
         try:
             cleaned = clean(text)
         except ValidationError:

@@ -656,6 +656,21 @@ def test_an_ended_key_can_be_set_or_deleted() -> None:
     assert cache.add("deleted", 1) is True
 
 
+# Deleting one value -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["text", "", 7, None])
+def test_a_value_is_deleted_only_if_it_is_the_expected_one(value: str | int | None) -> None:
+    assert not cache.delete_if("key", value)
+
+    cache.set("key", value)
+    assert not cache.delete_if("key", "other")
+    assert cache.has_key("key")
+
+    assert cache.delete_if("key", value)
+    assert not cache.has_key("key")
+
+
 # Many keys ----------------------------------------------------------------------------------------
 
 
@@ -794,6 +809,7 @@ def test_a_response_can_be_stored_and_copied() -> None:
         (lambda: cache.incr("key"), ["UpdateItem"]),
         (lambda: cache.delete("key"), ["DeleteItem"]),
         (lambda: cache.end("key", 60), ["PutItem"]),
+        (lambda: cache.delete_if("key", "value"), ["DeleteItem"]),
         (lambda: cache.get_many(map(str, range(101))), ["BatchGetItem"] * 2),
         (lambda: cache.set_many(dict.fromkeys(range(26), 1)), ["BatchWriteItem"] * 2),
         (lambda: cache.delete_many(range(25)), ["BatchWriteItem"]),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
 from dynamo.models import Item
 from invoices.documents import Invoice, from_item
-from invoices.models import InvoiceItem
+from invoices.models import InvoiceItem, InvoiceState
 from sequences.exceptions import SequenceError
 from sequences.groups import Head, key_of_counter
 from sequences.models import Counter
@@ -19,7 +20,6 @@ from tests.interleavings.processes import Processes
 from tests.invoice_factories import DAY, issued, series
 
 ANN = "ann"  # the account of all invoices
-SERIES = series(ANN)
 
 
 class InvoiceScenario:
@@ -28,19 +28,27 @@ class InvoiceScenario:
     late: set[int]
 
     def __init__(
-        self, processes: Processes, *, before: int = 0, warm: bool = False, of: Sequence[int] = ()
+        self,
+        processes: Processes,
+        *,
+        before: int = 0,
+        warm: bool = False,
+        of: Sequence[int] = (),
+        day: date = DAY,
     ) -> None:
         """`warm` processes have seen the series; `of` names the process of each operation."""
         empty(InvoiceItem.table(), ("series", "number"))
+        empty(InvoiceState.table(), ("series", "number"))
         empty(Counter.table(), ("counterName",))
         self._stored: list[Item] | None = None
+        self._series = series(ANN, day.year)
         processes.begin()
         processes.of = of or (0, 1, 2)
         for number in range(before):
-            issued(ANN, request_id=f"before {number}")
+            issued(ANN, request_id=f"before {number}", day=day)
         if warm:
             for process in set(processes.of):
-                processes.remember(process, SERIES, Head(before, ("S", DAY.isoformat())))
+                processes.remember(process, self._series, Head(before, ("S", day.isoformat())))
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
 
@@ -65,7 +73,7 @@ class InvoiceScenario:
     def _assert_whole(self, items: list[Item]) -> None:
         invoices = [item for item in items if item["number"]["N"] != "0"]
         guards = [item for item in items if item["number"]["N"] == "0"]
-        assert self.numbers == list(range(1, counted() + 1))
+        assert self.numbers == list(range(1, counted(self._series) + 1))
         assert [item["issuedAt"]["S"] for item in invoices] == sorted(
             item["issuedAt"]["S"] for item in invoices
         )
@@ -77,9 +85,9 @@ class InvoiceScenario:
             [request_id] = [
                 each
                 for each in by_request
-                if InvoiceItem.guard_key(SERIES, each) == guard["series"]["S"]
+                if InvoiceItem.guard_key(self._series, each) == guard["series"]["S"]
             ]
-            assert place == (SERIES, by_request[request_id])
+            assert place == (self._series, by_request[request_id])
 
     def afterwards(self, outcomes: list[Any]) -> None:
         """An invoice that a call returned is stored as it was returned."""
@@ -115,7 +123,7 @@ def stored() -> list[Item]:
     return sorted(items, key=lambda item: int(item["number"]["N"]))
 
 
-def counted() -> int:
-    """The value of the counter of the series."""
-    answer = send("GetItem", key_of_counter(InvoiceItem, SERIES))
+def counted(series: str) -> int:
+    """The value of the counter of a series."""
+    answer = send("GetItem", key_of_counter(InvoiceItem, series))
     return int(answer.get("Item", {"currentValue": {"N": "0"}})["currentValue"]["N"])

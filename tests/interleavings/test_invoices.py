@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from invoices.credits import credit
+from invoices.issuing import today
 from invoices.records import find_invoice, void
+from invoices.states import find_record, mark_paid
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_of
 from tests.interleavings.operations import DEAD
@@ -151,7 +154,7 @@ def test_an_invoice_is_voided_while_another_is_issued(
         scenario.operations = [lambda: void(ANN, FIRST, "wrong"), TWO]
 
         def expects(outcomes: list[Any]) -> None:
-            assert numbers_of(outcomes) == [1, 2]
+            assert numbers_of(outcomes) == ["done", 2]
             assert find_invoice(ANN, FIRST).void_reason == "wrong"
 
         scenario.expects = expects
@@ -171,8 +174,8 @@ def test_of_two_reasons_to_void_an_invoice_one_is_stored_and_told_to_both(
 
         def expects(outcomes: list[Any]) -> None:
             told = numbers_of(outcomes)
-            assert sorted(map(str, told)) == ["1", "AlreadyVoided"]
-            winner = told.index(1)
+            assert sorted(told) == ["AlreadyVoided", "done"]
+            winner = told.index("done")
             assert find_invoice(ANN, FIRST).void_reason == reasons[winner]
             assert outcomes[1 - winner].reason == reasons[winner]
 
@@ -193,10 +196,90 @@ def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
         def expects(outcomes: list[Any]) -> None:
             voided, number = numbers_of(outcomes)
             assert number == 1
-            assert voided in {1, "UnknownInvoice"}
-            assert find_invoice(ANN, FIRST).is_voided == (voided == 1 or 0 in scenario.late)
+            assert voided in {"done", "UnknownInvoice"}
+            assert find_invoice(ANN, FIRST).is_voided == (voided == "done" or 0 in scenario.late)
 
         scenario.expects = expects
         return scenario
 
     explore(make, losses=losses)
+
+
+TODAY = today()
+OF_TODAY = f"{TODAY.year}-000001"
+
+
+@pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])
+def test_an_invoice_that_is_credited_twice_has_one_credit_note_which_both_callers_get(
+    explore: Explore, processes: Processes, faults: Faults
+) -> None:
+    reasons = ["Returned", "Doubled"]
+
+    def make() -> InvoiceScenario:
+        scenario = InvoiceScenario(processes, before=1, warm=True, day=TODAY)
+        scenario.operations = [partial(credit, ANN, OF_TODAY, reason) for reason in reasons]
+
+        def expects(outcomes: list[Any]) -> None:
+            assert numbers_of(outcomes) == [2, 2]
+            assert outcomes[0] == outcomes[1]
+            assert scenario.numbers == [1, 2]
+            assert find_record(ANN, OF_TODAY).state.credited_by == f"credit#{OF_TODAY}"
+
+        scenario.expects = expects
+        return scenario
+
+    explore(make, **faults)
+
+
+@pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])
+def test_an_invoice_is_voided_or_credited_and_never_both(
+    explore: Explore, processes: Processes, faults: Faults
+) -> None:
+    reached = set()
+
+    def make() -> InvoiceScenario:
+        scenario = InvoiceScenario(processes, before=1, warm=True, day=TODAY)
+        scenario.operations = [
+            lambda: void(ANN, OF_TODAY, "Wrong"),
+            lambda: credit(ANN, OF_TODAY, "Returned"),
+        ]
+
+        def expects(outcomes: list[Any]) -> None:
+            record = find_record(ANN, OF_TODAY)
+            end = numbers_of(outcomes)
+            if record.invoice.is_voided:
+                assert end == ["done", "AlreadyVoided"]
+                assert (record.is_credited, scenario.numbers) == (False, [1])
+            else:
+                assert end == ["AlreadyCredited", 2]
+                assert (record.is_credited, scenario.numbers) == (True, [1, 2])
+            reached.add(record.standing)
+
+        scenario.expects = expects
+        return scenario
+
+    explore(make, **faults)
+
+    assert reached == {"voided", "credited"}
+
+
+def test_an_invoice_that_is_voided_and_paid_at_once_is_told_to_both(
+    explore: Explore, processes: Processes
+) -> None:
+    def make() -> InvoiceScenario:
+        scenario = InvoiceScenario(processes, before=1)
+        scenario.operations = [
+            lambda: void(ANN, FIRST, "Wrong"),
+            lambda: mark_paid(ANN, FIRST, DAY),
+        ]
+
+        def expects(outcomes: list[Any]) -> None:
+            record = find_record(ANN, FIRST)
+            assert record.invoice.is_voided
+            paid = "done" if record.is_paid else "AlreadyVoided"
+            assert numbers_of(outcomes) == ["done", paid]
+
+        scenario.expects = expects
+        return scenario
+
+    explore(make, losses=1, forgetful=True)

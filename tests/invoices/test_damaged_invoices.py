@@ -14,7 +14,8 @@ from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from invoices.documents import Invoice
 from invoices.models import InvoiceItem
-from invoices.records import find_invoice, list_invoices, void
+from invoices.records import find_invoice, list_invoices
+from invoices.states import find_record
 from sequences.exceptions import DamagedSeries
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, put_invoice, series, stored_invoices
@@ -135,7 +136,7 @@ def test_a_damaged_invoice_is_an_error_that_names_it(ann: User) -> None:
 
     for ask in (
         lambda: find_invoice(ann.pk, invoice.label),
-        lambda: void(ann.pk, invoice.label, "typo"),
+        lambda: find_record(ann.pk, invoice.label),
     ):
         with pytest.raises(DamagedItem) as damaged:
             ask()

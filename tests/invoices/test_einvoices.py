@@ -16,7 +16,7 @@ from lxml import etree
 
 from invoices.amounts import Line, totals
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
-from invoices.einvoices import as_xml, line_nets, missing
+from invoices.einvoices import as_xml, missing
 from invoices.issuing import issue
 from tests.commands import run
 from tests.factories import make_user
@@ -120,7 +120,7 @@ def test_the_net_amounts_of_lines_add_up_to_those_of_the_rates(
 ) -> None:
     invoice = an_invoice(*lines, prices_include_tax=include_tax)
 
-    assert sum(line_nets(invoice)) == totals(lines, "EUR", include_tax).net
+    assert sum(invoice.line_nets()) == totals(lines, "EUR", include_tax).net
 
 
 def test_the_amounts_are_those_of_the_invoice() -> None:

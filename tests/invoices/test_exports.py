@@ -8,17 +8,19 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
+from invoices.amounts import totals
 from invoices.documents import Customer, Invoice
-from invoices.exports import as_csv, as_zip
-from invoices.pdf import render
+from invoices.exports import YEAR_FILES, as_csv, as_zip
+from invoices.printing.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 
 
-def rows_of(*invoices: Invoice) -> list[dict[str, str]]:
-    text = b"".join(as_csv(invoices)).decode("utf-8-sig")
+def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:
+    text = b"".join(YEAR_FILES[ending](invoices)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
@@ -37,6 +39,53 @@ def test_a_table_has_a_row_for_each_invoice() -> None:
 
 def test_a_table_begins_with_a_byte_order_mark() -> None:
     assert b"".join(as_csv([])).startswith(b"\xef\xbb\xbfnumber,date,")
+
+
+def test_the_table_of_lines_has_their_rates_and_adds_up_to_the_net_total() -> None:
+    lines = (a_line("3", "9.99", description="=Tea"), a_line("1", "100", "7"), a_line("7", "0.33"))
+    invoice = replace(
+        an_invoice(*lines), prices_include_tax=True, totals=totals(lines, "EUR", True)
+    )
+
+    rows = rows_of(invoice, ending="lines.csv")
+
+    assert [(row["line"], row["description"], row["VAT rate"], row["net"]) for row in rows] == [
+        ("1", "'=Tea", "19", "25.19"),
+        ("2", "Work", "7", "93.46"),
+        ("3", "Work", "19", "1.94"),
+    ]
+    assert sum(Decimal(row["net"]) for row in rows) * 100 == invoice.totals.net
+
+
+def test_the_table_of_bookings_has_a_row_for_each_rate() -> None:
+    issued = an_invoice(a_line(), a_line("1", "50", "7"), due_date=date(2026, 12, 21))
+
+    rows = rows_of(issued, ending="bookings.csv")
+
+    assert [
+        (
+            row["due date"],
+            row["tax category"],
+            row["VAT rate"],
+            row["net"],
+            row["VAT"],
+            row["gross"],
+        )
+        for row in rows
+    ] == [
+        ("2026-12-21", "standard", "7", "50.00", "3.50", "53.50"),
+        ("2026-12-21", "standard", "19", "100.00", "19.00", "119.00"),
+    ]
+
+
+def test_bookings_of_a_voided_invoice_are_zero_and_of_a_credit_note_negative() -> None:
+    note = an_invoice(a_line("-1"), number=43, credits="2026-000042")
+
+    voided, credited = rows_of(a_voided_invoice(), note, ending="bookings.csv")
+
+    assert (voided["status"], voided["gross"]) == ("voided", "0.00")
+    assert (credited["type"], credited["credits"]) == ("credit note", "2026-000042")
+    assert credited["gross"] == "-119.00"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from invoices.documents import Invoice, from_item, to_item
 from invoices.exports import as_csv
 from invoices.forms import InvoiceForm
 from invoices.issuing import issue
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import find_invoice
 from tests.commands import run
 from tests.factories import make_user

@@ -54,7 +54,9 @@ def test_the_pages_and_the_pdf_show_the_same_day_of_voiding(
     settings.TIME_ZONE = zone
     user = make_user()
     client.force_login(user)
-    invoice = void(user.pk, issued_today(user.pk).label, "typo")
+    invoice = issued_today(user.pk)
+    void(user.pk, invoice.label, "typo")
+    invoice = find_invoice(user.pk, invoice.label)
 
     assert invoice.label in client.get("/invoices/").content.decode()
     shown = client.get(f"/invoices/{invoice.label}/").content.decode()

@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from invoices.documents import Customer, Seller
-from invoices.pdf import render
+from invoices.printing.pdf import render
 from invoices.records import void
 from tests.invoice_factories import DAY, issued
 from tests.invoices.samples import a_line, a_voided_invoice

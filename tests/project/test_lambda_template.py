@@ -17,11 +17,6 @@ from tests.factories import make_user
 from tests.policies import listed, rights, rights_for
 from tests.requests import Requests
 
-#: Not in the site yet.
-AWAITED = {
-    *("EXPORTS_BUCKET", "EXPORTS_FUNCTION", "export_handler"),
-}
-
 # Read and not imported: that would set up Django again.
 SERVERLESS = ast.parse((ROOT / "project" / "serverless.py").read_text(encoding="utf-8")).body
 [COMMANDS] = [
@@ -156,11 +151,11 @@ def test_the_site_reads_every_variable_that_is_set(template: dict[str, Any]) -> 
     read = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|", page, re.MULTILINE))
 
     for function in of_type(template, "AWS::Serverless::Function").values():
-        assert function["Environment"]["Variables"].keys() <= read | AWAITED
+        assert function["Environment"]["Variables"].keys() <= read
 
 
 def test_every_handler_exists(template: dict[str, Any]) -> None:
-    defined = {each.name for each in SERVERLESS if isinstance(each, ast.FunctionDef)} | AWAITED
+    defined = {each.name for each in SERVERLESS if isinstance(each, ast.FunctionDef)}
 
     for function in of_type(template, "AWS::Serverless::Function").values():
         assert function["Handler"].removeprefix("project.serverless.") in defined

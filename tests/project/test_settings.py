@@ -96,6 +96,12 @@ def test_a_complete_environment_starts(checkout: Path) -> None:
         ("AWS_ENDPOINT_URL_DYNAMODB", "http://dynamo_db:8000"),
         ("AWS_ENDPOINT_URL", "nonsense"),
         ("AWS_ENDPOINT_URL_S3", "localhost:9000"),
+        ("AWS_ENDPOINT_URL_LAMBDA", "localhost:9001"),
+        ("EXPORTS_BUCKET", "s3://exports"),
+        ("EXPORTS_BUCKET", "Exports"),
+        ("EXPORTS_BUCKET", "exports"),  # without the function
+        ("EXPORTS_FUNCTION", "a function"),
+        ("EXPORTS_FUNCTION", "exports"),  # without the bucket
         ("DYNAMODB_TABLE_PREFIX", "a b"),
         ("DYNAMODB_TABLE_PREFIX", "x" * 201),
         ("DYNAMODB_MAX_CONNECTIONS", "many"),

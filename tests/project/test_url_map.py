@@ -20,6 +20,7 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
+from invoices.customers.forms import CustomerForm
 from invoices.forms import InvoiceForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
@@ -112,6 +113,10 @@ def invoice_values(user: User) -> dict[str, Any]:
     }
 
 
+def customer_values(user: User) -> dict[str, Any]:
+    return {"name": "Bob", "request_id": CustomerForm.new_request_id()}
+
+
 def mail_values(user: User) -> dict[str, Any]:
     return {"email": user.email}
 
@@ -180,16 +185,36 @@ ROWS = {
     # Invoices
     "invoice_list": own(),
     "invoice_new": own("invoice", sent=invoice_values, but={"POST unconfirmed": 200}),
+    "invoice_preview": page((405, 405), post=(200, 200)),
     "invoices_csv": own(405, DAY.year),
+    "invoices_lines": own(405, DAY.year),
+    "invoices_bookings": own(405, DAY.year),
     "invoices_zip": own(405, DAY.year),
+    "customer_list": own(),
+    "customer_new": own("customer_list", sent=customer_values),
+    # It has none.
+    "customer": own(404, LOOKED_AT, get=404),
+    "customer_delete": own(404, LOOKED_AT, get=404),
+    # Without a bucket for exports.
+    "export": own(404, "not-whole", get=404),
+    "export_file": own(404, "not-whole", get=404),
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
+    "invoice_credit": own(
+        "invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}, but={"POST unconfirmed": 200}
+    ),
+    "invoice_paid": own("invoice", LABEL, sent=lambda _user: {"paid_on": str(DAY)}),
+    "invoice_unpaid": own("invoice", LABEL, get=405, sent=lambda _user: {"paid_on": str(DAY)}),
     # Staff
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
     "staff:account": staff(200, 405, LOOKED_AT),
     "staff:account_record": staff(200, 405, LOOKED_AT),
+    "staff:account_invoices": staff(200, 405, LOOKED_AT),
+    # It has none.
+    "staff:account_invoice": staff(404, 405, LOOKED_AT, LABEL),
+    "staff:account_invoice_pdf": staff(404, 405, LOOKED_AT, LABEL),
     "staff:deactivate": staff(200, "staff:account", LOOKED_AT, sent=reason),
     "staff:activate": staff(200, "staff:account", LOOKED_AT, sent=reason),
     "staff:sessions_end": staff(200, "staff:account", LOOKED_AT, sent=reason),
@@ -291,7 +316,7 @@ def test_every_form_answers_each_visitor_as_its_row_says(
     arrived = None
     for name, row in ROWS.items():
         client, user = arrived or arrive(visitor)
-        if name == "invoice_void":
+        if name in {"invoice_void", "invoice_credit", "invoice_paid", "invoice_unpaid"}:
             issued(user.pk)
         found[name] = answer(send(client, path_of(name), row.sent(user)))
         # Where nothing happened, the next form finds the account as it was.

@@ -44,7 +44,7 @@ STEPS = (IMPORT, PROBE, SIGN_IN, PROFILE)
 FIRST_LOADED_BY: dict[str, str | None] = {
     "accounts.views": SIGN_IN,
     "babel": SIGN_IN,
-    "invoices.pdf": SIGN_IN,
+    "invoices.printing.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
@@ -65,8 +65,8 @@ FIRST_LOADED_BY: dict[str, str | None] = {
 FIRST_OPENED_BY: dict[str, str | None] = {
     "/templates/": SIGN_IN,
     "/botocore/data/": PROFILE,
-    # Numbers and names of currencies: pages with amounts need them.
-    "/babel/": None,
+    # Names of currencies and countries, which the profile offers.
+    "/babel/": PROFILE,
     ".otf": None,
     ".ttf": None,
     "usernames.txt": None,

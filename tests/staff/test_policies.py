@@ -106,10 +106,13 @@ def test_the_requests_of_staff_pages_are_allowed(requests_sent: Requests) -> Non
     session = begun(bob)
     Lock("nightly", lease_seconds=600).acquire()
     claim_once("import")
+    invoice = issued(bob.pk)
     requests_sent.clear()
 
     client.post("/staff/", {"who": "bob"})
     client.get(page_of(bob))
+    client.get(page_of(bob, "invoices") + f"?year={DAY.year}")
+    client.get(page_of(bob, "invoices", invoice.label))
     client.post(page_of(bob, "sessions", session, "end"), WHY)
     client.post(page_of(bob, "deactivate"), WHY)
     for name in ("nightly", "import"):
@@ -120,7 +123,12 @@ def test_the_requests_of_staff_pages_are_allowed(requests_sent: Requests) -> Non
     client.get("/staff/record/")
 
     needed = set(rights_for(requests_sent))
-    assert logged_actions() == ["endSession", "deactivate", *["breakLock"] * 2]
+    assert logged_actions() == [
+        *["openInvoices"] * 2,
+        "endSession",
+        "deactivate",
+        *["breakLock"] * 2,
+    ]
     assert {"ConditionCheckItem", "DeleteItem"} <= {action for _table, action in needed}
     assert needed <= set(rights("site"))
 

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.retries.standard import ExponentialBackoff
 
-from tests import engines
 from tests.uploads.s3_proxy import S3Proxy, through
 from tests.uploads.samples import Storage
 from uploads import claims
 from uploads import s3 as uploads_s3
-
-
-@pytest.fixture(scope="session")
-def s3_url() -> Iterator[str]:
-    """An S3 of this session's own, which the client of the uploads finds by the environment."""
-    with engines.running("s3") as url, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL_S3", url)
-        yield url
-
-
-@pytest.fixture(scope="session")
-def s3(s3_url: str) -> Any:
-    """A plain client to read what is stored."""
-    return boto3.client("s3", endpoint_url=s3_url, region_name="us-east-1")
-
-
-@pytest.fixture
-def bucket(s3: Any) -> str:
-    """The name of an empty bucket of this test's own."""
-    name = f"uploads-{uuid.uuid4().hex}"
-    s3.create_bucket(Bucket=name)
-    return name
 
 
 @pytest.fixture

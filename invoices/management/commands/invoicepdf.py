@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from invoices.documents import Invoice
 from invoices.management.base import InvoiceFileCommand
-from invoices.pdf import render
+from invoices.printing.pdf import render
 
 
 class Command(InvoiceFileCommand):

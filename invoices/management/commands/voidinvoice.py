@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
 
 from invoices.exports import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
-from invoices.records import VOID_REASON, void
+from invoices.records import VOID_REASON, find_invoice, void
 
 
 class Command(InvoiceCommand):
@@ -24,7 +25,11 @@ class Command(InvoiceCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.INVOICES_ALLOW_VOID:
+            raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
         with one_line_errors("Reason"):
             reason = VOID_REASON.clean(options["reason"])
-        invoice = void(find_account(options["user"]), options["number"], reason)
+        account = find_account(options["user"])
+        void(account, options["number"], reason)
+        invoice = find_invoice(account, options["number"])
         self.stdout.write(as_json(invoice) if options["json"] else as_row(invoice))

@@ -1,4 +1,4 @@
-"""An invoice as a PDF: A4, with embedded fonts, always the same bytes until it is voided.
+"""An invoice as a PDF/A-3a and PDF/UA-1 file, always the same bytes until it is voided.
 
 The template `invoice.typ` lays out the texts of `_contents`. The PDF is in the language that the
 invoice was issued in, whatever the reader's language is.
@@ -24,14 +24,16 @@ from django.utils.translation import pgettext
 from dynamo.processes import on_new_process
 from invoices.documents import Contents, Invoice, Party
 from invoices.fields import fields_of
-from invoices.fonts import FAMILIES, font_folders, printable
 from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
+from invoices.printing.fonts import font_folders, installed, printable
 
 if TYPE_CHECKING:
     import typst
 
 _TEMPLATE = Path(__file__).with_name("invoice.typ")
 _CHILD_SECONDS = 60
+# For archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
+_STANDARDS: list[typst.PDFStandard] = ["a-3a", "ua-1"]
 # Typst keeps intermediate results of the last compilations: 80 MB for each of the largest invoices.
 # After a large one (so many characters of JSON), empty documents (2 ms each) displace them.
 _LARGE = 20_000
@@ -57,7 +59,7 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
         {
             # Typst takes the language without script and region.
             "language": invoice.language.partition("-")[0],
-            "fonts": FAMILIES,
+            "fonts": [family.name for family in installed()],
             "number": invoice.label,
             "date": {"year": day.year, "month": day.month, "day": day.day},
             "day": _day(day),
@@ -179,7 +181,11 @@ def _typeset(contents: str, timestamp: int) -> bytes:
 
     fonts = _fonts()
     pdf = typst.compile(
-        _TEMPLATE, font_paths=fonts, sys_inputs={"invoice": contents}, timestamp=timestamp
+        _TEMPLATE,
+        font_paths=fonts,
+        sys_inputs={"invoice": contents},
+        timestamp=timestamp,
+        pdf_standards=_STANDARDS,
     )
     if len(contents) > _LARGE:
         for _compilation in range(_REMEMBERED_COMPILATIONS):
@@ -214,7 +220,7 @@ on_new_process(_after_fork)
 _PROGRAM = """
 import json, sys
 sys.path[:0] = json.loads(sys.argv[1])
-from invoices.pdf import _typeset
+from invoices.printing.pdf import _typeset
 sys.stdout.buffer.write(_typeset(sys.stdin.buffer.read().decode(), int(sys.argv[2])))
 """
 

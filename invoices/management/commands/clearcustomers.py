@@ -1,0 +1,31 @@
+"""`clearcustomers`: removes the address books of accounts that do not exist any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounts.models import User
+from dynamo import bulk
+from dynamo.management.base import DynamoCommand
+from invoices.customers.book import delete_address_book
+from invoices.models import CustomerItem
+
+
+class Command(DynamoCommand):
+    help = (
+        "Removes the address books of deleted accounts: after deleteuser, and if a process ended "
+        "between the deletion of an account and that of its customers. Reads the whole table "
+        "`customers`."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        accounts = {
+            item["account"]["S"]
+            for items in bulk.pages(CustomerItem.table(), ("account",))
+            for item in items
+        }
+        keys = [{"pk": {"S": account}} for account in sorted(accounts)]
+        existing = {item["pk"]["S"] for item in bulk.read_batches(User.table(), keys)}
+        for account in sorted(accounts - existing):
+            delete_address_book(account)
+            self.stdout.write(account)

@@ -1,0 +1,163 @@
+"""The business part of a profile: what it stores, and what it rejects at which field."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from accounts.models import User
+from accounts.services import edit_profile
+from tests.factories import make_user, stored_user
+from tests.pages import Page, form_values, sign_in
+
+PROFILE = "/accounts/profile/"
+
+# As typed, and as stored.
+BUSINESS = {
+    "country": ("DE", "DE"),
+    "vat_id": ("de 136 695 976", "DE136695976"),
+    "tax_number": (" 12/345/67890 ", "12/345/67890"),
+    "account_holder": ("Ann Ltd", "Ann Ltd"),
+    "iban": ("de89 3704 0044 0532 0130 00", "DE89370400440532013000"),
+    "bic": ("cobadeffxxx", "COBADEFFXXX"),
+    "currency": ("EUR", "EUR"),
+    "payment_days": ("14", 14),
+    "payment_terms": ("Within 14 days.\r\nNo discount.", "Within 14 days.\nNo discount."),
+    "time_zone": ("Europe/Berlin", "Europe/Berlin"),
+}
+TYPED = {name: typed for name, (typed, _stored) in BUSINESS.items()}
+STORED = {name: stored for name, (_typed, stored) in BUSINESS.items()}
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="ann")
+    sign_in(client, user)
+    return user
+
+
+def business_of(user: User) -> dict[str, object]:
+    read = User.get(user.pk)
+    return {name: getattr(read, name) for name in BUSINESS}
+
+
+def test_the_business_is_stored_in_one_form_whoever_types_it(client: Client, ann: User) -> None:
+    assert client.post(PROFILE, TYPED).status_code == 302
+    assert business_of(ann) == STORED
+
+    edit_profile(User.get(ann.pk), **dict.fromkeys(BUSINESS, ""))
+    edit_profile(User.get(ann.pk), **TYPED)
+    assert business_of(ann) == STORED
+    assert Page(client.get(PROFILE)).value("iban") == "DE89 3704 0044 0532 0130 00"
+
+
+def test_a_shown_profile_sent_as_it_is_changes_nothing(client: Client, ann: User) -> None:
+    client.post(PROFILE, TYPED)
+    before = stored_user(ann.pk)
+
+    # The lists of the page are not read by `form_values`.
+    lists = {name: TYPED[name] for name in ("country", "currency", "time_zone")}
+    client.post(PROFILE, form_values(client, PROFILE, **lists))
+
+    assert stored_user(ann.pk) == before
+
+
+def test_fields_that_are_not_sent_stay_as_they_are(client: Client, ann: User) -> None:
+    client.post(PROFILE, TYPED)
+
+    client.post(PROFILE, {"full_name": "Ann Example"})
+
+    assert business_of(ann) == STORED
+    assert User.get(ann.pk).full_name == "Ann Example"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        ("iban", "DE89 3704 0044 0532 0130 01", "“DE89 3704 0044 0532 0130 01” is not an IBAN"),
+        ("iban", "x" * 51, "at most 50"),
+        ("bic", "COBADE", "“COBADE” is not a BIC"),
+        ("vat_id", "DE136695977", "“DE136695977” is not a VAT ID"),
+        ("vat_id", "FR40303265045", "“FR40303265045” is not a VAT ID"),
+        ("tax_number", "1" * 33, "at most 32"),
+        ("payment_days", "366", "from 0 to 365"),
+        ("payment_days", "-1", "from 0 to 365"),
+        ("payment_days", "１４", "from 0 to 365"),
+        ("payment_terms", "x" * 501, "at most 500"),
+        ("account_holder", "\x07", "printable"),
+    ],
+)
+def test_a_wrong_value_is_rejected_at_its_field_and_by_the_operation(
+    client: Client, ann: User, name: str, text: str, part: str
+) -> None:
+    before = stored_user(ann.pk)
+
+    page = Page(client.post(PROFILE, TYPED | {name: text}))
+
+    assert list(page.errors) == [name]
+    assert part in page.errors[name][0]
+    with pytest.raises(ValidationError):
+        edit_profile(User.get(ann.pk), **(TYPED | {name: text}))
+    assert stored_user(ann.pk) == before
+
+
+@pytest.mark.parametrize("name", ["country", "currency", "time_zone"])
+def test_a_choice_that_is_not_in_the_list_is_rejected(ann: User, name: str) -> None:
+    before = stored_user(ann.pk)
+
+    with pytest.raises(ValidationError):
+        edit_profile(ann, **{name: "Nowhere"})
+
+    assert stored_user(ann.pk) == before
+
+
+@pytest.mark.parametrize(
+    ("country", "typed", "stored"),
+    [
+        ("DE", "136695976", "DE136695976"),
+        ("AT", "ATU13585627", "ATU13585627"),
+        ("FR", "fr 40 303265045", "FR40303265045"),
+        ("GR", "EL 094259216", "EL094259216"),
+        ("GB", "GB 980 7806 84", "GB980780684"),
+        ("CH", "CHE107787577MWST", "CHE-107.787.577 MWST"),
+        ("NO", "995525828mva", "NO 995 525 828 MVA"),
+        ("JP", "t5835678256246", "T5835678256246"),
+        ("US", "12-3456789", "12-3456789"),
+        ("", "Any 1", "Any 1"),
+    ],
+)
+def test_a_vat_id_is_read_as_its_country_writes_it(
+    ann: User, country: str, typed: str, stored: str
+) -> None:
+    edit_profile(ann, country=country, vat_id=typed)
+    assert User.get(ann.pk).vat_id == stored
+
+    edit_profile(User.get(ann.pk), country=country, vat_id=stored)
+    assert User.get(ann.pk).vat_id == stored
+
+
+@pytest.mark.parametrize(
+    ("country", "text"),
+    [("JP", "T1234567890123"), ("JP", "T58356782562"), ("CH", "CHE107787578MWST"), ("GB", "1")],
+)
+def test_a_vat_id_with_a_wrong_check_digit_is_not_stored(
+    ann: User, country: str, text: str
+) -> None:
+    with pytest.raises(ValidationError, match=text):
+        edit_profile(ann, country=country, vat_id=text)
+
+    assert User.get(ann.pk).vat_id is None
+
+
+def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, vat_id="DE 1")
+
+    assert client.post(PROFILE, TYPED | {"vat_id": "DE 1"}).status_code == 302
+    assert User.get(ann.pk).vat_id == "DE 1"
+    # Without the country, the stored one decides.
+    assert list(Page(client.post(PROFILE, {"vat_id": "DE 2"})).errors) == ["vat_id"]
+    assert User.get(ann.pk).vat_id == "DE 1"

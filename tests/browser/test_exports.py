@@ -1,0 +1,93 @@
+"""Exports that are stored in S3, in a real browser: without scripts, and what axe says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from accounts.models import User
+from invoices import export_making, stored_exports
+from invoices.stored_exports import LATE_SECONDS, Export
+from tests.browser.test_axe import seen
+from tests.browser.test_invoices import let_in
+from tests.factories import make_user
+from tests.invocations import Invocations
+from tests.invoice_factories import DAY, issued
+from uploads import s3 as uploads_s3
+
+pytestmark = pytest.mark.browser
+
+START = f"/invoices/{DAY.year}.zip"
+
+
+@pytest.fixture
+def api(
+    s3_url: str, bucket: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Invocations]:
+    with Invocations() as api:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
+        settings.EXPORTS_BUCKET = bucket
+        settings.EXPORTS_FUNCTION = api.function
+        for client in (stored_exports._lambda, stored_exports._s3, uploads_s3):
+            client.reset()
+        yield api
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    user = make_user(username="ann")
+    issued(user.pk)
+    return user
+
+
+def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
+    browser: Browser, site: str, ann: User, api: Invocations
+) -> None:
+    context = browser.new_context(base_url=site, locale="en-GB", java_script_enabled=False)
+    let_in(context, site, ann)
+    page = context.new_page()
+
+    page.goto(f"/invoices/?year={DAY.year}")
+    page.get_by_role("link", name="PDFs (ZIP)").click()
+    page.get_by_role("button", name="Make the file").click()
+    expect(page.get_by_text("The file is being made.")).to_be_visible()
+    export_making.make(api.events[0], 60.0)
+    link = page.get_by_role("link", name="Download")
+    expect(link).to_be_visible()
+
+    with page.expect_download() as download:
+        link.click()
+    assert download.value.suggested_filename == f"invoices-{DAY.year}.zip"
+    assert Path(download.value.path()).read_bytes().startswith(b"PK")
+    context.close()
+
+
+def test_axe_finds_nothing_serious_on_the_pages_of_exports(
+    browser: Browser, site: str, ann: User, api: Invocations, s3: Any, bucket: str
+) -> None:
+    now = int(time.time())
+    states = {
+        name: Export(ann.pk, "zip", DAY.year, name, began)
+        for name, began in (
+            ("preparing", now),
+            ("ready", now),
+            ("failed", now),
+            ("late", now - LATE_SECONDS),
+        )
+    }
+    for name, stored in (("ready", states["ready"].name), ("failed", stored_exports.FAILED)):
+        s3.put_object(Bucket=bucket, Key=states[name].folder + stored, Body=b"x")
+    assert {name: stored_exports.state_of(states[name]) for name in states} == {
+        name: name for name in states
+    }
+    context = browser.new_context(base_url=site, locale="en-GB", reduced_motion="reduce")
+    let_in(context, site, ann)
+
+    pages = [START, *(f"/invoices/exports/{each.token}/" for each in states.values())]
+    assert seen(context.new_page(), pages) == []
+    context.close()

@@ -1,0 +1,303 @@
+"""The address book: adding, finding, changing and deleting the customers of an account."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from invoices.customers.book import (
+    add_customer,
+    change_customer,
+    customer_of,
+    delete_customer,
+    find_customer,
+    list_customers,
+)
+from invoices.customers.forms import CustomerForm
+from invoices.documents import Customer
+from invoices.exceptions import StaleCustomer, UnknownCustomer
+from invoices.issuing import issue
+from invoices.models import CustomerItem
+from tests.commands import run
+from tests.factories import PASSWORD, make_user
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.invoice_factories import SELLER, draft, issued, new_account
+from tests.pages import Page
+from tests.policies import rights, rights_for
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+BOB = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB123456789", "GB", email="bob@example.org")
+
+
+@pytest.fixture
+def account() -> str:
+    return new_account()
+
+
+@pytest.fixture
+def ann(client: Client) -> User:
+    user = make_user(username="ann")
+    client.force_login(user)
+    return user
+
+
+def added(account: str, customer: Customer = BOB) -> CustomerItem:
+    return add_customer(account, customer, request_id=str(uuid.uuid4()))
+
+
+def test_a_customer_gets_the_next_number_of_the_account(
+    account: str, requests_sent: Requests
+) -> None:
+    first, second = added(account), added(account, Customer("Carol"))
+
+    assert (first.number, second.number) == ("1", "2")
+    assert added(new_account()).number == "1"
+    assert customer_of(find_customer(account, first.id)) == replace(BOB, number="1")
+    assert requests_sent.operations[:2] == ["UpdateItem", "PutItem"]
+
+
+def test_the_same_request_adds_one_customer(account: str) -> None:
+    first = add_customer(account, BOB, request_id="r")
+    change_customer(first, replace(BOB, name="Bob & Sons"))
+
+    again = add_customer(account, BOB, request_id="r")
+
+    assert (again.number, again.name) == ("1", "Bob & Sons")
+    assert len(list_customers(account).customers) == 1
+
+
+def test_a_lost_reply_adds_one_customer(account: str, proxy: FaultProxy) -> None:
+    proxy.plan("PutItem", DropReply())
+
+    item = add_customer(account, BOB, request_id="r")
+
+    assert [each.id for each in list_customers(account).customers] == [item.id]
+
+
+def test_a_change_by_an_outdated_copy_is_rejected(account: str) -> None:
+    item = added(account)
+    outdated = find_customer(account, item.id)
+    change_customer(find_customer(account, item.id), Customer("New"))
+
+    with pytest.raises(StaleCustomer):
+        change_customer(outdated, Customer("Outdated"))
+    with pytest.raises(StaleCustomer):
+        delete_customer(outdated)
+
+    assert find_customer(account, item.id).name == "New"
+
+
+def test_a_change_of_a_deleted_customer_does_not_bring_it_back(account: str) -> None:
+    item = added(account)
+    delete_customer(find_customer(account, item.id))
+
+    with pytest.raises(StaleCustomer):
+        change_customer(item, Customer("Ghost"))
+    with pytest.raises(UnknownCustomer):
+        find_customer(account, item.id)
+
+
+def test_deleting_twice_is_a_success(account: str) -> None:
+    item = added(account)
+
+    delete_customer(item)
+    delete_customer(item)
+
+    assert list_customers(account).customers == []
+
+
+def test_a_list_is_ordered_by_name_and_can_be_searched(account: str) -> None:
+    for name in ("carol", "Bob", "Éva", "株式会社ｶﾞｽ"):
+        added(account, Customer(name))
+
+    def names(search: str = "") -> list[str]:
+        return [each.name for each in list_customers(account, search).customers]
+
+    assert names()[:2] == ["Bob", "carol"]
+    assert names("e\u0301") == ["Éva"]
+    assert names("ガス") == ["株式会社ｶﾞｽ"]
+    assert names("2") == ["Bob"]
+
+
+def test_a_long_list_ends_and_says_so(account: str) -> None:
+    for _ in range(3):
+        added(account)
+
+    found = list_customers(account, limit=2)
+
+    assert (len(found.customers), found.has_more) == (2, True)
+
+
+# Pages --------------------------------------------------------------------------------------------
+
+
+def sent(client: Client, address: str, **values: str) -> Page:
+    """The page after sending the form at `address` with these values."""
+    shown = {
+        name: field.get("value", "") for name, field in Page(client.get(address)).fields.items()
+    }
+    return Page(client.post(address, shown | values, follow=True))
+
+
+def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: User) -> None:
+    assert sent(client, "/invoices/customers/new/", name="Bob").messages == [
+        "Customer 1 was added."
+    ]
+    [item] = list_customers(ann.pk).customers
+    address = f"/invoices/customers/{item.id}/"
+
+    sent(client, address, name="Bob & Sons", country="GB")
+
+    assert find_customer(ann.pk, item.id).name == "Bob & Sons"
+    assert sent(client, f"{address}delete/").messages == ["The customer was deleted."]
+    assert client.get(address).status_code == 404
+
+
+def test_a_form_that_is_outdated_keeps_what_was_typed(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    address = f"/invoices/customers/{item.id}/"
+    form = {
+        name: field.get("value", "") for name, field in Page(client.get(address)).fields.items()
+    }
+    change_customer(find_customer(ann.pk, item.id), Customer("Meanwhile"))
+
+    page = Page(client.post(address, form | {"name": "Typed"}))
+
+    assert "changed or deleted meanwhile" in page.errors[""][0]
+    assert page.fields["name"]["value"] == "Typed"
+    assert find_customer(ann.pk, item.id).name == "Meanwhile"
+
+
+def test_a_customer_is_made_of_an_invoice(client: Client, ann: User) -> None:
+    invoice = issued(ann.pk, customer="Carol")
+
+    page = Page(client.get(f"/invoices/customers/new/?from={invoice.label}"))
+
+    assert page.fields["name"]["value"] == "Carol"
+
+
+def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> None:
+    item = added(new_account())
+
+    assert client.get(f"/invoices/customers/{item.id}/").status_code == 404
+    assert client.post(f"/invoices/customers/{item.id}/delete/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"name": ""}, "name"), ({"email": "x"}, "email"), ({"country": "XX"}, "country")],
+)
+def test_an_error_stands_at_its_field(
+    client: Client, ann: User, values: dict[str, str], field: str
+) -> None:
+    form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}
+
+    assert field in Page(client.post("/invoices/customers/new/", form | values)).errors
+    assert list_customers(ann.pk).customers == []
+
+
+def test_the_requests_of_pages_are_allowed(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    sent(client, "/invoices/customers/new/", name="Bob")
+    [item] = list_customers(ann.pk).customers
+    sent(client, f"/invoices/customers/{item.id}/", name="Carol")
+    sent(client, f"/invoices/customers/{item.id}/delete/")
+    added(ann.pk)
+    deleted_by_page(client)
+
+    needed = {each for each in rights_for(requests_sent) if each[0] == "customers"}
+    assert needed == {each for each in rights("site") if each[0] == "customers"}
+
+
+# Deleted accounts ---------------------------------------------------------------------------------
+
+
+def deleted_by_page(client: Client) -> None:
+    client.post("/accounts/delete/", {"password": PASSWORD})
+
+
+def test_the_address_book_of_a_deleted_account_is_deleted(client: Client, ann: User) -> None:
+    for _ in range(30):
+        added(ann.pk)
+    other = added(new_account())
+
+    deleted_by_page(client)
+
+    assert list_customers(ann.pk).customers == []
+    assert find_customer(other.account, other.id).name == "Bob Ltd"
+
+
+def test_the_command_clears_what_an_ended_process_left(ann: User) -> None:
+    kept, gone = added(ann.pk), added(new_account())
+
+    assert run("clearcustomers") == (f"{gone.account}\n", "", 0)
+
+    assert list_customers(gone.account).customers == []
+    assert find_customer(ann.pk, kept.id).name == "Bob Ltd"
+
+
+def test_invoices_keep_the_customer_of_that_time(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    invoice = issue(replace(draft(), customer=BOB), account=ann.pk, seller=SELLER)
+    delete_customer(item)
+
+    assert "Bob Ltd" in client.get(f"/invoices/{invoice.label}/").text
+
+
+# The invoice form ---------------------------------------------------------------------------------
+
+
+def shown_after(client: Client, **sent: str) -> Page:
+    """The invoice form after one of its buttons, with these values."""
+    values = {"customer_name": "", "currency": "EUR", "note": "Typed", "lines-0-description": "Tea"}
+    return Page(client.post("/invoices/new/", values | sent))
+
+
+def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+
+    page = Page(client.get(f"/invoices/new/?customer={item.id}"))
+
+    assert page.fields["customer_name"]["value"] == "Bob Ltd"
+    assert page.fields["customer_address"]["value"].strip() == "2 Low Road\nLeeds"
+    assert page.fields["customer_number"]["value"] == "1"
+    assert client.get(f"/invoices/new/?customer={uuid.uuid4()}").status_code == 404
+
+
+def test_the_only_customer_that_matches_is_filled_in(client: Client, ann: User) -> None:
+    added(ann.pk)
+    added(ann.pk, Customer("Carol"))
+
+    page = shown_after(client, customer_name="bob", find_customer="1")
+
+    assert page.fields["customer_name"]["value"] == "Bob Ltd"
+    assert page.fields["customer_vat_id"]["value"] == "GB123456789"
+    assert page.fields["note"]["value"].strip() == "Typed"
+    assert page.fields["lines-0-description"]["value"] == "Tea"
+
+
+def test_one_of_several_customers_is_chosen(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    added(ann.pk, Customer("Bobby"))
+
+    several = shown_after(client, customer_name="bob", find_customer="1")
+    chosen = shown_after(client, customer_name="bob", use_customer=item.id)
+
+    assert "Bobby (2)" in several.text
+    assert several.fields["customer_name"]["value"] == "bob"
+    assert chosen.fields["customer_name"]["value"] == "Bob Ltd"
+
+
+def test_a_customer_that_is_not_found_leaves_what_was_typed(client: Client, ann: User) -> None:
+    page = shown_after(client, customer_name="Zoe", find_customer="1")
+
+    assert "No customer matches “Zoe”." in page.text
+    assert page.fields["customer_name"]["value"] == "Zoe"

@@ -1,0 +1,479 @@
+"""Exports that are made in the background and stored in S3."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, cast
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+import urllib3
+from django.core.cache import cache
+from django.test import Client
+
+from accounts.models import User
+from dynamo.cache import DynamoCache
+from invoices import export_making, stored_exports
+from invoices.exceptions import ExportTooSlow
+from invoices.stored_exports import LATE_SECONDS, LINK_SECONDS, Export
+from tests.commands import run
+from tests.factories import PASSWORD, make_user
+from tests.faults.kinds import DropReply
+from tests.invocations import Invocations
+from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices
+from tests.pages import Page
+from tests.policies import listed, statements
+from tests.session_maps import forget_password_check
+from tests.uploads.s3_proxy import S3Answer, S3Proxy, through
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+YEAR = DAY.year
+CSV, ZIP, JSON = f"/invoices/{YEAR}.csv", f"/invoices/{YEAR}.zip", "/accounts/export/"
+#: More than a function needs for these exports.
+SECONDS = 60.0
+
+
+@pytest.fixture
+def storage(s3_url: str) -> Iterator[S3Proxy]:
+    """A proxy before S3, through which everything goes."""
+    with S3Proxy(s3_url) as proxy, through(proxy.url):
+        stored_exports._s3.reset()
+        yield proxy
+    stored_exports._s3.reset()
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Invocations]:
+    with Invocations() as api:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
+        stored_exports._lambda.reset()
+        yield api
+    stored_exports._lambda.reset()
+
+
+@pytest.fixture(autouse=True)
+def exports(storage: S3Proxy, api: Invocations, bucket: str, settings: Any) -> Invocations:
+    """The site with a bucket for exports. Returns what was sent to Lambda."""
+    settings.EXPORTS_BUCKET = bucket
+    settings.EXPORTS_FUNCTION = api.function
+    return api
+
+
+@pytest.fixture
+def ann() -> User:
+    """An account with three invoices."""
+    user = make_user(username="Ann")
+    for _number in range(3):
+        issued(user.pk)
+    return user
+
+
+@pytest.fixture
+def browser(ann: User) -> Client:
+    return let_in(ann)
+
+
+def let_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def started(browser: Client, url: str = ZIP) -> str:
+    """Start an export; the address of its page."""
+    response = browser.post(url)
+    assert response.status_code == 302
+    return str(response["Location"])
+
+
+def make(event: dict[str, Any]) -> None:
+    """What the function does."""
+    export_making.make(event, SECONDS)
+
+
+def told(browser: Client, address: str) -> str:
+    return Page(browser.get(address)).text
+
+
+def unfinished(s3: Any, bucket: str) -> list[Any]:
+    found: list[Any] = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+    return found
+
+
+MADE: dict[str, Callable[[bytes], bool]] = {
+    CSV: lambda body: body.count(b"\r\n") == 4,
+    ZIP: lambda body: body.startswith(b"PK") and body.count(b".pdf") == 6,
+    JSON: lambda body: len(json.loads(body)["invoices"]) == 3,
+}
+
+
+@pytest.mark.parametrize("url", MADE)
+def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
+    browser: Client, exports: Invocations, url: str
+) -> None:
+    assert "Make the file" in told(browser, url)
+    address = started(browser, url)
+    waiting = browser.get(address)
+    assert "The file is being made." in Page(waiting).text
+    assert int(waiting["Refresh"]) > 0
+    assert browser.get(f"{address}file/")["Location"] == address
+
+    [event] = exports.events
+    make(event)
+
+    ready = browser.get(address)
+    assert "The file is ready." in Page(ready).text
+    assert "Refresh" not in ready
+    link = browser.get(f"{address}file/")["Location"]
+    assert MADE[url](urllib3.request("GET", link).data)
+    query = parse_qs(urlsplit(link).query)
+    assert query["X-Amz-Expires"] == [str(LINK_SECONDS)]
+    name = Export(**event).name
+    assert query["response-content-disposition"] == [f'attachment; filename="{name}"']
+
+
+def test_a_stored_file_is_the_one_that_is_sent_without_a_bucket(
+    browser: Client, exports: Invocations, s3: Any, settings: Any
+) -> None:
+    started(browser, ZIP)
+    [event] = exports.events
+    make(event)
+    export = Export(**event)
+    key = export.folder + export.name
+    stored = s3.get_object(Bucket=settings.EXPORTS_BUCKET, Key=key)["Body"].read()
+
+    settings.EXPORTS_BUCKET = ""
+    sent: Any = browser.get(ZIP)
+
+    assert b"".join(sent.streaming_content) == stored
+
+
+# One at a time ------------------------------------------------------------------------------------
+
+
+def test_while_an_export_may_be_running_no_other_one_starts(
+    browser: Client, exports: Invocations, at_once: Callable[..., list[Any]]
+) -> None:
+    browsers = [Client() for _number in range(8)]
+    for each in browsers:
+        each.cookies = browser.cookies
+
+    addresses = set(at_once(lambda number: started(browsers[number]), 8))
+    other = browser.post(CSV, follow=True)
+
+    assert len(addresses) == len(exports.events) == 1
+    assert "Another file of your account is still being made." in Page(other).text
+    assert f"invoices-{YEAR}.zip" in Page(other).text
+
+
+def test_another_account_does_not_wait(browser: Client, exports: Invocations) -> None:
+    bob = make_user(username="Bob")
+    issued(bob.pk)
+
+    started(browser)
+    started(let_in(bob))
+
+    assert len(exports.events) == 2
+
+
+def test_the_next_export_starts_when_one_was_made(browser: Client, exports: Invocations) -> None:
+    first = started(browser)
+    make(exports.events[0])
+
+    second = started(browser)
+
+    assert first != second
+    assert len(exports.events) == 2
+
+
+def test_an_export_that_ends_late_does_not_let_a_third_one_start(
+    browser: Client, ann: User, exports: Invocations
+) -> None:
+    started(browser)
+    cache.delete(f"exports.{ann.pk}")  # expired
+    second = started(browser)
+
+    make(exports.events[0])
+
+    assert started(browser) == second
+
+
+def test_a_start_that_finds_no_free_place_ends_in_an_error_page(
+    browser: Client, ann: User, exports: Invocations
+) -> None:
+    cast(DynamoCache, cache).end(f"exports.{ann.pk}", 60)
+
+    response = browser.post(ZIP)
+
+    assert response.status_code == 503
+    assert "The file cannot be reached right now." in Page(response).text
+    assert exports.events == []
+
+
+# Repeated and failed ------------------------------------------------------------------------------
+
+
+def test_an_event_that_runs_twice_makes_the_file_once(
+    browser: Client, exports: Invocations, storage: S3Proxy
+) -> None:
+    started(browser)
+    [event] = exports.events
+
+    make(event)
+    make(event)
+
+    assert list(storage.stored.values()) == [1]
+
+
+def test_two_runs_of_an_event_at_once_make_the_file_once(
+    browser: Client,
+    exports: Invocations,
+    storage: S3Proxy,
+    s3: Any,
+    bucket: str,
+    at_once: Callable[..., list[Any]],
+) -> None:
+    address = started(browser)
+    [event] = exports.events
+
+    at_once(lambda _number: make(event), 2)
+
+    assert list(storage.stored.values()) == [1]
+    assert unfinished(s3, bucket) == []
+    assert "The file is ready." in told(browser, address)
+
+
+def test_a_lost_reply_of_s3_does_not_lose_the_file(
+    browser: Client, exports: Invocations, storage: S3Proxy
+) -> None:
+    address = started(browser)
+    storage.plan("CompleteMultipartUpload", DropReply())
+
+    make(exports.events[0])
+
+    assert "The file is ready." in told(browser, address)
+
+
+def test_an_export_that_fails_is_told_and_can_be_started_again(
+    browser: Client, ann: User, exports: Invocations, s3: Any, bucket: str
+) -> None:
+    put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
+    address = started(browser)
+    with pytest.raises(Exception, match="damaged"):
+        make(exports.events[0])
+    make(exports.events[0])  # again, as Lambda does after an error
+
+    page = browser.get(address)
+
+    assert "The file could not be made." in Page(page).text
+    assert f'action="{ZIP}"' in page.content.decode()
+    assert unfinished(s3, bucket) == []
+    assert started(browser) != address
+
+
+def test_an_export_ends_before_the_function_does(
+    browser: Client, exports: Invocations, s3: Any, bucket: str
+) -> None:
+    address = started(browser)
+
+    with pytest.raises(ExportTooSlow):
+        export_making.make(exports.events[0], export_making.SECONDS_TO_CLEAN_UP)
+
+    assert unfinished(s3, bucket) == []
+    assert "The file could not be made." in told(browser, address)
+
+
+def test_an_export_that_is_not_there_in_time_can_be_started_again(
+    browser: Client, ann: User
+) -> None:
+    began = int(time.time()) - LATE_SECONDS
+    export = Export(ann.pk, "zip", YEAR, str(uuid.uuid4()), began)
+
+    page = browser.get(f"/invoices/exports/{export.token}/")
+
+    assert "The file is not there." in Page(page).text
+    assert "Refresh" not in page
+    assert f'action="{ZIP}"' in page.content.decode()
+
+
+def test_if_lambda_refuses_the_page_says_so_and_the_next_start_works(
+    browser: Client, exports: Invocations
+) -> None:
+    exports.is_down = True
+    response = browser.post(ZIP)
+    assert response.status_code == 503
+    assert "The file cannot be reached right now." in Page(response).text
+
+    exports.is_down = False
+    started(browser)
+
+    assert len(exports.events) == 1
+
+
+def test_a_page_does_not_wait_long_for_lambda(
+    browser: Client, exports: Invocations, settings: Any
+) -> None:
+    # Less than it waits for Lambda, which does not count.
+    settings.DYNAMODB_PAGE_SECONDS = 2.0
+    exports.answers.clear()
+
+    began = time.monotonic()
+    response = browser.post(ZIP)
+    assert time.monotonic() - began < 10
+    assert "The file cannot be reached right now." in Page(response).text
+
+    exports.answers.set()
+    started(browser)
+    # Sent again once, with the same id; then the second start.
+    ids = [event["id"] for event in exports.events]
+    assert [ids.count(each) for each in dict.fromkeys(ids)] == [2, 1]
+
+
+def test_a_connection_that_died_while_the_function_was_frozen_is_replaced(
+    browser: Client, exports: Invocations, storage: S3Proxy
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    assert "The file is ready." in told(browser, address)
+
+    storage.drop_connections()
+
+    assert "The file is ready." in told(browser, address)
+
+
+def test_while_s3_does_not_answer_the_page_waits_and_nothing_is_linked(
+    browser: Client, exports: Invocations, storage: S3Proxy
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    storage.plan("ListObjectsV2", S3Answer(403, "AccessDenied"), times=2)
+
+    assert "The file is being made." in told(browser, address)
+    assert browser.get(f"{address}file/").status_code == 503
+    assert "The file is ready." in told(browser, address)
+
+
+# Whose --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", ["", "file/"])
+def test_an_export_is_shown_to_its_owner_alone(
+    browser: Client, exports: Invocations, page: str
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+
+    assert let_in(make_user(username="Bob")).get(address + page).status_code == 404
+    assert Client().get(address + page)["Location"].startswith("/accounts/login/?next=")
+
+
+def test_a_link_to_s3_ends_and_the_page_makes_a_new_one(
+    browser: Client, exports: Invocations
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_exports, "LINK_SECONDS", 1)
+        link = browser.get(f"{address}file/")["Location"]
+
+    wait_until(lambda: urllib3.request("GET", link).status == 403)
+
+    assert urllib3.request("GET", browser.get(f"{address}file/")["Location"]).status == 200
+
+
+def test_a_token_cannot_be_changed(browser: Client, exports: Invocations) -> None:
+    address = started(browser)
+    token = address.split("/")[3]
+    head, signature = token.rsplit(":", 1)
+    bob = make_user(username="Bob")
+    forged = replace(Export(**exports.events[0]), account=bob.pk).token.rsplit(":", 1)[0]
+
+    for changed in (f"{head}:{signature[::-1]}", f"{forged}:{signature}", head, "x"):
+        assert let_in(bob).get(f"/invoices/exports/{changed}/").status_code == 404
+        assert browser.get(f"/invoices/exports/{changed}/").status_code == 404
+
+
+def test_exports_outlive_a_change_of_the_secret_key(
+    browser: Client, exports: Invocations, settings: Any
+) -> None:
+    address = started(browser)
+    token = Export(**exports.events[0]).token
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "new"
+
+    make(exports.events[0])
+
+    assert "The file is ready." in told(browser, address)
+    assert Export(**exports.events[0]).token != token
+    assert started(browser) != address
+
+
+def test_a_year_without_invoices_is_not_exported(browser: Client, exports: Invocations) -> None:
+    assert browser.get("/invoices/1999.zip").status_code == 404
+    assert browser.post("/invoices/1999.zip").status_code == 404
+    assert exports.events == []
+
+
+def test_the_file_with_all_data_needs_a_fresh_sign_in_at_each_step(
+    browser: Client, exports: Invocations
+) -> None:
+    address = started(browser, JSON)
+    make(exports.events[0])
+    forget_password_check(browser)
+
+    for method, path in (
+        ("get", JSON),
+        ("post", JSON),
+        ("get", address),
+        ("get", f"{address}file/"),
+    ):
+        response = getattr(browser, method)(path)
+        assert response["Location"] == f"/accounts/reauthenticate/?next={quote(path)}"
+
+    browser.post(response["Location"], {"password": PASSWORD})
+    assert browser.get(f"{address}file/")["Location"].startswith("http://127.0.0.1")
+
+
+# Rights -------------------------------------------------------------------------------------------
+
+_RIGHTS = {
+    "CompleteMultipartUpload": "s3:PutObject",
+    "CreateMultipartUpload": "s3:PutObject",
+    "ListObjectsV2": "s3:ListBucket",
+    "UploadPart": "s3:PutObject",
+}
+
+
+def test_the_policy_has_the_rights_that_are_needed_and_no_others(
+    browser: Client, ann: User, exports: Invocations, storage: S3Proxy
+) -> None:
+    address = started(browser)
+    make(exports.events[0])
+    urllib3.request("GET", browser.get(f"{address}file/")["Location"])
+    put_invoice(stored_invoices(ann.pk)[1], lines={"S": "none"})
+    started(browser)
+    with pytest.raises(Exception, match="damaged"):
+        make(exports.events[1])
+
+    sent = {seen.operation for seen in storage.seen}
+    needed = {_RIGHTS.get(operation, f"s3:{operation}") for operation in sent}
+    allowed: set[str] = set()
+    for statement in statements("exports"):
+        allowed |= set(statement["Action"])
+    assert allowed == needed | {"lambda:InvokeFunction"}
+
+
+def test_the_template_of_lambda_grants_the_rights_of_the_policy() -> None:
+    template = json.loads(run("lambdatemplate")[0])
+
+    policies = template["Resources"]["SiteRole"]["Properties"]["Policies"]
+    [granted] = [each["PolicyDocument"] for each in policies if each["PolicyName"] == "Exports"]
+    assert [set(listed(each["Action"])) for each in granted["Statement"]] == [
+        set(listed(each["Action"])) for each in statements("exports")
+    ]

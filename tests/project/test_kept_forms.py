@@ -1,0 +1,473 @@
+"""A form that is sent after its session ended is shown again after the sign-in, unsent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django import forms
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core import signing
+from django.http import QueryDict
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.views.generic import FormView
+
+from accounts.models import User
+from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
+from accounts.services import change_password, deactivate
+from accounts.sessions.views import ReauthenticateView
+from invoices.records import find_invoice
+from tests.accounts.test_unavailable_pages import not_listening, with_short_times
+from tests.factories import PASSWORD, make_user, stored_items
+from tests.invoice_factories import DAY, issued, stored_numbers
+from tests.pages import Page, sign_in, stored_sessions
+from tests.requests import Requests
+from tests.staff.scenes import make_staff, stored_entries
+from web import keptforms
+
+LOGIN = "/accounts/login/"
+PROFILE = "/accounts/profile/"
+NEW = "/invoices/new/"
+VOID = f"/invoices/{DAY.year}-000001/void/"
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+LINE = {
+    "lines-0-description": "設計、第一段階",
+    "lines-0-quantity": "3",
+    "lines-0-unit_price": "12.50",
+    "lines-0-vat_rate": "19",
+}
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    return make_user(username="ann", email="ann@example.org")
+
+
+def browser(user: User | None = None) -> Client:
+    """A browser whose CSRF tokens are checked, in which `user` is signed in."""
+    client = Client(enforce_csrf_checks=True)
+    if user:
+        client.force_login(user)
+    return client
+
+
+def opened(client: Client, url: str) -> dict[str, str]:
+    """What the form at `url` sends if nothing is typed, with its CSRF token."""
+    page = Page(client.get(url))
+    return {name: page.value(name) for name in page.fields}
+
+
+def let_expire(client: Client) -> None:
+    """Delete the session, which the browser does not notice."""
+    client.session.flush()
+
+
+def sent_too_late(client: Client, url: str, **typed: str) -> Any:
+    """The answer to a form that was opened and sent, and whose session ended in between."""
+    values = opened(client, url) | typed
+    let_expire(client)
+    return client.post(url, values)
+
+
+def signed_in_again(
+    client: Client, shown: Any, user: User, password: str = PASSWORD, **more: Any
+) -> Any:
+    """The answer to the sign-in form of the page `shown`."""
+    page = Page(shown)
+    fields = {name: page.value(name) for name in page.fields if name != "remember_me"}
+    return client.post(LOGIN, fields | {"username": user.username, "password": password}, **more)
+
+
+def is_kept(response: Any) -> bool:
+    return str(NOT_SENT) in Page(response).messages
+
+
+# Every form ---------------------------------------------------------------------------------------
+
+
+def views(resolver: URLResolver) -> Iterator[tuple[str, type]]:
+    for each in resolver.url_patterns:
+        if isinstance(each, URLResolver):
+            yield from views(each)
+        elif isinstance(each, URLPattern):
+            yield str(each.name), getattr(each.callback, "view_class", type(None))
+
+
+def test_every_form_for_signed_in_visitors_is_kept() -> None:
+    with_forms = {
+        name: view
+        for name, view in views(get_resolver())
+        if issubclass(view, FormView) and issubclass(view, LoginRequiredMixin)
+    }
+
+    lost = {name for name, view in with_forms.items() if not issubclass(view, SignedInFormMixin)}
+
+    # It has a password only.
+    assert lost == {"reauthenticate"}
+    assert with_forms["reauthenticate"] is ReauthenticateView
+    assert {"profile", "invoice_new", "invoice_void", "deactivate", "lock"} <= with_forms.keys()
+
+
+def _page_of_other_account() -> str:
+    other = make_user(username="bob", email="bob@example.org")
+    return f"/staff/accounts/{other.pk}/deactivate/"
+
+
+@pytest.mark.parametrize(
+    ("url", "typed"),
+    [
+        (PROFILE, {"full_name": "Ann 山田", "business_address": "1 Road\nTown\n\nEnd"}),
+        ("/accounts/username/", {"username": "anna", "password": PASSWORD}),
+        ("/accounts/email/", {"email": "anna@example.org", "password": PASSWORD}),
+        (NEW, {"customer_name": "“Böb” & <Söhne>", "note": "a\n b\n", **LINE}),
+        (f"{NEW}?from={DAY.year}-000001", {"customer_name": "Carl"}),
+        (VOID, {"reason": "間違い"}),
+        ("/staff/", {"who": "nobody"}),
+        (_page_of_other_account, {"reason": "Spam", "password": PASSWORD}),
+    ],
+)
+def test_a_form_is_shown_again_after_the_sign_in_and_was_not_sent(
+    engine: str, url: str | Callable[[], str], typed: dict[str, str]
+) -> None:
+    user = make_staff(username="ann", email="ann@example.org")
+    issued(user.pk)
+    path = url if isinstance(url, str) else url()
+    client = browser(user)
+    before = stored_items() | {"invoices": stored_numbers(user.pk)}
+
+    asked = sent_too_late(client, path, **typed)
+    assert asked.status_code == 200
+    assert PASSWORD not in asked.content.decode()
+    assert stored_sessions() == []
+    answer = signed_in_again(client, asked, user)
+
+    assert (answer.status_code, answer["Location"]) == (302, path)
+    shown = client.get(path)
+    page = Page(shown)
+    assert is_kept(shown)
+    for name, text in typed.items():
+        assert page.value(name) == ("" if name == "password" else text), name
+    assert {name for name, item in stored_items().items() if item != before.get(name)} <= {user.pk}
+    assert stored_numbers(user.pk) == before["invoices"]
+    assert find_invoice(user.pk, f"{DAY.year}-000001").is_voided is False
+    assert stored_entries() == []
+
+
+def test_a_kept_invoice_is_issued_once_with_its_request_id(ann: User) -> None:
+    client = browser(ann)
+    values = opened(client, NEW) | {"customer_name": "Bob", "currency": "EUR"} | LINE
+    # It was issued, and its reply was lost.
+    assert client.post(NEW, values).status_code == 302
+    let_expire(client)
+    asked = client.post(NEW, values)
+    signed_in_again(client, asked, ann)
+
+    again = opened(client, NEW) | {"currency": "EUR"}
+    assert again["request_id"] == values["request_id"]
+    answer = client.post(NEW, again)
+
+    assert answer.status_code == 302
+    [number] = stored_numbers(ann.pk, int(answer["Location"].split("/")[2][:4]))
+    assert number == 1
+    assert not is_kept(client.get(NEW))
+
+
+def test_200_lines_of_japanese_are_kept(ann: User) -> None:
+    client = browser(ann)
+    lines = {
+        f"lines-{at}-{name}": text
+        for at in range(200)
+        for name, text in {
+            "description": "".join(
+                chr(0x4E00 + (at * 7919 + i * 104729) % 20_000) for i in range(80)
+            ),
+            "quantity": str(at),
+            "unit_price": "12.50",
+            "vat_rate": "10",
+        }.items()
+    }
+
+    asked = sent_too_late(client, NEW, customer_name="鈴木", **lines)
+    signed_in_again(client, asked, ann)
+
+    page = Page(client.get(NEW))
+    assert {name: page.value(name) for name in lines} == lines
+
+
+@pytest.mark.parametrize(
+    ("button", "left"),
+    [
+        ({"add_line": "1"}, ["Design", "Print", ""]),
+        ({"remove_line": "0"}, ["Print"]),
+    ],
+)
+def test_a_button_of_the_form_acts_after_the_sign_in(
+    ann: User, button: dict[str, str], left: list[str]
+) -> None:
+    client = browser(ann)
+    typed = {"lines-0-description": "Design", "lines-1-description": "Print"}
+
+    asked = sent_too_late(client, NEW, **typed, **button)
+    signed_in_again(client, asked, ann)
+
+    page = Page(client.get(NEW))
+    assert [page.value(f"lines-{at}-description") for at in range(len(left))] == left
+    assert f"lines-{len(left)}-description" not in page.fields
+
+
+def test_a_box_that_was_not_ticked_is_not_ticked_again() -> None:
+    class BoxForm(forms.Form):
+        ticked = forms.BooleanField(required=False)
+        text = forms.CharField()
+        new = forms.CharField(initial="of a later version")
+
+    class View(FormView):
+        form_class = BoxForm
+
+        def get_form_kwargs(self) -> dict[str, Any]:
+            return {"initial": {"ticked": True, "text": "stored"}}
+
+    form = filled_form(View(), QueryDict("text=typed"))
+
+    assert [form[name].initial for name in ("ticked", "text", "new")] == [
+        *(False, "typed", "of a later version")
+    ]
+
+
+# Who gets it --------------------------------------------------------------------------------------
+
+
+def test_a_wrong_password_in_between_keeps_the_form(ann: User) -> None:
+    client = browser(ann)
+    asked = sent_too_late(client, PROFILE, full_name="Ann Other")
+
+    for _ in range(2):
+        asked = signed_in_again(client, asked, ann, "wrong password")
+        assert asked.status_code == 200
+    signed_in_again(client, asked, ann)
+
+    assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"
+
+
+def _end_by_password(user: User) -> None:
+    change_password(User.get(user.pk), "another horse battery")
+
+
+@pytest.mark.parametrize("end", [_end_by_password, lambda user: deactivate(User.get(user.pk))])
+def test_a_form_whose_account_is_known_is_not_given_to_another(
+    ann: User, end: Callable[[User], None]
+) -> None:
+    client = browser(ann)
+    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    end(ann)
+    bob = make_user(username="bob", email="bob@example.org")
+
+    answer = signed_in_again(client, client.post(PROFILE, values), bob)
+
+    assert (answer.status_code, answer["Location"]) == (302, PROFILE)
+    shown = client.get(PROFILE)
+    assert not is_kept(shown)
+    assert "Ann Other" not in shown.content.decode()
+
+
+def test_another_page_is_not_filled(ann: User) -> None:
+    client = browser(ann)
+    asked = sent_too_late(client, "/accounts/username/", username="anna")
+    signed_in_again(client, asked, ann)
+
+    for other in (PROFILE, NEW, "/accounts/username/?other", "/accounts/email/"):
+        assert not is_kept(client.get(other))
+    assert is_kept(client.get("/accounts/username/"))
+
+
+def test_a_kept_form_ends_when_it_is_sent_or_its_user_signs_out_or_after_an_hour(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kept() -> Client:
+        client = browser(ann)
+        signed_in_again(client, sent_too_late(client, PROFILE, full_name="Ann Other"), ann)
+        # Also when it is loaded again, or after the back button.
+        assert is_kept(client.get(PROFILE))
+        assert is_kept(client.get(PROFILE))
+        return client
+
+    client = kept()
+    assert client.post(PROFILE, opened(client, PROFILE)).status_code == 302
+    assert not is_kept(client.get(PROFILE))
+
+    client = kept()
+    client.post("/accounts/logout/", opened(client, "/"))
+    sign_in(client, ann)
+    assert not is_kept(client.get(PROFILE))
+
+    client = kept()
+    later = keptforms.time.time() + keptforms.KEPT_SECONDS
+    with monkeypatch.context() as patch:
+        patch.setattr(keptforms.time, "time", lambda: later)
+        assert not is_kept(client.get(PROFILE))
+    assert not is_kept(client.get(PROFILE))
+
+
+@pytest.mark.parametrize("packed", ["", "x", "{}:x:y", "of another page"])
+def test_only_what_this_site_packed_is_kept(ann: User, packed: str) -> None:
+    client = browser()
+    values = opened(client, LOGIN) | {"username": "ann", "password": PASSWORD}
+    if packed == "of another page":
+        packed = signing.dumps([PROFILE, [["full_name", "Mallory"]], None])
+
+    answer = client.post(LOGIN, values | {"kept_form": packed, "next": PROFILE})
+
+    assert answer["Location"] == PROFILE
+    assert not is_kept(client.get(PROFILE))
+
+
+@pytest.mark.parametrize("away", ["//evil.example/", "https://evil.example/"])
+def test_a_kept_form_leads_nowhere_else(ann: User, away: str) -> None:
+    client = browser(ann)
+    asked = sent_too_late(client, PROFILE, full_name="Ann Other")
+    page = Page(asked)
+    fields = {name: page.value(name) for name in page.fields if name != "remember_me"}
+
+    answer = client.post(LOGIN, fields | {"username": "ann", "password": PASSWORD, "next": away})
+
+    assert answer["Location"] == PROFILE
+
+
+# What is not kept ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url", [PROFILE, NEW, VOID, "/accounts/delete/", "/accounts/sessions/end/"]
+)
+@pytest.mark.parametrize("token", [False, True])
+def test_without_anything_typed_or_without_token_a_visitor_is_asked_to_sign_in(
+    engine: str, url: str, token: bool
+) -> None:
+    client = Client()
+    values = {"full_name": "Ann"}
+    if token:
+        values = {"csrfmiddlewaretoken": "x" * 32, "password": PASSWORD}
+
+    answer = client.post(url, values)
+
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(f"{LOGIN}?next=")
+
+
+def test_a_form_that_is_too_large_is_not_kept_and_its_sender_is_told(
+    ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keptforms, "MAX_PACKED", 300)
+    client = browser(ann)
+
+    typed = "".join(chr(0x4E00 + at * 37 % 20_000) for at in range(400))
+    asked = sent_too_late(client, PROFILE, business_address=typed)
+
+    assert "too long to be kept" in Page(asked).text
+    assert signed_in_again(client, asked, ann)["Location"] == PROFILE
+    assert not is_kept(client.get(PROFILE))
+
+
+# Another tab --------------------------------------------------------------------------------------
+
+
+def test_a_form_of_another_tab_is_shown_again_after_a_sign_in_in_this_one(ann: User) -> None:
+    client = browser(ann)
+    first = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    second = opened(client, "/accounts/username/") | {"username": "anna"}
+    let_expire(client)
+    signed_in_again(client, client.post(PROFILE, first), ann)
+
+    # The sign-in changed the CSRF token.
+    answer = client.post("/accounts/username/", second, headers=SAME_ORIGIN)
+
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/username/")
+    shown = client.get("/accounts/username/")
+    assert is_kept(shown)
+    assert Page(shown).value("username") == "anna"
+    assert User.get(ann.pk).username == "ann"
+
+
+def test_a_form_without_its_cookies_is_kept(ann: User) -> None:
+    client = browser(ann)
+    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    client.cookies.clear()
+
+    asked = client.post(PROFILE, values, headers=SAME_ORIGIN)
+    assert asked.status_code == 200
+    signed_in_again(client, asked, ann)
+
+    assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"
+
+
+@pytest.mark.parametrize("site", [None, "cross-site", "same-site", "none"])
+@pytest.mark.parametrize("is_signed_in", [True, False])
+def test_a_form_of_another_site_is_refused_and_not_kept(
+    ann: User, site: str | None, is_signed_in: bool
+) -> None:
+    client = browser(ann if is_signed_in else None)
+    headers = {"Sec-Fetch-Site": site} if site else {}
+
+    answer = client.post(
+        PROFILE, {"full_name": "Mallory", "csrfmiddlewaretoken": "x" * 32}, headers=headers
+    )
+
+    assert answer.status_code == 403
+    assert "Mallory" not in answer.content.decode()
+    assert not is_signed_in or not is_kept(client.get(PROFILE))
+
+
+def test_the_sign_in_page_sent_again_after_the_back_button_leads_to_the_form_again(
+    ann: User,
+) -> None:
+    client = browser(ann)
+    asked = sent_too_late(client, PROFILE, full_name="Ann Other")
+    signed_in_again(client, asked, ann)
+
+    answer = signed_in_again(client, asked, ann, headers=SAME_ORIGIN)
+
+    assert (answer.status_code, answer["Location"]) == (302, PROFILE)
+    assert is_kept(client.get(PROFILE))
+
+
+# Costs --------------------------------------------------------------------------------------------
+
+
+def test_keeping_costs_nothing_before_the_sign_in_and_one_write_when_it_is_sent(
+    ann: User, requests_sent: Requests
+) -> None:
+    client = browser(ann)
+    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    let_expire(client)
+    requests_sent.clear()
+
+    asked = client.post(PROFILE, values)
+    assert requests_sent.operations == ["GetItem"]
+    requests_sent.clear()
+    signed_in_again(client, asked, ann)
+    others, _of_limits = requests_sent.apart()
+    with_form = len(others)
+    requests_sent.clear()
+    client.get(PROFILE)
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+
+    plain = browser()
+    shown = plain.get(LOGIN)
+    requests_sent.clear()
+    signed_in_again(plain, shown, ann)
+    others, _of_limits = requests_sent.apart()
+    assert len(others) == with_form
+
+
+def test_an_outage_at_the_sign_in_keeps_the_form(engine: str, ann: User) -> None:
+    client = browser(ann)
+    asked = sent_too_late(client, PROFILE, full_name="Ann Other")
+    with with_short_times(not_listening(engine)):
+        unanswered = signed_in_again(client, asked, ann)
+    assert unanswered.status_code == 503
+
+    signed_in_again(client, unanswered, ann)
+
+    assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"

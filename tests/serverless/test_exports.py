@@ -1,0 +1,163 @@
+"""Exports by a function of their own, and answers of more than 6 MB."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from accounts.models import User
+from invoices.amounts import MAX_LINES, Line
+from project.serverless import MOST_BYTES
+from tests.faults.kinds import Meanwhile
+from tests.invocations import Invocations
+from tests.invoice_factories import issued, put_invoice, stored_invoices
+from tests.serverless.runtime import Function, FunctionError
+from tests.serverless.test_story import post, sign_up
+from tests.uploads.s3_proxy import S3Proxy
+
+URL = "/accounts/export/"
+INVOICES = 46
+#: 200 KB in the export.
+LINES = (Line("x" * 1_000, Decimal(1), Decimal(1), Decimal(19)),) * MAX_LINES
+
+
+@pytest.fixture
+def storage(s3_url: str) -> Iterator[S3Proxy]:
+    with S3Proxy(s3_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def api() -> Iterator[Invocations]:
+    with Invocations() as api:
+        yield api
+
+
+@pytest.fixture
+def environment(
+    environment: dict[str, str], storage: S3Proxy, api: Invocations, bucket: str
+) -> dict[str, str]:
+    return environment | {
+        "AWS_ENDPOINT_URL_LAMBDA": api.url,
+        "AWS_ENDPOINT_URL_S3": storage.url,
+        "EXPORTS_BUCKET": bucket,
+        "EXPORTS_FUNCTION": api.function,
+    }
+
+
+def maker(environment: dict[str, str], folder: Path, log: Path) -> Function:
+    """An instance of the function that makes exports."""
+    handler = "project.serverless.export_handler"
+    return Function(environment, folder=folder, handler=handler, log=log)
+
+
+def issue_many() -> None:
+    account = User.find("ann").pk
+    for _number in range(INVOICES):
+        issued(account, lines=LINES)
+
+
+def exported(function: Function, address: str) -> Any:
+    """The file behind the link on the export's page."""
+    page = function.request("GET", address)
+    found = re.search(r'href="([^"]+/file/)"', page.text)
+    assert found is not None, page.text
+    link = function.request("GET", found[1]).headers["location"]
+    answer = urllib3.request("GET", link)
+    assert len(answer.data) > MOST_BYTES
+    return json.loads(answer.data)
+
+
+def test_an_export_larger_than_an_answer_is_made_by_another_function(
+    function: Function,
+    environment: dict[str, str],
+    api: Invocations,
+    site_folder: Path,
+    storage: S3Proxy,
+    tmp_path: Path,
+) -> None:
+    sign_up(function)
+    issue_many()
+    address = post(function, URL)
+    assert "The file is being made." in function.request("GET", address).text
+
+    [event] = api.events
+    with maker(environment, site_folder, tmp_path / "maker") as other:
+        assert other.invoke(event, seconds=60.0) is None
+
+    assert len(exported(function, address)["invoices"]) == INVOICES
+    assert storage.count("UploadPart") == 2
+
+
+def test_a_function_that_was_killed_in_the_middle_runs_again(
+    function: Function,
+    environment: dict[str, str],
+    api: Invocations,
+    site_folder: Path,
+    storage: S3Proxy,
+    tmp_path: Path,
+) -> None:
+    sign_up(function)
+    issue_many()
+    address = post(function, URL)
+    [event] = api.events
+
+    with maker(environment, site_folder, tmp_path / "killed") as killed:
+        storage.plan(
+            "UploadPart",
+            Meanwhile(killed.process.kill),
+            when=lambda request: request["partNumber"] == "2",
+        )
+        with pytest.raises(FunctionError):
+            killed.invoke(event, seconds=60.0)
+    assert "The file is being made." in function.request("GET", address).text
+    # Meanwhile no other one starts.
+    assert post(function, URL) == address
+
+    with maker(environment, site_folder, tmp_path / "again") as again:
+        again.invoke(event, seconds=60.0)
+    assert len(exported(function, address)["invoices"]) == INVOICES
+    assert api.events == [event]
+
+
+def test_a_failed_export_is_an_error_that_only_our_log_describes(
+    function: Function,
+    environment: dict[str, str],
+    api: Invocations,
+    site_folder: Path,
+    tmp_path: Path,
+) -> None:
+    sign_up(function)
+    account = User.find("ann").pk
+    issued(account)
+    put_invoice(stored_invoices(account)[0], lines={"S": "none"})
+    address = post(function, URL)
+
+    log = tmp_path / "maker"
+    with maker(environment, site_folder, log) as other, pytest.raises(FunctionError) as failed:
+        other.invoke(api.events[0])
+
+    assert "DamagedItem; see the log." in str(failed.value)
+    assert '"message": "An export failed"' in log.read_text()
+    assert "The file could not be made." in function.request("GET", address).text
+
+
+def test_an_answer_that_is_too_large_is_an_error_that_the_log_names(
+    site_folder: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    without = {name: environment[name] for name in environment if not name.startswith("EXPORTS")}
+    with Function(without, folder=site_folder, log=tmp_path / "log") as function:
+        sign_up(function)
+        issue_many()
+
+        reply = function.request("GET", URL, seconds=60.0)
+
+    assert (reply.status, reply.text) == (500, "This answer is larger than the server can send.")
+    assert "is larger than AWS Lambda sends" in (tmp_path / "log").read_text()

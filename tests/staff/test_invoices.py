@@ -1,0 +1,177 @@
+"""Staff reads the invoices of an account; each time is in the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accounts.models import User
+from accounts.services import delete
+from dynamo.client.sending import send
+from invoices.models import InvoiceItem
+from invoices.records import void
+from tests.factories import make_user
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy, through
+from tests.invoice_factories import DAY, issued, stored_invoices
+from tests.pages import Page, meanwhile
+from tests.requests import Requests
+from tests.staff.scenes import let_in, make_staff, page_of, stored_entries, take_rights
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+LABEL = f"{DAY.year}-000001"
+OF_EVERY_PAGE = ["GetItem"] * 2  # session and account
+#: The page below that of the account, and the request that reads what it shows.
+PAGES = {
+    f"invoices/?year={DAY.year}": ["Query", "Query"],
+    f"invoices/{LABEL}/": ["GetItem"],
+    f"invoices/{LABEL}.pdf": ["GetItem"],
+}
+
+each_page = pytest.mark.parametrize("below", PAGES)
+
+
+@pytest.fixture
+def staff(engine: str) -> User:
+    return make_staff(username="grace")
+
+
+@pytest.fixture
+def client(staff: User) -> Any:
+    return let_in(staff)
+
+
+@pytest.fixture
+def bob(engine: str) -> User:
+    """An account with two invoices, of which the second one is void."""
+    bob = make_user(username="Bob", email="bob@example.com")
+    for customer in ("Carl", "Dora"):
+        issued(bob.pk, customer=customer)
+    void(bob.pk, f"{DAY.year}-000002", "Wrong price")
+    return bob
+
+
+def opened() -> list[tuple[str, str]]:
+    """What the audit log says that was opened: of which account, and what."""
+    entries = [each for each in stored_entries() if each["journal"]["S"].startswith("on#")]
+    assert {each["action"]["S"] for each in entries} <= {"openInvoices"}
+    assert 2 * len(entries) == len(stored_entries())
+    return [(each["onPk"]["S"], each["what"]["S"]) for each in entries]
+
+
+@each_page
+def test_opening_invoices_is_recorded_and_costs_three_requests_or_four_for_a_list(
+    client: Any, bob: User, below: str, requests_sent: Requests
+) -> None:
+    before = stored_invoices(bob.pk)
+    requests_sent.clear()
+
+    response = client.get(page_of(bob) + below)
+
+    assert response.status_code == 200
+    of_page = ["GetItem", *PAGES[below], "TransactWriteItems"]
+    assert sorted(requests_sent.operations) == sorted([*OF_EVERY_PAGE, *of_page])
+    assert requests_sent.operations[-1] == "TransactWriteItems"
+    assert opened() == [(bob.pk, str(DAY.year) if "?" in below else LABEL)]
+    assert stored_invoices(bob.pk) == before
+
+
+def test_the_pages_lead_to_each_other_and_change_nothing(client: Any, bob: User) -> None:
+    shown = client.get(page_of(bob)).content.decode()
+    assert f'href="{page_of(bob, "invoices")}"' in shown
+
+    listed = client.get(page_of(bob, "invoices"), {"year": DAY.year})
+    text = listed.content.decode()
+    assert {"Carl", "Dora", "Voided"} <= set(Page(listed).text.split())
+    assert f'href="{page_of(bob, "invoices", LABEL)}"' in text
+
+    page = client.get(page_of(bob, "invoices", LABEL))
+    text = page.content.decode()
+    assert "Carl" in text
+    assert f"{page_of(bob, 'invoices')}{LABEL}.pdf" in text
+    for action in ("void/", "/invoices/new/", "<textarea"):
+        assert action not in text
+    for below in PAGES:
+        assert client.post(page_of(bob) + below).status_code == 405
+
+    pdf = client.get(f"{page_of(bob, 'invoices')}{LABEL}.pdf")
+    assert (pdf["Content-Type"], pdf.content[:5]) == ("application/pdf", b"%PDF-")
+    assert "no-store" in pdf["Cache-Control"]
+
+
+def test_older_invoices_are_on_further_pages(client: Any, bob: User) -> None:
+    listed = client.get(page_of(bob, "invoices"), {"year": DAY.year, "before": 2})
+
+    assert "Carl" in Page(listed).text
+    assert "Dora" not in Page(listed).text
+
+
+@pytest.mark.parametrize("is_other_staff", [False, True])
+def test_the_invoices_of_a_deleted_account_and_of_other_staff_can_be_opened(
+    client: Any, bob: User, is_other_staff: bool
+) -> None:
+    if is_other_staff:
+        bob.store({"is_staff": True})
+    else:
+        delete(bob)
+
+    for below in PAGES:
+        assert client.get(page_of(bob) + below).status_code == 200
+
+    assert [what for _pk, what in opened()] == [str(DAY.year), LABEL, LABEL]
+    assert bob.pk in client.get("/staff/record/").content.decode()
+    assert client.get(page_of(bob)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        f"invoices/{DAY.year}-000003/",
+        f"invoices/{DAY.year}-1/",
+        "invoices/x.pdf",
+        "invoices/?year=x",
+        "invoices/?before=0",
+    ],
+)
+def test_what_does_not_exist_is_a_404_and_not_recorded(client: Any, bob: User, below: str) -> None:
+    assert client.get(page_of(bob) + below).status_code == 404
+    assert opened() == []
+
+
+def test_an_empty_list_is_not_recorded(client: Any, bob: User) -> None:
+    assert "no invoices of 1999" in Page(client.get(page_of(bob) + "invoices/?year=1999")).text
+    assert opened() == []
+
+
+def test_a_damaged_invoice_is_named_in_the_list_and_its_page_is_a_404(
+    client: Any, bob: User
+) -> None:
+    [first, _second] = stored_invoices(bob.pk)
+    send("PutItem", {"TableName": InvoiceItem.table(), "Item": first | {"currency": {"N": "1"}}})
+
+    listed = client.get(page_of(bob, "invoices"), {"year": DAY.year})
+
+    assert f"cannot be shown: {LABEL}" in Page(listed).text
+    assert client.get(page_of(bob, "invoices", LABEL)).status_code == 404
+
+
+@each_page
+def test_without_rights_for_the_entry_nothing_is_shown(
+    engine: str, client: Any, staff: User, bob: User, below: str
+) -> None:
+    with meanwhile(engine, "TransactWriteItems", lambda: take_rights(staff)):
+        answer = client.get(page_of(bob) + below)
+
+    assert answer.status_code == 404
+    assert b"Carl" not in answer.content
+    assert opened() == []
+
+
+def test_a_lost_reply_is_recorded_once(engine: str, client: Any, bob: User) -> None:
+    with FaultProxy(engine) as proxy, through(proxy):
+        proxy.plan("TransactWriteItems", DropReply())
+        assert client.get(page_of(bob, "invoices", LABEL)).status_code == 200
+
+    assert opened() == [(bob.pk, LABEL)]

@@ -1,0 +1,109 @@
+"""Forms that were sent after their session had ended: kept until their sender signs in again.
+
+Nothing is stored for a visitor who is not signed in. The sign-in page carries the form in one
+hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens and files. After the
+sign-in the session has it, and the form's own page shows it again. It is never sent by itself.
+
+A session keeps one form, for the URL that it was sent to, until a form is sent to that URL or
+`KEPT_SECONDS` have passed. So the page can be loaded again if its answer was lost. Costs nothing
+besides the session's write at the sign-in; the write that removes the form is 1 request more.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from django.core import signing
+from django.http import HttpRequest, QueryDict
+
+from dynamo.middleware import TOKEN, typed_fields
+from web.requestids import REQUEST_ID_SECONDS
+
+#: The hidden field of the sign-in page.
+FIELD = "kept_form"
+
+#: A session keeps a form for this long after the sign-in.
+KEPT_SECONDS = 60 * 60
+
+#: The longest packed form, in characters. 200 lines of 200 random Japanese characters have 130,000,
+#: and a session can hold 400,000.
+MAX_PACKED = 250_000
+
+_SALT = "web.keptforms"
+_KEY = "web.kept_form"
+
+
+class FormTooLarge(Exception):
+    """The form is too large to be kept."""
+
+
+@dataclass(frozen=True)
+class KeptForm:
+    """What was sent to the URL `path`; `account` sent it, if that is known."""
+
+    path: str
+    fields: list[tuple[str, str]]
+    account: str | None
+
+    def values(self) -> QueryDict:
+        values = QueryDict(mutable=True)
+        for name, value in self.fields:
+            values.appendlist(name, value)
+        return values
+
+
+def pack(request: HttpRequest, account: str | None) -> str:
+    """The form in `request` as text that only this site can make; empty if it has nothing to keep.
+
+    A form without a CSRF token was not sent by a page of this site, and is not kept.
+
+    Raises:
+        FormTooLarge: it has more than `MAX_PACKED` characters.
+    """
+    fields = typed_fields(request.POST)
+    if TOKEN not in request.POST or not fields:
+        return ""
+    kept = [request.get_full_path(), fields, account]
+    packed = signing.dumps(kept, salt=_SALT, compress=True)
+    if len(packed) > MAX_PACKED:
+        raise FormTooLarge
+    return packed
+
+
+def unpack(packed: str) -> KeptForm | None:
+    """The form, or None if the text was not made by `pack` within the last day."""
+    try:
+        return KeptForm(*signing.loads(packed, salt=_SALT, max_age=REQUEST_ID_SECONDS))
+    except signing.BadSignature:
+        return None
+
+
+def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
+    """Keep a packed form in the session of `account`, unless another account sent it.
+
+    Replaces the form that the session has. Returns None if nothing was kept.
+    """
+    kept = unpack(packed)
+    if kept is None or kept.account not in {None, account}:
+        return None
+    request.session[_KEY] = [int(time.time()) + KEPT_SECONDS, packed]
+    return kept
+
+
+def kept_for(request: HttpRequest) -> QueryDict | None:
+    """What was sent to the URL of `request` and is kept in its session."""
+    until, packed = request.session.get(_KEY, (0, ""))
+    if not packed:
+        return None
+    if time.time() >= until:
+        del request.session[_KEY]
+        return None
+    kept = unpack(packed)
+    return kept.values() if kept and kept.path == request.get_full_path() else None
+
+
+def forget(request: HttpRequest) -> None:
+    """Remove the form that is kept for the URL of `request`, because a form was sent to it."""
+    if kept_for(request) is not None:
+        del request.session[_KEY]
