@@ -1,7 +1,7 @@
 """Where does a page's CPU time go? `python -m benchmarks.profiles [rounds] [seconds]`
 
-py-spy samples the server's threads that run while one client requests a page. The last samples of each
-page are kept in var/profiles, one stack a line, for example for speedscope.app.
+py-spy samples the server's threads that run while one client requests a page. The last samples of
+each page are kept in var/profiles, one stack a line, for example for speedscope.app.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import connection, models, transaction
@@ -12,6 +12,7 @@ from django.utils.functional import cached_property
 
 from invoices.amounts import Line, Totals, VatShare, totals
 from invoices.documents import Customer, Draft, Seller, label_of
+from invoices.states import Record
 
 _NEXT_NUMBER = """
     INSERT INTO on_postgres_series (owner_id, year, last) VALUES (%s, %s, 1)
@@ -34,6 +35,9 @@ class User(AbstractUser):
     iban = models.CharField(max_length=34, blank=True)
     bic = models.CharField(max_length=11, blank=True)
     account_holder = models.CharField(max_length=200, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    payment_days = models.CharField(max_length=3, blank=True)
+    payment_terms = models.TextField(blank=True)
     time_zone = models.CharField(max_length=50, blank=True)
     language = models.CharField(max_length=10, blank=True)
 
@@ -72,11 +76,15 @@ class Invoice(models.Model):  # noqa: DJ008 - never printed
     shares = models.JSONField()
     note = models.TextField(blank=True)
     status = models.CharField(max_length=10, default="issued")
+    due_date = models.DateField(null=True)
+    paid_on = models.DateField(null=True)
+    credited_by = models.IntegerField(null=True)
     request_id = models.UUIDField(unique=True)
 
-    is_credit_note = False
-    due_date = supplied_from = None
-    payment_terms = exemption_reason = ""
+    # Of no invoice here.
+    is_credit_note = prices_include_tax = False
+    supplied_from = None
+    payment_terms = exemption_reason = buyer_reference = ""
 
     class Meta:
         constraints: ClassVar = [
@@ -104,7 +112,12 @@ class Invoice(models.Model):  # noqa: DJ008 - never printed
         shares = tuple(VatShare(Decimal(rate), net, vat) for rate, net, vat in self.shares)
         return Totals(self.net, shares)
 
-    @property
+    def record(self, today: date) -> Record:
+        """The row is both the invoice and what happened to it."""
+        row: Any = self
+        return Record(row, row, today)
+
+    @cached_property
     def lines(self) -> list[Line]:
         rows = self.invoiceline_set.order_by("position")
         return [Line(row.description, row.quantity, row.unit_price, row.vat_rate) for row in rows]

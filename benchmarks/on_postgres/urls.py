@@ -22,6 +22,9 @@ from invoices.forms import InvoiceForm, ListForm
 from invoices.issuing import seller_of
 from invoices.records import PAGE_SIZE, Page
 
+#: How many invoices the home page lists (`invoices.views`, which has other users).
+RECENT = 5
+
 
 class SignInView(LoginView):
     authentication_form = SignInForm
@@ -54,15 +57,32 @@ class ProfileView(LoginRequiredMixin, FormView):
         return {name: getattr(self.request.user, name) for name in ProfileForm.base_fields}
 
 
+class HomeView(TemplateView):
+    template_name = "home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if not self.request.user.is_authenticated:
+            return super().get_context_data(**kwargs)
+        own, today = Invoice.objects.filter(owner=self.request.user), localdate()
+        overdue = own.filter(due_date__lt=today, paid_on=None, credited_by=None, status="issued")
+        newest = ("-year", "-number")
+        return super().get_context_data(
+            recent=[row.record(today) for row in own.order_by(*newest)[:RECENT]],
+            overdue=[row.record(today) for row in overdue.order_by(*newest)[:RECENT]],
+            **kwargs,
+        )
+
+
 class InvoiceListView(LoginRequiredMixin, TemplateView):
     template_name = "invoices/invoice_list.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        year = localdate().year
+        today = localdate()
+        year = today.year
         found = Invoice.objects.filter(owner=self.request.user, year=year).order_by("-number")
         rows = list(found[: PAGE_SIZE + 1])
         before = rows[PAGE_SIZE - 1].number if len(rows) > PAGE_SIZE else None
-        shown: Any = rows[:PAGE_SIZE]
+        shown = [row.record(today) for row in rows[:PAGE_SIZE]]
         return super().get_context_data(
             form=ListForm(self.request.GET),
             page=Page(shown, before, len(shown), []),
@@ -82,7 +102,11 @@ class InvoiceView(LoginRequiredMixin, TemplateView):
         owner = self.request.user
         invoice: Any = get_object_or_404(Invoice, owner=owner, year=year, number=number)
         return super().get_context_data(
-            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+            invoice=invoice,
+            record=invoice.record(localdate()),
+            may_void=settings.INVOICES_ALLOW_VOID,
+            einvoice_lacks=einvoices.missing(invoice),
+            **kwargs,
         )
 
 
@@ -111,11 +135,15 @@ _LINKED = [
     *("logout", "set_language", "password_reset", "username_reminder", "username_change"),
     *("email_confirm_send", "email_change", "email_change_cancel", "password_change"),
     *("account_sessions", "account_export", "account_delete"),
+    *("customer_list", "customer_new", "invoice_preview"),
 ]
-_LINKED_OF_INVOICES = ["invoice_pdf", "invoice_void", "invoice_xml", "invoices_csv", "invoices_zip"]
+_LINKED_OF_INVOICES = [
+    *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),
+    *("invoice_unpaid", "invoices_csv", "invoices_lines", "invoices_bookings", "invoices_zip"),
+]
 
 urlpatterns = [
-    path("", TemplateView.as_view(template_name="home.html"), name="home"),
+    path("", HomeView.as_view(), name="home"),
     path("livez", elsewhere),
     path("accounts/login/", SignInView.as_view(), name="login"),
     path("accounts/signup/", SignUpView.as_view(), name="signup"),
