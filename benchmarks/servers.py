@@ -1,7 +1,7 @@
 """Which server, with how many pages at once? `python -m benchmarks.servers [rounds]`
 
 16 clients, which send a proxy's headers, request a page that does nothing, one that reads an item,
-and one of a signed-in user, which reads two.
+and the home page of a signed-in user.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
     pages = [
         Asked("nothing (/livez)", "/livez"),
         Asked("one read (/healthz)", "/healthz"),
-        Asked("signed in, two reads (/)", "/", "signed-in"),
+        Asked("signed in (/)", "/", "signed-in"),
     ]
     with prepared() as site:
         paths = [str(peers.added("gunicorn")), site.env["PYTHONPATH"]]
