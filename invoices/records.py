@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -256,8 +256,19 @@ def years_of(account: str, among: range = YEARS) -> list[int]:
     return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
 
 
+def states_of(account: str) -> Iterator[Item]:
+    """The states of all invoices of the account. Costs a Query for each of `YEARS`."""
+    for year in YEARS:
+        for items, _has_more in _answers(InvoiceState, account, year):
+            yield from items
+
+
 def check_invoices(
-    account: str | None = None, *, progress: Progress | None = None, sizes: Sizes | None = None
+    account: str | None = None,
+    *,
+    on_item: Callable[[Item], object] | None = None,
+    progress: Progress | None = None,
+    sizes: Sizes | None = None,
 ) -> Iterator[SeriesReport]:
     """The report of each series, in the order of their names; or of the series of `account`.
 
@@ -267,7 +278,12 @@ def check_invoices(
     """
     series = None if account is None else [series_of(account, year) for year in YEARS]
     return check_series(
-        InvoiceItem, series=series, count_by="status", progress=progress, sizes=sizes
+        InvoiceItem,
+        series=series,
+        count_by="status",
+        on_item=on_item,
+        progress=progress,
+        sizes=sizes,
     )
 
 
