@@ -139,7 +139,14 @@ _LINKED = [
 ]
 _LINKED_OF_INVOICES = [
     *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),
-    *("invoice_unpaid", "invoices_csv", "invoices_lines", "invoices_bookings", "invoices_zip"),
+    *(
+        "invoice_unpaid",
+        "invoice_send",
+        "invoices_csv",
+        "invoices_lines",
+        "invoices_bookings",
+        "invoices_zip",
+    ),
 ]
 
 urlpatterns = [
