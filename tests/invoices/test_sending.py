@@ -461,11 +461,13 @@ def test_the_oldest_sending_goes_when_there_are_too_many(ann: User) -> None:
     assert kept == [latest.request_id, *[f"old-{n}" for n in range(MAX_SENDINGS - 1, 0, -1)]]
 
 
-def test_sendings_of_the_last_days_do_not_go(ann: User) -> None:
+def test_sendings_of_the_last_days_do_not_go(ann: User, settings: Any) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 86400)}
     put_sendings(ann, MAX_SENDINGS, timedelta(hours=47))
 
-    with pytest.raises(TooManySendings):
-        send(ann)
+    for _ in range(2):
+        with pytest.raises(TooManySendings):
+            send(ann)
 
     assert (len(sendings(ann)), mail.outbox) == (MAX_SENDINGS, [])
 
