@@ -207,6 +207,15 @@ def test_the_documentation_names_what_runs_what_stays_and_what_alarms(
     assert named == {f"`{name}`" for name in of_type(template, "AWS::CloudWatch::Alarm")}
 
 
+def test_every_documented_deployment_makes_a_new_version() -> None:
+    # A new version needs a new key: for SAM, parameters with new values are no change.
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    deployments = re.findall(r"aws cloudformation deploy --stack(?:.*\\\n)*.*", page)
+    assert deployments
+    assert all(" CodeKey=" in each for each in deployments)
+
+
 def test_the_documentation_names_every_parameter(template: dict[str, Any]) -> None:
     page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
 

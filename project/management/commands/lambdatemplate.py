@@ -104,7 +104,9 @@ _CONCURRENCY = (
 _PARAMETERS: Part = {
     "Parameters": {
         "CodeBucket": _text("The bucket that has the function's zip"),
-        "CodeKey": _text("The key of the zip. A new version needs a new key"),
+        "CodeKey": _text(
+            "The key of the zip. A new version needs a new key, and so do new settings of the pages"
+        ),
         "Architecture": _text(
             "Of the zip. arm64 costs a fifth less", "arm64", AllowedValues=["arm64", "x86_64"]
         ),
@@ -544,7 +546,9 @@ def _functions() -> Part:
             "ReservedConcurrentExecutions": _if("IsSiteReserved", {"Ref": "SiteConcurrency"}),
             "SnapStart": {"ApplyOn": _if("UsesSnapStart", "PublishedVersions", "None")},
             "AutoPublishAlias": "live",
-            # New settings make a new version, too, and not only a new zip.
+            # What changes in this template makes a new version, too, and not only a new zip. Values
+            # of parameters do not: SAM knows them in `CodeUri` only.
+            # Source: https://github.com/aws/serverless-application-model/issues/3820
             "AutoPublishAliasAllProperties": True,
             "DeploymentPreference": {
                 "Type": {"Ref": "DeploymentType"},
