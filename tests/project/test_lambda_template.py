@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from invoices.customers.book import add_customer
+from invoices.documents import Customer
 from staff.reports import KINDS
 from tests.cloudformation import linted, printed
 from tests.commands import ROOT, run
 from tests.factories import make_user
+from tests.invoice_factories import issued
 from tests.policies import listed, rights, rights_for
 from tests.requests import Requests
 
@@ -106,8 +109,10 @@ def test_commands_also_have_the_rights_of_reports(template: dict[str, Any]) -> N
 def test_the_requests_of_all_commands_are_allowed(
     template: dict[str, Any], requests_sent: Requests
 ) -> None:
-    make_user(username="ann", email="ann@example.org")
+    ann = make_user(username="ann", email="ann@example.org").pk
     make_user(username="bob", email="bob@example.org")
+    issued(ann)
+    add_customer(ann, Customer("Carol"), request_id="1")
     requests_sent.clear()
     ran = set()
 
