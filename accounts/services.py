@@ -30,7 +30,7 @@ from accounts.exceptions import (
 )
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
-from accounts.signals import account_deleted, value_taken
+from accounts.signals import value_taken
 from accounts.values import as_uuid
 from dynamo.exceptions import Refused
 from dynamo.models import Item, new_version
@@ -251,12 +251,7 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
     with joined(write) as write:
         write.delete(user, user.unchanged(), otherwise=otherwise)
         User.unique.free(write, user)
-        write.on_commit(user, lambda _stored: _after_deletion(user))
-
-
-def _after_deletion(user: User) -> None:
-    user.sessions = None
-    account_deleted.send_robust(sender=User, pk=user.pk)
+        write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 
 def find_user(who: str) -> User:

@@ -16,7 +16,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views import csrf
-from django.views.generic import FormView, TemplateView
+from django.views.generic import FormView
 from django.views.i18n import set_language
 
 from accounts import services
@@ -45,10 +45,6 @@ from dynamo.exceptions import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms
 from web.identifiers import readable_iban
-
-
-class HomeView(TemplateView):
-    template_name = "home.html"
 
 
 class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):

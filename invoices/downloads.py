@@ -30,12 +30,15 @@ from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
 
+from accounts.forms import PasswordConfirmedForm
+from accounts.models import User
 from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
 from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
 from invoices import stored_exports
+from invoices.customers.book import delete_address_book
 from invoices.exceptions import ExportUnavailable
 from invoices.exports import YEAR_FILES, account_as_json
 from invoices.issuing import today
@@ -207,7 +210,8 @@ def _export_page(
 class AccountDeleteWithInvoicesView(AccountDeleteView):
     """The page that deletes the account, with the downloads of its invoices of the last years.
 
-    Besides the requests of every page it costs 1, and 2 read units for each year.
+    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting costs
+    those of `delete_address_book` more.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -217,6 +221,11 @@ class AccountDeleteWithInvoicesView(AccountDeleteView):
             years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
             kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
         return super().get_context_data(**kwargs)
+
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        """Also delete the address book. `clearcustomers` finishes what an ended process leaves."""
+        super().change(user, form)
+        delete_address_book(user.pk)
 
 
 def _stream(

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.formsets import BaseFormSet
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from invoices.amounts import MAX_LINES, Line, check_line, check_totals, totals
+from invoices.credits import CREDIT_REASON
 from invoices.documents import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
@@ -28,6 +32,8 @@ from invoices.documents import (
 from invoices.fields import fields_of
 from invoices.issuing import check_seller
 from invoices.records import VOID_REASON
+from invoices.requirements import Case, Requirement, check_requirements, missing
+from invoices.states import PAID_ON, check_paid_on
 from web.requestids import RequestIdForm
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
@@ -107,6 +113,41 @@ LineFormSet = forms.formset_factory(
 )
 
 
+#: The fields of the form by the parts of the page. Those of a part with a title are folded away
+#: until one has a value or an error.
+_PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "customer": ("", ("customer_name", "customer_address")),
+    "more_of_customer": (
+        _("More about the customer"),
+        (
+            "customer_country",
+            "customer_vat_id",
+            "customer_email",
+            "customer_number",
+            "buyer_reference",
+        ),
+    ),
+    "dates": (
+        _("Supply and payment"),
+        ("supplied_from", "supplied_to", "due_date", "payment_terms"),
+    ),
+    "prices": ("", ("currency", "prices_include_tax")),
+    "below": ("", ("exemption_reason", "note")),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some fields of the form. With a `title` they are folded away unless `is_open`."""
+
+    title: Any
+    fields: list[forms.BoundField]
+
+    @property
+    def is_open(self) -> bool:
+        return any(field.errors or field.value() for field in self.fields)
+
+
 class InvoiceForm(RequestIdForm):
     """A new invoice. `lines` is the formset of its lines."""
 
@@ -121,23 +162,37 @@ class InvoiceForm(RequestIdForm):
         *args: Any,
         seller: Seller,
         issued_on: date,
+        is_named: bool = True,
         lines: list[dict[str, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
-        """`lines` are the initial values of the lines; by default there is one blank line."""
+        """`lines` are the initial values of the lines; by default there is one blank line.
+
+        For `is_named` see `invoices.requirements.check_requirements`.
+        """
         super().__init__(*args, **kwargs)
         self.seller = seller
+        self.is_named = is_named
         self.issued_on = issued_on
         data = self.data if self.is_bound else None
         self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
 
-    def fields_above_lines(self) -> list[forms.BoundField]:
-        return [bound for bound in super().visible_fields() if bound.name != "note"]
+    @cached_property
+    def parts(self) -> dict[str, Part]:
+        return {
+            key: Part(title, [self[name] for name in names])
+            for key, (title, names) in _PARTS.items()
+        }
 
     def visible_fields(self) -> list[forms.BoundField]:
         """All fields in the order of the page."""
         lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
-        return [*self.fields_above_lines(), *lines, self["note"]]
+        *above, below = [part.fields for part in self.parts.values()]
+        return [*chain.from_iterable(above), *lines, *below]
+
+    def required_by_law(self) -> list[Requirement]:
+        """What the law of the seller's country asks for in the first place, before it is typed."""
+        return list(missing(Case(self.seller, self.is_named)))
 
     def clean(self) -> dict[str, Any]:
         check_seller(self.seller)
@@ -153,6 +208,7 @@ class InvoiceForm(RequestIdForm):
             draft = self.draft()
             check_totals(totals(draft.lines, draft.currency, draft.prices_include_tax))
             check_dates(draft, self.issued_on)
+            check_requirements(draft, self.seller, is_named=self.is_named)
         return self.cleaned_data
 
     def draft(self) -> Draft:
@@ -189,8 +245,8 @@ def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
-    """A new line, with the VAT rate of the last one."""
-    return {"vat_rate": lines[-1]["vat_rate"]} if lines else {}
+    """A new line, with the VAT rate and the tax category of the last one."""
+    return {name: lines[-1][name] for name in ("vat_rate", "tax_category")} if lines else {}
 
 
 def _count_lines(data: Iterable[str]) -> int:
@@ -205,11 +261,46 @@ class VoidForm(forms.Form):
     reason = VOID_REASON.form_field()
 
 
+class CreditForm(forms.Form):
+    """Why an invoice is credited."""
+
+    reason = CREDIT_REASON.form_field()
+
+
+class PaidForm(forms.Form):
+    """When an invoice was paid."""
+
+    paid_on = PAID_ON.form_field()
+
+    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.today = today
+
+    def clean_paid_on(self) -> date:
+        return check_paid_on(self.cleaned_data["paid_on"], self.today)
+
+
+#: What the list can be limited to: its name, and the standings of the documents.
+FILTERS = {
+    "open": (_("Open"), ("open", "overdue")),
+    "overdue": (_("Overdue"), ("overdue",)),
+    "paid": (_("Paid"), ("paid",)),
+    "credited": (_("Credited"), ("credited",)),
+    "credit_note": (_("Credit notes"), ("credit_note",)),
+    "voided": (_("Voided"), ("voided",)),
+}
+
+
 class ListForm(forms.Form):
-    """The query of the list: `?year=2026&before=120&customer=bob`."""
+    """The query of the list: `?year=2026&before=120&customer=bob&state=open`."""
 
     year = forms.IntegerField(required=False, min_value=FIRST_YEAR, max_value=LAST_YEAR)
     before = forms.IntegerField(required=False, min_value=1, max_value=LAST_NUMBER)
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
+    )
     customer = forms.CharField(
         label=_("Customer"),
         required=False,

@@ -169,6 +169,11 @@ def seller_of(user: User) -> Seller:
     )
 
 
+def is_named(user: User) -> bool:
+    """Whether the profile has a name that can stand on an invoice; a username is not one."""
+    return bool(user.business_name or user.full_name)
+
+
 def must_confirm(user: User) -> bool:
     """Whether the user must confirm the email address before issuing."""
     return bool(settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL and not user.is_confirmed)

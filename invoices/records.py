@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -27,8 +27,14 @@ from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.fields import Field
 from invoices.kinds import YEARS, SingleLine, is_blank
-from invoices.models import InvoiceItem
-from invoices.states import ISSUED, check_not_credited, why_not_issued
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.states import (
+    ISSUED,
+    STANDINGS,
+    Record,
+    check_not_credited,
+    why_not_issued,
+)
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport
 from web.search import folded
@@ -44,7 +50,7 @@ REASON_MAX_BYTES = 2_000
 
 PAGE_SIZE = 50
 
-#: After so many requests a list stops and offers a link: 1,000 invoices of a search, or 5 MB.
+#: After so many requests a list stops and offers a link: 800 invoices of a search, or 4 MB.
 MAX_REQUESTS = 5
 SEARCH_PAGE_SIZE = 200
 
@@ -53,14 +59,18 @@ SEARCH_PAGE_SIZE = 200
 class Page:
     """Some invoices, newest first. The next page begins at `before`, None at the end.
 
-    `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of
-    those that cannot be shown.
+    The `records` do not name credit notes. `searched` counts the invoices that were read. `damaged`
+    has the labels (`2026-000042`) of those that cannot be shown.
     """
 
-    invoices: list[Invoice]
+    records: list[Record]
     before: int | None
     searched: int
     damaged: list[str]
+
+    @property
+    def invoices(self) -> list[Invoice]:
+        return [record.invoice for record in self.records]
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -129,38 +139,79 @@ def list_invoices(
     *,
     before: int | None = None,
     customer: str = "",
+    standings: Collection[str] = STANDINGS,
+    today: date | None = None,
     limit: int = PAGE_SIZE,
 ) -> Page:
     """A page of the account's invoices of `year`, newest first, with numbers below `before`.
 
     With `customer`, only those whose customer's name contains it. The comparison ignores case,
-    width and how letters are composed. A page of a search may be short or empty although more
-    pages follow.
+    width and how letters are composed. With `standings`, only those with one of them; without
+    `today`, no invoice is overdue. A page of a search may be short or empty although more pages
+    follow.
 
-    Costs 1 request and 1 read unit per 4 KB of what is listed. A search costs up to
-    `MAX_REQUESTS`, each for `SEARCH_PAGE_SIZE` invoices or 1 MB.
+    Costs 2 requests and 1 read unit per 4 KB of what is listed and of its states. A search costs
+    up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE` invoices or 1 MB
+    each.
     """
-    found: list[Invoice] = []
+    found: list[Record] = []
     damaged: list[str] = []
     wanted = folded(customer)
+    is_search = bool(wanted) or len(standings) < len(STANDINGS)
+    page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
+    # The states come first: of invoices that are issued meanwhile none is needed. The numbers of a
+    # series have no gaps, so as many states as invoices are enough.
+    states, known_from = _states(account, year, before=before, limit=page_size * queries)
     searched = 0
-    page_size = SEARCH_PAGE_SIZE if wanted else limit + 1
-    answers = _answers(account, year, before=before, page_size=page_size)
+
+    def page(before: Decimal | int | None) -> Page:
+        return Page(found, None if before is None else math.ceil(before), searched, damaged)
+
+    answers = _answers(InvoiceItem, account, year, before=before, page_size=page_size)
     for requests, (items, has_more) in enumerate(answers, 1):
         for item in items:
+            number = Decimal(item["number"]["N"])
+            if number < known_from:
+                return page(known_from)
             try:
-                invoice = from_item(item)
+                record = _record_of(item, states.get(number), today)
             except DamagedItem:
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in folded(invoice.customer.name):
+                if wanted in folded(record.invoice.customer.name) and record.standing in standings:
                     if len(found) == limit:
-                        return Page(found, found[-1].number, searched, damaged)
-                    found.append(invoice)
+                        return page(found[-1].invoice.number)
+                    found.append(record)
             searched += 1
-        if has_more and requests == MAX_REQUESTS:
-            return Page(found, math.ceil(Decimal(items[-1]["number"]["N"])), searched, damaged)
-    return Page(found, None, searched, damaged)
+        if has_more and requests == MAX_REQUESTS - 1:
+            return page(number)
+    return page(None)
+
+
+def latest_invoices(account: str, today: date) -> list[Record]:
+    """The newest invoices, of this year and, if these are few, of the last one: up to 100.
+
+    Costs 2 requests for each of both years, and 1 read unit per 4 KB.
+    """
+    page = list_invoices(account, today.year, today=today)
+    if page.before is not None:
+        return page.records
+    return page.records + list_invoices(account, today.year - 1, today=today).records
+
+
+def _states(
+    account: str, year: int, *, before: int | None, limit: int
+) -> tuple[dict[Decimal, Item], Decimal]:
+    """The newest states of the year by number, and the number from which on they are complete."""
+    items, has_more = next(_answers(InvoiceState, account, year, before=before, page_size=limit))
+    states = {Decimal(item["number"]["N"]): item for item in items}
+    return states, min(states) if has_more else Decimal(0)
+
+
+def _record_of(item: Item, state: Item | None, today: date | None) -> Record:
+    invoice = from_item(item)
+    key = InvoiceState(invoice.series, invoice.number)
+    return Record(invoice, InvoiceState.from_raw_data(state) if state else key, today)
 
 
 def all_invoices(
@@ -179,7 +230,9 @@ def all_invoices(
     Raises:
         DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _has_more in _answers(account, year, before=before, oldest_first=oldest_first):
+    for items, _has_more in _answers(
+        InvoiceItem, account, year, before=before, oldest_first=oldest_first
+    ):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -189,6 +242,26 @@ def all_invoices(
                 damaged.append(error)
             else:
                 yield invoice
+
+
+def all_records(account: str, year: int) -> Iterator[Record]:
+    """All invoices of the account's year, oldest first, and what became of them.
+
+    Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
+
+    Raises:
+        DamagedItem: an item is damaged.
+    """
+    answers = _answers(InvoiceState, account, year, oldest_first=True)
+    states = (item for items, _has_more in answers for item in items)
+    state = next(states, None)
+    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=True):
+        for item in items:
+            number = Decimal(item["number"]["N"])
+            while state and Decimal(state["number"]["N"]) < number:
+                state = next(states, None)
+            is_of_item = state is not None and Decimal(state["number"]["N"]) == number
+            yield _record_of(item, state if is_of_item else None, None)
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:
@@ -203,8 +276,19 @@ def years_of(account: str, among: range = YEARS) -> list[int]:
     return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
 
 
+def states_of(account: str) -> Iterator[Item]:
+    """The states of all invoices of the account. Costs a Query for each of `YEARS`."""
+    for year in YEARS:
+        for items, _has_more in _answers(InvoiceState, account, year):
+            yield from items
+
+
 def check_invoices(
-    account: str | None = None, *, progress: Progress | None = None, sizes: Sizes | None = None
+    account: str | None = None,
+    *,
+    on_item: Callable[[Item], object] | None = None,
+    progress: Progress | None = None,
+    sizes: Sizes | None = None,
 ) -> Iterator[SeriesReport]:
     """The report of each series, in the order of their names; or of the series of `account`.
 
@@ -214,11 +298,17 @@ def check_invoices(
     """
     series = None if account is None else [series_of(account, year) for year in YEARS]
     return check_series(
-        InvoiceItem, series=series, count_by="status", progress=progress, sizes=sizes
+        InvoiceItem,
+        series=series,
+        count_by="status",
+        on_item=on_item,
+        progress=progress,
+        sizes=sizes,
     )
 
 
 def _answers(
+    model: type[InvoiceItem | InvoiceState],
     account: str,
     year: int,
     *,
@@ -228,7 +318,7 @@ def _answers(
 ) -> Iterator[tuple[list[Item], bool]]:
     """The items of each answer to the queries for a year, and whether more may follow."""
     request: dict[str, Any] = {
-        "TableName": InvoiceItem.table(),
+        "TableName": model.table(),
         "KeyConditionExpression": "series = :series",
         "ExpressionAttributeValues": {":series": {"S": series_of(account, year)}},
         "ScanIndexForward": oldest_first,

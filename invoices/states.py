@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
 from dynamo.models import Item
 from dynamo.transactions import Refusal, Transaction, Write, joined, read_together
 from invoices.documents import (
@@ -29,8 +32,12 @@ from invoices.exceptions import (
     NotPaid,
     UnknownInvoice,
 )
+from invoices.fields import Field
 from invoices.kinds import Day
 from invoices.models import InvoiceItem, InvoiceState
+
+#: What became of a document; see `Record.standing`.
+STANDINGS = ("voided", "credit_note", "credited", "paid", "overdue", "open")
 
 
 @dataclass(frozen=True)
@@ -55,8 +62,17 @@ class Record:
         return bool(self.state.paid_on)
 
     @property
+    def can_be_paid(self) -> bool:
+        return self.standing in {"open", "overdue"}
+
+    @property
+    def can_be_canceled(self) -> bool:
+        """Whether it can be voided or credited."""
+        return self.can_be_paid or self.standing == "paid"
+
+    @property
     def standing(self) -> str:
-        """The first that holds: `voided`, `credit_note`, `credited`, `paid`, `overdue`, `open`."""
+        """The first of `STANDINGS` that holds."""
         if self.invoice.is_voided:
             return "voided"
         if self.invoice.is_credit_note:
@@ -98,6 +114,16 @@ def state_at(account: str, label: str) -> InvoiceState:
 
 # Payments ----------------------------------------------------------------------------------------
 
+#: When an invoice was paid.
+PAID_ON = Field("paid_on", Day(), label=_("Paid on"))
+
+
+def check_paid_on(day: date, today: date) -> date:
+    """Return `day`. Raises ValidationError if people cannot know yet of a payment on it."""
+    if day > today:
+        raise ValidationError(_("Enter a day that is not in the future."), "future")
+    return day
+
 
 def mark_paid(account: str, label: str, day: date, *, write: Transaction | None = None) -> None:
     """Note that the invoice was paid on `day`. Repeated with the same day, it changes nothing.
@@ -109,7 +135,7 @@ def mark_paid(account: str, label: str, day: date, *, write: Transaction | None 
         AlreadyPaid: it is marked as paid on another day.
         ValidationError: `day` is not a date that an invoice can have.
     """
-    Day().check(day)
+    PAID_ON.check(day)
     state = state_at(account, label)
 
     def refused(refusal: Refusal) -> Exception | None:

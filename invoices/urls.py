@@ -5,6 +5,12 @@ from typing import Any
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
+from invoices.changes import (
+    InvoiceCreditView,
+    InvoicePaidView,
+    InvoiceUnpaidView,
+    InvoiceVoidView,
+)
 from invoices.customers.views import (
     CustomerDeleteView,
     CustomerListView,
@@ -12,13 +18,14 @@ from invoices.customers.views import (
     CustomerView,
 )
 from invoices.downloads import ExportFileView, ExportView, YearDownloadView
+from invoices.sending.views import InvoiceSendView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
     InvoicePdfView,
     InvoiceView,
-    InvoiceVoidView,
     InvoiceXmlView,
+    PreviewView,
 )
 
 
@@ -49,6 +56,7 @@ urlpatterns = [
     path("<invoice_year:year>.lines.csv", _year_file("lines.csv"), name="invoices_lines"),
     path("<invoice_year:year>.bookings.csv", _year_file("bookings.csv"), name="invoices_bookings"),
     path("<invoice_year:year>.zip", _year_file("zip"), name="invoices_zip"),
+    path("preview/", PreviewView.as_view(), name="invoice_preview"),
     path("customers/", CustomerListView.as_view(), name="customer_list"),
     path("customers/new/", CustomerNewView.as_view(), name="customer_new"),
     path("customers/<uuid:id>/", CustomerView.as_view(), name="customer"),
@@ -58,5 +66,9 @@ urlpatterns = [
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
+    path("<label:label>/send/", InvoiceSendView.as_view(), name="invoice_send"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
+    path("<label:label>/credit/", InvoiceCreditView.as_view(), name="invoice_credit"),
+    path("<label:label>/paid/", InvoicePaidView.as_view(), name="invoice_paid"),
+    path("<label:label>/unpaid/", InvoiceUnpaidView.as_view(), name="invoice_unpaid"),
 ]

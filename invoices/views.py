@@ -3,60 +3,77 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
+from datetime import date, timedelta
 from typing import Any
 
-from babel.numbers import get_currency_precision
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response
+from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
-from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header, quote_etag
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
+from accounts.limits.client_address import counted_client
 from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import einvoices
 from invoices.amounts import MAX_LINES
+from invoices.customers.book import customer_of, find_customer, list_customers
 from invoices.documents import (
     DEFAULT_LANGUAGE,
     Invoice,
     series_of,
     typed_values_of,
 )
-from invoices.exceptions import AlreadyVoided, DateTooEarly, RequestIdReused, UnknownInvoice
+from invoices.exceptions import DateTooEarly, RequestIdReused, UnknownCustomer, UnknownInvoice
 from invoices.forms import (
+    FILTERS,
     FIRST_YEAR,
     InvoiceForm,
     ListForm,
-    VoidForm,
     blank_line_after,
     line_values_of,
     typed_lines,
     typed_values,
 )
-from invoices.issuing import check_may_issue, issue, must_confirm, seller_of, today
+from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
+from invoices.models import CustomerItem
+from invoices.money import readable_amount
+from invoices.preview import preview
 from invoices.printing.pdf import render
-from invoices.records import find_invoice, list_invoices, void
+from invoices.records import find_invoice, latest_invoices, list_invoices
+from invoices.sending.services import sendings_of
+from invoices.states import STANDINGS, Record, find_record
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
-from web.choices import currency_choices
+from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
+from web.locallimits import LocalLimit
 
-#: How many decimals most currencies have.
-USUAL_DECIMALS = 2
+#: A person who types causes a few per second; an office may share an address.
+previews = LocalLimit(times=300, seconds=10)
+
+#: How many invoices the start page lists, and how many that are overdue.
+RECENT = 5
 
 logger = logging.getLogger(__name__)
+
+#: Buttons of the form that change it and issue nothing.
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
 
 
 class OwnInvoicesMixin(LoginRequiredMixin):
@@ -72,6 +89,17 @@ class OwnInvoicesMixin(LoginRequiredMixin):
     def account(self) -> str:
         return self.user.pk
 
+    @property
+    def today(self) -> date:
+        return today(self.user.time_zone)
+
+    def find_record(self, label: str) -> Record:
+        """The account's invoice with this number, and what happened to it. Raises Http404."""
+        try:
+            return find_record(self.account, label, self.today)
+        except UnknownInvoice as error:
+            raise Http404(str(error)) from error
+
     def find(self, label: str) -> Invoice:
         """The account's invoice with this number. Raises Http404."""
         try:
@@ -80,8 +108,25 @@ class OwnInvoicesMixin(LoginRequiredMixin):
             raise Http404(str(error)) from error
 
 
+class HomeView(TemplateView):
+    """The start page: what this is, or the newest invoices and those that are overdue."""
+
+    template_name = "home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if not self.request.user.is_authenticated:
+            return super().get_context_data(**kwargs)
+        user = signed_in(self.request)
+        records = latest_invoices(user.pk, today(user.time_zone))
+        return super().get_context_data(
+            recent=records[:RECENT],
+            overdue=[each for each in records if each.standing == "overdue"][:RECENT],
+            **kwargs,
+        )
+
+
 class InvoiceListView(OwnInvoicesMixin, TemplateView):
-    """The invoices of a year, newest first; optionally only those of a customer."""
+    """The invoices of a year, newest first; optionally of a customer, or in a state."""
 
     template_name = "invoices/invoice_list.html"
 
@@ -90,9 +135,17 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         if not form.is_valid():
             raise Http404("The query of the list is not valid.")
         query = form.cleaned_data
-        this_year = today(self.user.time_zone).year
+        this_year = self.today.year
         year = query["year"] or this_year
-        page = list_invoices(self.account, year, before=query["before"], customer=query["customer"])
+        state = query["state"]
+        page = list_invoices(
+            self.account,
+            year,
+            before=query["before"],
+            customer=query["customer"],
+            standings=FILTERS[state][1] if state else STANDINGS,
+            today=self.today,
+        )
         if page.damaged:
             series = series_of(self.account, year)
             logger.error("Damaged invoices of %s: %s", series, ", ".join(page.damaged))
@@ -101,6 +154,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
             page=page,
             year=year,
             customer=query["customer"],
+            state=state,
             is_first_page=query["before"] is None,
             earlier_year=year - 1 if year > FIRST_YEAR else None,
             # Invoices may have dates of next year.
@@ -113,9 +167,15 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        invoice = self.find(kwargs["label"])
+        record = self.find_record(kwargs["label"])
         return super().get_context_data(
-            invoice=invoice, einvoice_lacks=einvoices.missing(invoice), **kwargs
+            invoice=record.invoice,
+            record=record,
+            may_void=settings.INVOICES_ALLOW_VOID,
+            sendings=sendings_of(record.state),
+            zone=self.user.time_zone or settings.TIME_ZONE,
+            einvoice_lacks=einvoices.missing(record.invoice),
+            **kwargs,
         )
 
 
@@ -147,6 +207,7 @@ class InvoiceXmlView(OwnInvoicesMixin, View):
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
+@method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
 class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
@@ -158,21 +219,25 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         """A form with one line, or, with `?from=`, the form that issues an invoice again."""
         if kept := self.kept_form_page():
             return kept
-        values, lines = {}, []
+        values, lines = self.defaults(), []
+        if id_ := request.GET.get("customer"):
+            values |= self.customer_values(id_)
         if label := request.GET.get("from"):
             model = self.find(label)
-            values, lines = typed_values_of(model), line_values_of(model)
+            # Its dates are over.
+            due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
+            values, lines = typed_values_of(model) | due, line_values_of(model)
         return self.show({**values, "request_id": InvoiceForm.new_request_id()}, lines)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Issue it, or show the form with a line added or removed."""
-        if request.POST.keys() & {"add_line", "enter"} or request.POST.get("remove_line"):
+        if any(request.POST.get(name) for name in _FORM_BUTTONS):
             return self.show_sent(request.POST)
         return super().post(request, *args, **kwargs)
 
     def show_sent(self, sent: QueryDict) -> HttpResponse:
-        """The form with the values in `sent`, and a line added or removed if its button says so."""
-        lines, focus = typed_lines(sent), None
+        """The form with the values in `sent`, changed as the pressed button says."""
+        values, lines, focus, customers = typed_values(sent), typed_lines(sent), None, None
         if sent.keys() & {"add_line", "enter"}:
             if len(lines) < MAX_LINES:
                 lines.append(blank_line_after(lines))
@@ -181,33 +246,63 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
             at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
             del lines[at : at + 1]
             focus = max(0, at - 1)
-        return self.show(typed_values(sent), lines, focus=focus)
+        elif "find_customer" in sent:
+            customers = list_customers(self.account, values["customer_name"]).customers
+            if len(customers) == 1:
+                values |= _values_of_customer(customers[0])
+                customers = None
+        elif id_ := sent.get("use_customer"):
+            values |= self.customer_values(id_)
+        return self.show(values, lines, focus=focus, customers=customers)
+
+    def customer_values(self, id_: str) -> dict[str, str]:
+        """What a person would type for the customer with this id. Raises Http404."""
+        try:
+            return _values_of_customer(find_customer(self.account, id_))
+        except UnknownCustomer as error:
+            raise Http404(str(error)) from error
+
+    def defaults(self) -> dict[str, str]:
+        """What a new form begins with, by the profile."""
+        user, values = self.user, {}
+        if user.currency and is_currency(user.currency):
+            values["currency"] = user.currency
+        if user.payment_terms:
+            values["payment_terms"] = user.payment_terms
+        if user.payment_days is not None:
+            due = today(user.time_zone) + timedelta(days=user.payment_days)
+            values["due_date"] = due.isoformat()
+        return values
 
     def show(
-        self, values: dict[str, str], lines: list[dict[str, str]], focus: int | None = None
+        self,
+        values: dict[str, str],
+        lines: list[dict[str, str]],
+        focus: int | None = None,
+        customers: list[CustomerItem] | None = None,
     ) -> HttpResponse:
-        """The form with these values, unchecked, and the focus in the line `focus`."""
+        """The form with these values, unchecked, and the focus in the line `focus`.
+
+        `customers` are those to choose from; an empty list says that none was found.
+        """
         form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
         if focus is not None:
             line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
             line.fields["description"].widget.attrs["autofocus"] = True
-        return self.render_to_response(self.get_context_data(form=form))
+        return self.render_to_response(self.get_context_data(form=form, customers=customers))
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return super().get_form_kwargs() | self.form_arguments()
 
     def form_arguments(self) -> dict[str, Any]:
-        return {"seller": seller_of(self.user), "issued_on": today(self.user.time_zone)}
+        return {
+            "seller": seller_of(self.user),
+            "issued_on": self.today,
+            "is_named": is_named(self.user),
+        }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Also the decimals of unusual currencies for the script, as JSON."""
-        decimals = {code: get_currency_precision(code) for code, _name in currency_choices()}
-        unusual = {code: count for code, count in decimals.items() if count != USUAL_DECIMALS}
-        return super().get_context_data(
-            decimals=json.dumps(unusual),
-            must_confirm=must_confirm(self.user),
-            **kwargs,
-        )
+        return super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
 
     def form_valid(self, form: InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
@@ -223,7 +318,7 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
                 time_zone=self.user.time_zone,
             )
         except SequenceError as error:
-            form.add_error(None, _refusal(error))
+            form.add_error(None, refusal_text(error))
             if isinstance(error, RequestIdReused):
                 form.renew_request_id()
             return self.form_invalid(form)
@@ -253,7 +348,33 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
         return super().form_invalid(form)
 
 
-def _refusal(error: SequenceError) -> str:
+def _values_of_customer(item: CustomerItem) -> dict[str, str]:
+    return {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
+
+
+class PreviewView(View):
+    """The amounts of a form that is not sent yet, as JSON: `{"lines": […], "totals": "<dl>…"}`.
+
+    Anybody may ask, with the token of a page: the answer depends on nothing but the numbers sent.
+    So it costs no request to DynamoDB.
+    """
+
+    http_method_names = ("options", "post")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not previews.take(counted_client(request)):
+            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
+        values, typed = typed_values(request.POST), typed_lines(request.POST)
+        shown = preview(typed, values["currency"], bool(values["prices_include_tax"]))
+        lines = [
+            "" if amount is None else readable_amount(amount, shown.currency)
+            for amount in shown.amounts
+        ]
+        html = render_to_string("invoices/_totals.html", {"invoice": shown}) if shown.totals else ""
+        return JsonResponse({"lines": lines, "totals": html})
+
+
+def refusal_text(error: SequenceError) -> str:
     """Why the invoice was not issued."""
     if isinstance(error, RequestIdReused):
         return _(
@@ -276,39 +397,3 @@ def _refusal(error: SequenceError) -> str:
             "tell the operator of this site."
         )
     raise error
-
-
-class InvoiceVoidView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
-    """Asks for the reason, and voids an invoice."""
-
-    template_name = "invoices/invoice_void.html"
-    form_class = VoidForm
-    http_method_names = ("get", "head", "options", "post")
-
-    @cached_property
-    def invoice(self) -> Invoice:
-        return self.find(self.kwargs["label"])
-
-    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The form. If the invoice is voided, its page, which shows the reason."""
-        if self.invoice.is_voided:
-            return redirect("invoice", self.invoice.label)
-        return super().get(request, *args, **kwargs)
-
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(invoice=self.invoice, **kwargs)
-
-    def form_valid(self, form: VoidForm) -> HttpResponse:
-        label = self.kwargs["label"]
-        try:
-            void(self.account, label, form.cleaned_data["reason"])
-        except UnknownInvoice as error:
-            raise Http404(str(error)) from error
-        except AlreadyVoided as error:
-            form.add_error(
-                "reason",
-                _("The invoice was already voided: %(reason)s") % {"reason": error.reason},
-            )
-            return self.form_invalid(form)
-        messages.success(self.request, _("Invoice %(number)s was voided.") % {"number": label})
-        return redirect("invoice", label)

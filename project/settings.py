@@ -210,6 +210,8 @@ ACCOUNTS_RESERVED_USERNAMES = env.read(
 )
 # Accounts whose email address is not confirmed cannot issue invoices.
 ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = env.read("ACCOUNTS_REQUIRE_CONFIRMED_EMAIL", flag)
+# Whether invoices can be voided. Otherwise, they can only be credited.
+INVOICES_ALLOW_VOID = env.read("INVOICES_ALLOW_VOID", flag, "on")
 # The sign-up page does not reveal whether an email address has an account.
 ACCOUNTS_PREVENT_ENUMERATION = env.read("ACCOUNTS_PREVENT_ENUMERATION", flag)
 # When an email address changes: at once, or when the link mailed to the new one is opened.

@@ -3,9 +3,10 @@
 from django.conf import settings
 from django.urls import include, path
 
-from accounts.views import HomeView, switch_language
+from accounts.views import switch_language
 from dynamo.health import healthz, livez
 from invoices.downloads import AccountDeleteWithInvoicesView, AccountExportView
+from invoices.views import HomeView
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),

@@ -189,7 +189,7 @@ class AccountView(StaffMixin, TemplateView):
 
 
 class AccountInvoicesMixin(StaffMixin):
-    """A page that shows invoices of the account of the URL, read-only. Costs 3 requests.
+    """A page that shows invoices of the account of the URL, read-only. Costs 3 requests, a list 4.
 
     The account may be deleted. An entry in the audit log is written before they are shown; if there
     is nothing to show, none.

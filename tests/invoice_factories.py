@@ -93,9 +93,9 @@ def remove_invoice(key: str, number: str | int) -> None:
     numbered.remove_item(InvoiceItem, key, number)
 
 
-def sweep() -> None:
-    """Empty the table `invoices` of thousands of items, so that the next test starts at once."""
-    table = InvoiceItem.table()
+def sweep(model: type[InvoiceItem | InvoiceState] = InvoiceItem) -> None:
+    """Empty a table of thousands of items, so that the next test starts at once."""
+    table = model.table()
     for page in bulk.pages(table, ("series", "number"), page_limit=25):
         if page:
             wanted = [{"DeleteRequest": {"Key": key}} for key in page]

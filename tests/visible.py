@@ -16,7 +16,7 @@ ALLOWED = {
     # the letter of a registration number
     "T",
     # examples of a currency code and of a stored key; units
-    *("EUR", "userName", "KB"),
+    *("EUR", "EU", "userName", "KB"),
 }
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 # Each choice of a currency begins with its code; some names have another code, or only one.

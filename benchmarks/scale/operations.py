@@ -30,10 +30,12 @@ from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
 from invoices.amounts import Line
+from invoices.credits import credit
 from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item
 from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
+from invoices.states import mark_paid
 from locks import requests
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
@@ -107,7 +109,9 @@ def _pages(measure: Measure) -> None:
         link = _link()
         measure("page: confirm an email address", lambda: client.post(link))
         client.get("/accounts/profile/")
-        measure("page: any, signed in, without its own data", lambda: client.get("/"))
+        measure(
+            "page: any, signed in, without its own data", lambda: client.get("/accounts/sessions/")
+        )
         user = _user()
         fresh = Client()
         measure("page: sign in", lambda: _sign_in(fresh, user))
@@ -188,7 +192,10 @@ def _invoices(measure: Measure) -> None:
     for size in GROUPS:
         measure(f"issue a group of {size} invoices", partial(_issue_group, size))
     this_year = today().year
-    measure("void an invoice", lambda: void("scale", f"{this_year}-000001", "Wrong customer"))
+    first, second = f"{this_year}-000001", f"{this_year}-000002"
+    measure("void an invoice", lambda: void("scale", first, "Wrong customer"))
+    measure("mark an invoice as paid", lambda: mark_paid("scale", second, today()))
+    measure("credit an invoice", lambda: credit("scale", second, "Returned"))
     measure("list 50 invoices", lambda: list_invoices("scale", this_year))
 
 

@@ -12,12 +12,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
 from accounts.exceptions import UnknownUser
+from accounts.models import User
 from accounts.services import find_user
 from accounts.values import as_uuid
 from invoices.documents import Contents, Invoice, Party
 from invoices.fields import fields_of
 from invoices.money import plain_amount
 from invoices.records import find_invoice
+from invoices.states import Record
 from sequences.management.base import SequenceCommand
 
 
@@ -100,26 +102,45 @@ def find_account(who: str) -> str:
     Raises:
         CommandError: there is no such account, and `who` is not a primary key.
     """
+    return find_owner(who)[0]
+
+
+def find_owner(who: str) -> tuple[str, User | None]:
+    """The primary key of an account, and the account unless it is deleted.
+
+    Raises:
+        CommandError: as `find_account`.
+    """
     try:
-        return find_user(who).pk
+        user = find_user(who)
     except UnknownUser as error:
         if pk := as_uuid(who):
-            return pk
+            return pk, None
         raise CommandError(str(error)) from error
+    return user.pk, user
 
 
 def as_row(invoice: Invoice) -> str:
-    """One line: number, date, total, customer, and whether it is voided."""
+    """One line: number, date, total, customer, and whether it is voided or a credit note."""
     state = "  (voided)" if invoice.is_voided else ""
+    if invoice.is_credit_note:
+        state = f"  (credit note for {invoice.credits})"
     return (
         f"{invoice.label}  {invoice.issued_at}  {_amount(invoice.totals.gross, invoice)}  "
         f"{invoice.customer.name}{state}"
     )
 
 
-def as_text(invoice: Invoice) -> str:
-    """Everything the invoice says, in lines of `name: value`."""
-    return "\n".join(f"{name + ':':<13}{value}" for name, value in _named_values(invoice) if value)
+def as_text(record: Record) -> str:
+    """Everything the invoice says and what became of it, in lines of `name: value`."""
+    values = [*_named_values(record.invoice), *_named_events(record)]
+    return "\n".join(f"{name + ':':<13}{value}" for name, value in values if value)
+
+
+def _named_events(record: Record) -> Iterator[tuple[str, str]]:
+    yield "credited by", record.credit_note
+    if record.is_paid:
+        yield "paid on", str(record.state.paid_on)
 
 
 def _named_values(invoice: Invoice) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +24,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from dynamo.processes import on_new_process
-from invoices.documents import Contents, Invoice, Party
+from invoices.amounts import TAX_CATEGORIES, Line
+from invoices.documents import Contents, Invoice, Party, Seller
 from invoices.fields import fields_of
 from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
 from invoices.printing.fonts import font_folders, installed, printable
+from web.choices import country_name
 
 if TYPE_CHECKING:
     import typst
 
 _TEMPLATE = Path(__file__).with_name("invoice.typ")
 _CHILD_SECONDS = 60
+_WITHOUT_VAT = {"exempt", "reverse_charge", "intra_community", "export"}
+_REDUCED = "※"
 # For archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
 _STANDARDS: list[typst.PDFStandard] = ["a-3a", "ua-1"]
 # Typst keeps intermediate results of the last compilations: 80 MB for each of the largest invoices.
@@ -54,7 +60,8 @@ def render(invoice: Invoice) -> bytes:
 def _contents(invoice: Invoice) -> dict[str, Any]:
     """Everything the template prints, in the active language."""
     day = invoice.issued_at
-    title = _("Invoice %(number)s") % {"number": invoice.label}
+    pattern = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
+    title = pattern % {"number": invoice.label}
     contents: dict[str, Any] = _printable(
         {
             # Typst takes the language without script and region.
@@ -70,14 +77,23 @@ def _contents(invoice: Invoice) -> dict[str, Any]:
                 "seller": _("Seller"),
                 "customer": _("Customer"),
                 "description": _("Description"),
+                "brought": _("Brought forward"),
+                "carried": _("Carried forward"),
+                "payment": _("Payment"),
                 "page": _("Page %(number)s of %(count)s")
                 % {"number": "{number}", "count": "{count}"},
             },
-            "seller": _party(invoice.seller),
-            "customer": _party(invoice.customer),
+            "seller": _party(invoice.seller, invoice.customer),
+            "customer": _party(invoice.customer, invoice.seller),
             "descriptions": [_lines(line.description) for line in invoice.lines],
+            "remarks": [_remark(line, invoice) for line in invoice.lines],
             "columns": _columns(invoice),
+            "sums": _running_sums(invoice),
             "totals": _totals(invoice),
+            "facts": _facts(invoice),
+            "credit": _credit(invoice),
+            "reasons": _reasons(invoice),
+            "payment": _payment(invoice),
             "fields": {
                 each.name: {
                     "label": str(each.label or ""),
@@ -114,8 +130,10 @@ def _lines(text: str) -> str:
     return "\n".join(text.strip().splitlines())
 
 
-def _readable(value: str | Decimal | date | None) -> str:
-    """The value of a field; empty if it has none."""
+def _readable(value: str | Decimal | date | bool | None) -> str:
+    """The value of a field; empty if it has none, or says yes or no."""
+    if isinstance(value, bool):
+        return ""
     if isinstance(value, Decimal):
         return readable_decimal(value)
     if isinstance(value, date):
@@ -123,27 +141,107 @@ def _readable(value: str | Decimal | date | None) -> str:
     return _lines(value or "")
 
 
-def _party(party: Party) -> dict[str, str]:
-    return {
-        "name": _lines(party.name),
-        "address": _lines(party.address),
-        "vat_id": _("VAT ID %(vat_id)s") % {"vat_id": party.vat_id} if party.vat_id else "",
+def _party(party: Party, other: Party) -> dict[str, Any]:
+    details = [_lines(party.address)]
+    if party.country and party.country != other.country:
+        details.append(country_name(party.country))
+    if party.vat_id:
+        pattern = _("VAT ID %(vat_id)s")
+        if party.country == "JP":
+            pattern = _("Registration number %(vat_id)s")
+        details.append(pattern % {"vat_id": party.vat_id})
+    if isinstance(party, Seller) and party.tax_number:
+        details.append(_("Tax number %(number)s") % {"number": party.tax_number})
+    return {"name": _lines(party.name), "details": [each for each in details if each]}
+
+
+def _facts(invoice: Invoice) -> list[tuple[str, str]]:
+    """Labels and texts of what stands above the lines."""
+    supplied = _("Date of supply")
+    days = [_day(day) for day in (invoice.supplied_from, invoice.supplied_to) if day]
+    if invoice.supplied_to:
+        supplied = _("Period of supply")
+    facts = [
+        (supplied, " – ".join(days)),
+        (_("Due date"), _readable(invoice.due_date)),
+        (_("Customer number"), invoice.customer.number),
+        (_("Customer’s reference"), invoice.buyer_reference),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+def _credit(invoice: Invoice) -> list[str]:
+    """What a credit note says of the invoice that it cancels."""
+    if not invoice.is_credit_note:
+        return []
+    texts = [_("This credit note cancels invoice %(number)s.") % {"number": invoice.credits}]
+    if invoice.credit_reason:
+        texts.append(_("Reason: %(reason)s") % {"reason": invoice.credit_reason})
+    return texts
+
+
+def _is_marked(category: str, invoice: Invoice) -> bool:
+    """Whether Japan asks to mark it as taxed at the reduced rate."""
+    is_japanese = invoice.seller.country == "JP" or invoice.language.startswith("ja")
+    return is_japanese and category == "reduced"
+
+
+def _remark(line: Line, invoice: Invoice) -> str:
+    """What stands behind a description: why the line has another tax."""
+    if _is_marked(line.category, invoice):
+        return _REDUCED
+    return str(TAX_CATEGORIES[line.category]) if line.category in _WITHOUT_VAT else ""
+
+
+def _reasons(invoice: Invoice) -> list[str]:
+    """The texts below the totals, one for each category that needs it."""
+    categories = {share.category for share in invoice.totals.shares}
+    texts = {
+        "reverse_charge": _("Reverse charge: the customer is liable for the VAT."),
+        "intra_community": _("Intra-Community supply, exempt from VAT."),
+        "export": _("Export, exempt from VAT."),
+        "exempt": _("Exempt from VAT: %(reason)s") % {"reason": invoice.exemption_reason}
+        if invoice.exemption_reason
+        else _("Exempt from VAT"),
     }
+    reasons = [text for category, text in texts.items() if category in categories]
+    if any(_is_marked(category, invoice) for category in categories):
+        reasons.append(_("%(mark)s Items at the reduced tax rate") % {"mark": _REDUCED})
+    return reasons
+
+
+def _payment(invoice: Invoice) -> list[str]:
+    """The payment terms and the bank account. A credit note asks for no payment."""
+    seller = invoice.seller
+    if invoice.is_credit_note:
+        return []
+    account = [
+        (_("Account holder"), seller.account_holder if seller.iban else ""),
+        ("IBAN", " ".join(textwrap.wrap(seller.iban.replace(" ", ""), 4))),
+        ("BIC", seller.bic),
+    ]
+    texts = [_lines(invoice.payment_terms), *(f"{label} {text}" for label, text in account if text)]
+    return [text for text in texts if text]
+
+
+def _running_sums(invoice: Invoice) -> list[str]:
+    """The sum of the lines up to each one, which is carried over to the next page."""
+    amounts = (line.amount(invoice.currency) for line in invoice.lines)
+    return [readable_amount(total, invoice.currency) for total in accumulate(amounts)]
 
 
 def _columns(invoice: Invoice) -> list[dict[str, Any]]:
     """The columns of numbers, from left to right."""
     currency, lines = invoice.currency, invoice.lines
     named = {"currency": currency}
+    price, amount = _("Unit price, %(currency)s"), _("Net, %(currency)s")
+    if invoice.prices_include_tax:
+        price, amount = _("Gross price, %(currency)s"), _("Gross, %(currency)s")
     titles_and_cells = {
         _("Quantity"): [readable_decimal(line.quantity) for line in lines],
-        _("Unit price, %(currency)s") % named: [
-            bare_price(line.unit_price, currency) for line in lines
-        ],
+        price % named: [bare_price(line.unit_price, currency) for line in lines],
         _("VAT %"): [readable_decimal(line.vat_rate) for line in lines],
-        _("Net, %(currency)s") % named: [
-            bare_amount(line.amount(currency), currency) for line in lines
-        ],
+        amount % named: [bare_amount(line.amount(currency), currency) for line in lines],
     }
     return [{"title": title, "cells": cells} for title, cells in titles_and_cells.items()]
 
@@ -157,6 +255,10 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
             "rate": readable_decimal(share.rate),
             "net": readable_amount(share.net, currency),
         }
+        if _is_marked(share.category, invoice):
+            label = f"{label} {_REDUCED}"
+        elif share.category in _WITHOUT_VAT:
+            label = f"{label} · {TAX_CATEGORIES[share.category]}"
         rows.append((label, readable_amount(share.vat, currency)))
     return [*rows, (_("Total"), readable_amount(totals.gross, currency))]
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 
 from invoices import money
-from invoices.amounts import Line
+from invoices.amounts import TAX_CATEGORIES, Line
+from invoices.documents import Invoice
+from web.choices import country_name
+from web.identifiers import readable_iban
 
 register = template.Library()
 
@@ -17,6 +22,29 @@ register.filter("bare_amount", money.bare_amount)
 register.filter("bare_price", money.bare_price)
 #: `{{ line.quantity|decimal }}`: a number, in full.
 register.filter("decimal", money.readable_decimal)
+#: `{{ party.country|country }}`: the country's name in the language of the page.
+register.filter("country", country_name)
+#: `{{ seller.iban|iban }}`: in groups of four.
+register.filter("iban", readable_iban)
+
+
+@register.filter
+def tax_category(name: str) -> Any:
+    """The name of a tax category in the language of the page."""
+    return TAX_CATEGORIES.get(name, name)
+
+
+@register.filter
+def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
+    """Whether `line`, or any line, gets the ※ that Japan asks for at its reduced rate."""
+    lines = invoice.lines if line is None else (line,)
+    return invoice.seller.country == "JP" and any(each.category == "reduced" for each in lines)
+
+
+@register.filter
+def opposite(amount: int) -> int:
+    """The amount with the other sign."""
+    return -amount
 
 
 @register.filter

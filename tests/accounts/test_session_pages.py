@@ -255,8 +255,8 @@ def test_a_page_notes_every_five_minutes_that_its_session_was_seen(
     let_pass(ann, here, "seenAt", sessions.SEEN_EVERY_SECONDS)
     requests_sent.clear()
 
-    client.get("/", REMOTE_ADDR="192.0.2.9")
-    client.get("/")
+    client.get(PROFILE, REMOTE_ADDR="192.0.2.9")
+    client.get(PROFILE)
 
     assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem", "GetItem", "GetItem"]
     assert only(ann).address == "192.0.2.9"

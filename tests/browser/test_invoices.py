@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from accounts.models import User
 from accounts.services import edit_profile
@@ -102,6 +102,7 @@ def send(page: Page) -> None:
 
 def totals(page: Page) -> list[str]:
     """The totals that the page shows: net, VAT by rate, gross."""
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
     return [amount.inner_text() for amount in page.locator(".totals dd").all()]
 
 
@@ -174,6 +175,50 @@ def test_the_totals_shown_while_typing_are_stored(
     assert promised == stored_totals(the_invoice(ann))
 
 
+def test_an_answer_that_comes_late_does_not_replace_a_later_one(page: Page, ann: User) -> None:
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100", "19"))
+    assert totals(page)[-1] == "€119.00"
+    held: list[Route] = []
+    page.route("**/invoices/preview/", lambda route: held.append(route), times=1)
+    with page.expect_request("**/invoices/preview/"):
+        page.get_by_label("Quantity").fill("2")
+
+    page.get_by_label("Quantity").fill("3")
+    assert totals(page)[-1] == "€357.00"
+    with page.expect_response("**/invoices/preview/"):
+        held[0].continue_()
+    # After another answer, the script has seen this one, too.
+    page.evaluate("fetch('/livez').then((answer) => answer.text())")
+
+    assert totals(page)[-1] == "€357.00"
+
+
+def test_without_an_answer_the_totals_are_unknown_until_the_next_one(page: Page, ann: User) -> None:
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100", "19"))
+    assert totals(page)[-1] == "€119.00"
+
+    page.route("**/invoices/preview/", lambda route: route.abort())
+    page.get_by_label("Quantity").fill("2")
+    assert totals(page) == ["–", "–"]
+
+    page.unroute("**/invoices/preview/")
+    page.get_by_label("Quantity").fill("3")
+    assert totals(page)[-1] == "€357.00"
+
+
+def test_an_unfinished_line_counts_and_a_group_opens_for_its_link(page: Page, ann: User) -> None:
+    edit_profile(ann, country="DE")
+    page.goto("/invoices/new/")
+    fill_line(page, 0, ("Design", "1", "100,00", ""))
+    assert totals(page) == ["€100.00", "€100.00"]
+
+    expect(page.get_by_label("Due date")).to_be_hidden()
+    page.get_by_role("link", name="The date of the supply").click()
+    expect(page.get_by_label("Due date")).to_be_visible()
+
+
 def test_removing_a_line_moves_the_others_up(page: Page, ann: User) -> None:
     write(page)
     page.get_by_role("button", name="Remove line 2").click()
@@ -189,14 +234,14 @@ def test_a_refused_form_keeps_what_was_typed_and_moves_the_focus_to_the_error(
     page: Page, ann: User
 ) -> None:
     write(page)
-    fill_line(page, 1, ("Printing", "1,5", "0.125", "7"))
+    fill_line(page, 1, ("Printing", "1,500", "0.125", "7"))
     assert set(totals(page)) == {"–"}
     send(page)
 
     wrong = page.get_by_role("group", name="Line 2", exact=True).get_by_label("Quantity")
     expect(wrong).to_be_focused()
-    expect(wrong).to_have_value("1,5")
-    expect(page.get_by_text("Enter a number such as 12.50.")).to_be_visible()
+    expect(wrong).to_have_value("1,500")
+    expect(page.get_by_text("Enter 1500 or 1.5000: “1,500” can be either.")).to_be_visible()
     wrong.fill("1.5")
     send(page)
     expect(page).to_have_url(FIRST)
@@ -240,7 +285,7 @@ def test_a_long_price_and_an_error_of_its_line_are_fully_visible(
     page: Page, ann: User, width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 844})
-    write(page, [("Design", "1,5", "123456789.50", "19")])
+    write(page, [("Design", "x", "123456789.50", "19")])
     send(page)
 
     price = page.get_by_label("Unit price")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.test_invoices import let_in, write
+from tests.browser.test_invoices import let_in, totals, write
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 
@@ -24,7 +24,7 @@ def test_the_content_security_policy_allows_pages_scripts_and_the_pdf_viewer(
     page.on("console", lambda message: said.append(message.text))
 
     write(page, [("Design", "1", "1200", "19")])
-    assert page.locator(".totals dd").last.inner_text() == "€1,428.00"
+    assert totals(page)[-1] == "€1,428.00"
     assert page.evaluate("getComputedStyle(document.querySelector('main')).flexGrow") == "1"
     assert said == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser.test_invoices import let_in, write
 from tests.commands import ROOT
@@ -33,7 +33,7 @@ def test_pages_are_styled_and_scripts_run_with_files_of_another_host(
 
     write(page, [("Design", "1", "1200", "19")])
 
-    assert page.locator(".totals dd").last.inner_text() == "€1,428.00"
+    expect(page.locator(".totals dd").last).to_have_text("€1,428.00")
     assert page.evaluate("getComputedStyle(document.querySelector('main')).flexGrow") == "1"
     assert page.evaluate("document.querySelector('.brand img').naturalWidth") > 0
     assert said == []

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.services import delete
 from invoices.customers.book import (
     add_customer,
     change_customer,
@@ -24,7 +23,7 @@ from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.issuing import issue
 from invoices.models import CustomerItem
 from tests.commands import run
-from tests.factories import make_user
+from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import SELLER, draft, issued, new_account
@@ -212,7 +211,7 @@ def test_the_requests_of_pages_are_allowed(
     sent(client, f"/invoices/customers/{item.id}/", name="Carol")
     sent(client, f"/invoices/customers/{item.id}/delete/")
     added(ann.pk)
-    delete(User.get(ann.pk))
+    deleted_by_page(client)
 
     needed = {each for each in rights_for(requests_sent) if each[0] == "customers"}
     assert needed == {each for each in rights("site") if each[0] == "customers"}
@@ -221,12 +220,16 @@ def test_the_requests_of_pages_are_allowed(
 # Deleted accounts ---------------------------------------------------------------------------------
 
 
-def test_the_address_book_of_a_deleted_account_is_deleted(ann: User) -> None:
+def deleted_by_page(client: Client) -> None:
+    client.post("/accounts/delete/", {"password": PASSWORD})
+
+
+def test_the_address_book_of_a_deleted_account_is_deleted(client: Client, ann: User) -> None:
     for _ in range(30):
         added(ann.pk)
     other = added(new_account())
 
-    delete(User.get(ann.pk))
+    deleted_by_page(client)
 
     assert list_customers(ann.pk).customers == []
     assert find_customer(other.account, other.id).name == "Bob Ltd"
@@ -247,3 +250,54 @@ def test_invoices_keep_the_customer_of_that_time(client: Client, ann: User) -> N
     delete_customer(item)
 
     assert "Bob Ltd" in client.get(f"/invoices/{invoice.label}/").text
+
+
+# The invoice form ---------------------------------------------------------------------------------
+
+
+def shown_after(client: Client, **sent: str) -> Page:
+    """The invoice form after one of its buttons, with these values."""
+    values = {"customer_name": "", "currency": "EUR", "note": "Typed", "lines-0-description": "Tea"}
+    return Page(client.post("/invoices/new/", values | sent))
+
+
+def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+
+    page = Page(client.get(f"/invoices/new/?customer={item.id}"))
+
+    assert page.fields["customer_name"]["value"] == "Bob Ltd"
+    assert page.fields["customer_address"]["value"].strip() == "2 Low Road\nLeeds"
+    assert page.fields["customer_number"]["value"] == "1"
+    assert client.get(f"/invoices/new/?customer={uuid.uuid4()}").status_code == 404
+
+
+def test_the_only_customer_that_matches_is_filled_in(client: Client, ann: User) -> None:
+    added(ann.pk)
+    added(ann.pk, Customer("Carol"))
+
+    page = shown_after(client, customer_name="bob", find_customer="1")
+
+    assert page.fields["customer_name"]["value"] == "Bob Ltd"
+    assert page.fields["customer_vat_id"]["value"] == "GB123456789"
+    assert page.fields["note"]["value"].strip() == "Typed"
+    assert page.fields["lines-0-description"]["value"] == "Tea"
+
+
+def test_one_of_several_customers_is_chosen(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    added(ann.pk, Customer("Bobby"))
+
+    several = shown_after(client, customer_name="bob", find_customer="1")
+    chosen = shown_after(client, customer_name="bob", use_customer=item.id)
+
+    assert "Bobby (2)" in several.text
+    assert several.fields["customer_name"]["value"] == "bob"
+    assert chosen.fields["customer_name"]["value"] == "Bob Ltd"
+
+
+def test_a_customer_that_is_not_found_leaves_what_was_typed(client: Client, ann: User) -> None:
+    page = shown_after(client, customer_name="Zoe", find_customer="1")
+
+    assert "No customer matches “Zoe”." in page.text
+    assert page.fields["customer_name"]["value"] == "Zoe"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from importlib.util import find_spec
@@ -497,3 +498,73 @@ def test_large_invoices_are_not_kept_in_memory() -> None:
 
     # One takes about 220, and all five took 470 while each was remembered.
     assert int(megabytes) < 350
+
+
+def test_a_pdf_has_dates_bank_account_and_the_reasons_without_vat() -> None:
+    text = text_of(
+        an_invoice(
+            replace(a_line(vat_rate="0", description="Goods"), tax_category="reverse_charge"),
+            replace(a_line(vat_rate="0", description="Course"), tax_category="exempt"),
+            seller=Seller(
+                "Muster", "Weg 1", "DE1", "DE", tax_number="12/3", iban="DE89370400440532013000"
+            ),
+            customer=Customer("Dupont", country="FR", number="K-17"),
+            supplied_from=date(2026, 11, 1),
+            supplied_to=date(2026, 11, 20),
+            due_date=date(2026, 12, 5),
+            payment_terms="14 days net",
+            buyer_reference="PO 4711",
+            exemption_reason="§ 4 UStG",
+        )
+    )
+
+    for said in (
+        "Germany",
+        "France",
+        "Tax number 12/3",
+        "K-17",
+        "2026-11-01 – 2026-11-20",
+        "2026-12-05",
+        "PO 4711",
+        "Goods Reverse charge",
+        "Reverse charge: the customer is liable for the VAT.",
+        "Exempt from VAT: § 4 UStG",
+        "14 days net",
+        "IBAN DE89 3704 0044 0532 0130 00",
+    ):
+        assert said in text
+
+
+def test_a_japanese_invoice_marks_the_reduced_rate() -> None:
+    apples = replace(a_line(vat_rate="8", description="りんご"), tax_category="reduced")
+
+    text = text_of(an_invoice(apples, language="ja", prices_include_tax=True))
+
+    assert "りんご ※" in text
+    assert "税込金額（EUR）" in text
+    assert "※ は軽減税率の対象です。" in text
+
+
+def test_a_credit_note_names_its_invoice_and_asks_for_no_payment() -> None:
+    note = an_invoice(
+        credits="2026-000041", credit_reason="Wrong customer", payment_terms="14 days net"
+    )
+
+    text = text_of(note)
+
+    assert "Credit note 2026-000042" in text
+    assert "This credit note cancels invoice 2026-000041." in text
+    assert "14 days net" not in text
+
+
+def test_sums_are_carried_from_page_to_page() -> None:
+    pages = pages_of(an_invoice(*[a_line(description="Item")] * 100))
+
+    carried = 0
+    for page in pages:
+        assert ("Brought forward" in page) == (0 < carried < 100)
+        assert not carried or f"Brought forward €{carried * 100:,}.00" in page
+        carried += page.count("Item")
+        assert ("Carried forward" in page) == (carried < 100)
+        assert carried == 100 or f"Carried forward €{carried * 100:,}.00" in page
+    assert carried == 100

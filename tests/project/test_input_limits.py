@@ -40,6 +40,8 @@ def filled(form: type[forms.BaseForm], values: dict[str, str]) -> forms.BaseForm
     more: dict[str, Any] = {}
     if "user" in asked:
         more["user"] = User(pk="x")
+    if "today" in asked:
+        more["today"] = date(2026, 3, 14)
     if "seller" in asked:
         more |= {"seller": Seller("Ann"), "issued_on": date(2026, 3, 14)}
     return form(data=values, **more)

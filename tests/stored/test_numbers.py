@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from invoices.amounts import Line
+from invoices.credits import credit
 from invoices.documents import Customer, Draft
 from invoices.exceptions import AlreadyVoided, RequestIdReused
 from invoices.issuing import issue
 from invoices.records import all_invoices, find_invoice, list_invoices, void
+from invoices.states import find_record, mark_paid, mark_unpaid
 from sequences.counters import last_value, next_value, next_values
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft
@@ -85,6 +87,24 @@ def test_an_invoice_is_voided_once(stored: Stored, account: str) -> None:
             void(account, label, "Once more")
 
     assert_whole(account, 3)
+
+
+def test_an_invoice_is_credited_and_marked_as_paid(stored: Stored, account: str) -> None:
+    first = find_invoice(account, "2026-000001")
+    mark_paid(account, "2026-000001", date(2026, 3, 20))
+    mark_unpaid(account, "2026-000001", date(2026, 3, 20))
+
+    for label in ("2026-000001", "2026-000003"):
+        note = credit(account, label, "Returned")
+        assert (note.credits, note.seller) == (label, find_invoice(account, label).seller)
+        assert find_record(account, label).credit_note == note.label
+    with pytest.raises(AlreadyVoided):
+        credit(account, "2026-000002", "Returned")
+
+    note = find_invoice(account, find_record(account, "2026-000001").credit_note)
+    assert (note.totals.net, note.totals.gross) == (-first.totals.net, -first.totals.gross)
+    standings = [each.standing for each in list_invoices(account, 2026).records]
+    assert standings[-3:] == ["credited", "voided", "credited"]
 
 
 def test_the_commands_read_what_is_stored(stored: Stored, account: str, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from invoices.models import CustomerItem
 
 class Command(DynamoCommand):
     help = (
-        "Removes the address books that remain if a process ends between the deletion of an "
-        "account and that of its customers. Reads the whole table `customers`."
+        "Removes the address books of deleted accounts: after deleteuser, and if a process ended "
+        "between the deletion of an account and that of its customers. Reads the whole table "
+        "`customers`."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -22,12 +22,14 @@ from invoices.issuing import (
     REQUEST_ID,
     check_may_issue,
     check_seller,
+    is_named,
     issue,
     seller_of,
     today,
 )
 from invoices.kinds import Flag
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
+from invoices.requirements import check_requirements
 
 _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     name: f"--{name.replace('_', '-')}"
@@ -85,6 +87,8 @@ class Command(InvoiceCommand):
             check_may_issue(user)
             check_seller(seller)
         draft = _draft(options, today(user.time_zone))
+        with one_line_errors():
+            check_requirements(draft, seller, is_named=is_named(user))
         try:
             invoice = issue(
                 draft,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
 
 from invoices.exports import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
@@ -24,6 +25,8 @@ class Command(InvoiceCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.INVOICES_ALLOW_VOID:
+            raise CommandError("INVOICES_ALLOW_VOID is off. Use creditinvoice.")
         with one_line_errors("Reason"):
             reason = VOID_REASON.clean(options["reason"])
         account = find_account(options["user"])

@@ -1,8 +1,6 @@
-// Adds and removes lines of the invoice form without a request, and shows totals while typing.
-// Without this script, buttons of the form add and remove lines. The server always computes the
-// totals again.
-//
-// Amounts are exact: a decimal is a whole number (BigInt) and the number of its decimals.
+// Adds and removes lines of the invoice form without a request, and shows the amounts of what is
+// typed so far. The server computes them, by the same rules as those of the stored invoice. Without
+// this script, buttons of the form add and remove lines.
 
 "use strict";
 
@@ -10,103 +8,54 @@ const form = document.querySelector("[data-invoice-form]");
 const lines = form.querySelector("[data-lines]");
 const totals = form.querySelector("[data-totals]");
 const addButton = form.querySelector("[name=add_line]");
-const decimalsOf = JSON.parse(form.dataset.decimals);
 const maxLines = Number(form.dataset.maxLines);
+const noTotals = totals.innerHTML;
 
-// Numbers
+// Amounts
 
-/** `text` as {whole, decimals}, or null if it is not a number by the server's rule. */
-function parse(text) {
-  const match = /^([+-]?)(\d*)\.?(\d*)$/.exec(text.trim());
-  if (!match || !(match[2] || match[3])) return null;
-  const whole = BigInt(match[2] + match[3]);
-  return { whole: match[1] === "-" ? -whole : whole, decimals: match[3].length };
-}
-
-/** numerator / denominator, rounded half away from zero. */
-function rounded(numerator, denominator) {
-  const size = numerator < 0n ? -numerator : numerator;
-  const result = (2n * size + denominator) / (2n * denominator);
-  return numerator < 0n ? -result : result;
-}
-
-const power = (decimals) => 10n ** BigInt(decimals);
-
-/** An amount in minor units as the server formats it: −€1,234.50. */
-function readable(amount, currency, decimals) {
-  const digits = String(amount < 0n ? -amount : amount).padStart(decimals + 1, "0");
-  const at = digits.length - decimals;
-  const plain = decimals ? `${digits.slice(0, at)}.${digits.slice(at)}` : digits;
-  const options = { style: "currency", currency, minimumFractionDigits: decimals };
-  // As text, because a float could not hold every number.
-  const text = new Intl.NumberFormat(document.documentElement.lang, options).format(plain);
-  return amount < 0n ? `\u200e\u2212\u2060${text}` : text;
-}
-
-/** A rate without extra zeros: 7, 7.0 and 07 are the same. */
-function plainRate({ whole, decimals }) {
-  const digits = String(whole).padStart(decimals + 1, "0");
-  const at = digits.length - decimals;
-  const fraction = digits.slice(at).replace(/0+$/, "");
-  return digits.slice(0, at) + (fraction && `.${fraction}`);
-}
-
-// Totals
+const WAIT_MS = 250;
+const PREVIEWED = ["quantity", "unit_price", "vat_rate", "tax_category"];
+let asked = 0;
+let timer;
 
 const field = (line, name) => line.querySelector(`[name$="-${name}"]`);
 
-/** A line as {rate, net}; null if it is not complete, undefined if a text is not a number. */
-function read(line, decimals) {
-  const texts = ["quantity", "unit_price", "vat_rate"].map((name) => field(line, name).value);
-  if (texts.some((text) => text.trim() && !parse(text))) return undefined;
-  const [quantity, price, rate] = texts.map(parse);
-  if (!quantity || !price) return null;
-  const net = rounded(
-    quantity.whole * price.whole * power(decimals),
-    power(quantity.decimals + price.decimals),
-  );
-  return { rate, net };
-}
-
-function showTotals() {
-  const currency = form.elements.currency.value;
-  const decimals = decimalsOf[currency] ?? 2;
-  const write = (amount) => readable(amount, currency, decimals);
-  const shares = new Map();
-  let known = true;
-  for (const line of lines.children) {
-    const found = read(line, decimals);
-    line.querySelector("[data-line-net]").textContent = found ? write(found.net) : "";
-    known &&= found !== undefined;
-    if (!found?.rate) continue;
-    const name = plainRate(found.rate);
-    const share = shares.get(name) ?? { rate: found.rate, net: 0n };
-    share.net += found.net;
-    shares.set(name, share);
+/** What the amounts depend on. */
+function previewed() {
+  const data = new FormData();
+  const names = ["csrfmiddlewaretoken", "currency", "prices_include_tax"];
+  const fields = names.map((name) => form.elements[name]);
+  for (const line of lines.children) fields.push(...PREVIEWED.map((name) => field(line, name)));
+  for (const { name, value, type, checked } of fields) {
+    if (type !== "checkbox" || checked) data.append(name, value);
   }
-  show(known ? shares : new Map(), known ? write : () => "–");
+  return data;
 }
 
-function show(shares, write) {
-  for (const old of totals.querySelectorAll("[data-share]")) old.remove();
-  let net = 0n;
-  let gross = 0n;
-  for (const share of sorted(shares)) {
-    const vat = rounded(share.net * share.rate.whole, 100n * power(share.rate.decimals));
-    const row = form.querySelector("[data-new-share]").content.cloneNode(true);
-    row.querySelector("[data-rate]").textContent = plainRate(share.rate);
-    row.querySelector("[data-share-net]").textContent = write(share.net);
-    row.querySelector("[data-share-vat]").textContent = write(vat);
-    totals.lastElementChild.before(row);
-    net += share.net;
-    gross += share.net + vat;
+/** Ask for the amounts. An answer is ignored if there was another question since. */
+async function showAmounts() {
+  const number = ++asked;
+  let found = { lines: [], totals: "" };
+  try {
+    const answer = await fetch(form.dataset.preview, { method: "POST", body: previewed() });
+    if (answer.ok) found = await answer.json();
+  } catch {
+    // Not reachable: the amounts stay unknown.
   }
-  totals.querySelector("[data-net]").textContent = write(net);
-  totals.querySelector("[data-gross]").textContent = write(gross);
+  if (number !== asked) return;
+  [...lines.children].forEach((line, at) => {
+    line.querySelector("[data-line-net]").textContent = found.lines[at] ?? "";
+  });
+  totals.innerHTML = found.totals || noTotals;
+  totals.removeAttribute("aria-busy");
 }
 
-const sorted = (shares) =>
-  [...shares].sort(([one], [other]) => Number(one) - Number(other)).map(([, share]) => share);
+function showAmountsSoon() {
+  asked++;
+  totals.setAttribute("aria-busy", "true");
+  clearTimeout(timer);
+  timer = setTimeout(showAmounts, WAIT_MS);
+}
 
 // Lines
 
@@ -124,14 +73,16 @@ function renumber() {
   });
   form.elements["lines-TOTAL_FORMS"].value = lines.children.length;
   addButton.disabled = lines.children.length >= maxLines;
-  showTotals();
+  showAmountsSoon();
 }
 
 function addLine() {
   if (lines.children.length < maxLines) {
     const last = lines.lastElementChild;
     lines.append(form.querySelector("[data-new-line]").content.cloneNode(true));
-    if (last) field(lines.lastElementChild, "vat_rate").value = field(last, "vat_rate").value;
+    for (const name of last ? ["vat_rate", "tax_category"] : []) {
+      field(lines.lastElementChild, name).value = field(last, name).value;
+    }
     renumber();
   }
   field(lines.lastElementChild, "description").focus();
@@ -158,7 +109,12 @@ form.addEventListener("click", (event) => {
     removeLine(button.closest("[data-line]"));
   }
 });
-form.addEventListener("input", showTotals);
+form.addEventListener("input", showAmountsSoon);
 // Also after going back, when the browser restores what was typed.
-addEventListener("pageshow", showTotals);
+addEventListener("pageshow", showAmountsSoon);
+// A link of a notice leads to a field that may be folded away.
+addEventListener("click", (event) => {
+  const id = event.target.closest("a[href^='#']")?.hash.slice(1);
+  document.getElementById(id)?.closest("details")?.setAttribute("open", "");
+});
 totals.hidden = false;

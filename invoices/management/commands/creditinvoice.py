@@ -1,0 +1,42 @@
+"""`creditinvoice`: the credit note that cancels an invoice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from dynamo.exceptions import Unavailable
+from invoices.credits import CREDIT_REASON, credit
+from invoices.exports import as_json
+from invoices.issuing import check_may_issue
+from invoices.management.base import InvoiceCommand, as_row, find_owner, one_line_errors
+
+
+class Command(InvoiceCommand):
+    help = (
+        "Issue the credit note that cancels an invoice, dated today. If the invoice is already "
+        "credited, print its credit note. WHO may also be the primary key of a deleted account."
+    )
+    takes_number = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--reason", required=True)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with one_line_errors("Reason"):
+            reason = CREDIT_REASON.clean(options["reason"])
+        account, user = find_owner(options["user"])
+        if user is not None:
+            with one_line_errors():
+                check_may_issue(user)
+        zone = user.time_zone if user else None
+        try:
+            note = credit(account, options["number"], reason, time_zone=zone)
+        except Unavailable as error:
+            raise CommandError(
+                f"{error} Repeat the command: the credit note is issued only once."
+            ) from error
+        self.stdout.write(as_json(note) if options["json"] else as_row(note))

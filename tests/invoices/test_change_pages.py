@@ -1,0 +1,395 @@
+"""The pages that credit an invoice and mark it as paid, the states in the list, the start page."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from invoices.credits import credit
+from invoices.documents import Invoice
+from invoices.records import find_invoice, void
+from invoices.states import find_record, mark_paid
+from tests.clocks import hold_the_day
+from tests.commands import run
+from tests.factories import make_user
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.invoice_factories import assert_whole, issued
+from tests.pages import Page, form_values
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+TODAY = date(2026, 11, 20)
+YESTERDAY = TODAY - timedelta(days=1)
+FIRST, SECOND = (f"{TODAY.year}-{number:06}" for number in (1, 2))
+PAGE, NOTE = f"/invoices/{FIRST}/", f"/invoices/{SECOND}/"
+OF_EVERY_PAGE = ["GetItem", "GetItem"]
+
+
+@pytest.fixture(autouse=True)
+def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold_the_day(TODAY, monkeypatch)
+
+
+@pytest.fixture
+def ann(client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="ann")
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def invoice(ann: User) -> Invoice:
+    """Ann's invoice `FIRST` over 119 euros."""
+    return issued(ann.pk, day=TODAY)
+
+
+def words(response: Any) -> str:
+    """The text of a page, with single spaces."""
+    return " ".join(Page(response).text.split())
+
+
+# Crediting ----------------------------------------------------------------------------------------
+
+
+def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
+    client: Client, ann: User, invoice: Invoice, requests_sent: Requests
+) -> None:
+    form = client.get(f"{PAGE}credit/")
+    assert "A credit note for \u200e−\u2060€119.00 is issued" in words(form)
+    requests_sent.clear()
+
+    response = client.post(f"{PAGE}credit/", {"reason": "Returned <b>"})
+
+    assert requests_sent.operations[2] == "TransactGetItems"
+    assert requests_sent.operations[-1] == "TransactWriteItems"
+    assert (response.status_code, response["Location"]) == (302, NOTE)
+    note, original = client.get(NOTE), client.get(PAGE)
+    assert f'<a href="{PAGE}">invoice {FIRST}</a>' in note.content.decode()
+    assert f"Credit note {SECOND}" in words(note)
+    assert "Returned <b>" in words(note)
+    assert f'<a href="{NOTE}">credit note {SECOND}</a>' in original.content.decode()
+    for page in (note, original):
+        assert not re.search("/(credit|void|paid)/", page.content.decode())
+    shown = words(client.get("/invoices/"))
+    assert "Bob Credit note" in shown
+    assert "Bob Credited" in shown
+
+
+def test_a_credit_form_that_is_sent_twice_leads_to_the_same_credit_note(
+    client: Client, ann: User, invoice: Invoice
+) -> None:
+    answers = [client.post(f"{PAGE}credit/", {"reason": reason}) for reason in ("one", "two")]
+
+    assert [each["Location"] for each in answers] == [NOTE, NOTE]
+    assert_whole(ann.pk, 2, TODAY.year)
+    assert client.get(f"{PAGE}credit/")["Location"] == PAGE
+
+
+@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "\u2060"])
+def test_a_credit_note_without_a_reason_is_not_issued(
+    client: Client, ann: User, invoice: Invoice, reason: str
+) -> None:
+    page = Page(client.post(f"{PAGE}credit/", {"reason": reason}))
+
+    assert list(page.errors) == ["reason"]
+    assert page.autofocused() == ["reason"]
+    assert_whole(ann.pk, 1, TODAY.year)
+
+
+def test_a_lost_answer_keeps_the_form_and_sending_it_again_issues_nothing_more(
+    client: Client, ann: User, invoice: Invoice, proxy: FaultProxy, impatient: float
+) -> None:
+    form = form_values(client, f"{PAGE}credit/", reason="Returned")
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+    unanswered = client.post(f"{PAGE}credit/", form)
+    proxy.forget()
+
+    assert unanswered.status_code == 503
+    assert Page(unanswered).value("reason") == "Returned"
+    assert "it is issued only once" in words(unanswered)
+    assert client.post(f"{PAGE}credit/", form)["Location"] == NOTE
+    assert_whole(ann.pk, 2, TODAY.year)
+
+
+def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
+    client: Client, ann: User, invoice: Invoice
+) -> None:
+    void(ann.pk, FIRST, "Wrong")
+    credited = issued(ann.pk, day=TODAY)
+    credit(ann.pk, credited.label, "Returned")
+
+    refused = Page(client.post(f"{PAGE}credit/", {"reason": "Returned"}))
+    assert refused.errors == {"reason": ["The invoice was already voided: Wrong"]}
+    refused = Page(client.post(f"{NOTE}void/", {"reason": "Wrong"}))
+    assert "already credited" in refused.errors["reason"][0]
+    third = f"/invoices/{TODAY.year}-000003/"
+    for change, value in {"credit": "reason", "void": "reason", "paid": "paid_on"}.items():
+        refused = Page(client.post(f"{third}{change}/", {value: str(TODAY)}))
+        assert "A credit note can be neither" in refused.errors[value][0]
+        assert client.get(f"{third}{change}/")["Location"] == third
+
+
+def test_who_must_confirm_the_email_address_does_not_issue_credit_notes(
+    client: Client, settings: Any
+) -> None:
+    settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
+    eve = make_user(email_confirmed=False)
+    client.force_login(eve)
+    issued(eve.pk, day=TODAY)
+
+    response = client.post(f"{PAGE}credit/", {"reason": "Returned"})
+
+    assert "Confirm your email address" in words(response)
+    assert_whole(eve.pk, 1, TODAY.year)
+
+
+@pytest.mark.parametrize("change", ["credit", "paid", "unpaid"])
+def test_invoices_of_others_cannot_be_changed(
+    client: Client, ann: User, invoice: Invoice, change: str
+) -> None:
+    other = Client()
+    other.force_login(make_user())
+
+    values = {"reason": "x", "paid_on": str(TODAY)}
+    assert other.post(f"{PAGE}{change}/", values).status_code == 404
+
+    assert find_record(ann.pk, FIRST).standing == "open"
+
+
+def test_a_site_without_voiding_hides_it_and_refuses_it(
+    client: Client, ann: User, invoice: Invoice, settings: Any
+) -> None:
+    settings.INVOICES_ALLOW_VOID = False
+
+    assert f"{PAGE}void/" not in client.get(PAGE).content.decode()
+    assert client.get(f"{PAGE}void/").status_code == 404
+    assert client.post(f"{PAGE}void/", {"reason": "Wrong"}).status_code == 404
+    out, err, code = run("voidinvoice", "--user", "ann", FIRST, "--reason", "Wrong")
+    assert (out, code) == ("", 1)
+    assert err == "CommandError: INVOICES_ALLOW_VOID is off. Use creditinvoice.\n"
+
+    assert not find_invoice(ann.pk, FIRST).is_voided
+    assert client.post(f"{PAGE}credit/", {"reason": "Returned"})["Location"] == NOTE
+
+
+# Payments -----------------------------------------------------------------------------------------
+
+
+def test_an_invoice_is_marked_as_paid_today_unless_another_day_is_typed_and_undone(
+    client: Client, ann: User, invoice: Invoice, requests_sent: Requests
+) -> None:
+    form = form_values(client, f"{PAGE}paid/")
+    assert form == {"paid_on": str(TODAY)}
+    requests_sent.clear()
+
+    response = client.post(f"{PAGE}paid/", {"paid_on": str(YESTERDAY)})
+
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "TransactWriteItems"]
+    assert response["Location"] == PAGE
+    assert find_record(ann.pk, FIRST).state.paid_on == YESTERDAY
+    page = client.get(PAGE)
+    assert "Paid on" in words(page)
+    assert Page(page).value("paid_on") == str(YESTERDAY)
+    assert client.get(f"{PAGE}paid/")["Location"] == PAGE
+
+    undone = client.post(f"{PAGE}unpaid/", {"paid_on": str(YESTERDAY)}, follow=True)
+
+    assert "no longer marked as paid" in Page(undone).messages[0]
+    assert find_record(ann.pk, FIRST).standing == "open"
+
+
+@pytest.mark.parametrize("typed", ["", "soon", str(TODAY + timedelta(days=1)), "1969-12-31"])
+def test_a_day_on_which_nobody_paid_is_rejected_at_its_field(
+    client: Client, ann: User, invoice: Invoice, typed: str
+) -> None:
+    page = Page(client.post(f"{PAGE}paid/", {"paid_on": typed}))
+
+    assert list(page.errors) == ["paid_on"]
+    assert page.value("paid_on") == typed
+    assert find_record(ann.pk, FIRST).standing == "open"
+
+
+def test_an_old_page_neither_replaces_nor_undoes_a_payment(
+    client: Client, ann: User, invoice: Invoice
+) -> None:
+    mark_paid(ann.pk, FIRST, TODAY)
+
+    again = Page(client.post(f"{PAGE}paid/", {"paid_on": str(YESTERDAY)}))
+    assert "already marked as paid" in again.errors["paid_on"][0]
+    for typed in (str(YESTERDAY), ""):
+        undone = client.post(f"{PAGE}unpaid/", {"paid_on": typed}, follow=True)
+        assert "changed meanwhile" in Page(undone).messages[0]
+
+    assert find_record(ann.pk, FIRST).state.paid_on == TODAY
+
+
+# Commands -----------------------------------------------------------------------------------------
+
+
+def test_creditinvoice_prints_the_credit_note_and_the_same_one_again(
+    ann: User, invoice: Invoice
+) -> None:
+    for reason in ("Returned", "Once more"):
+        command = ("creditinvoice", "--user", "ann", FIRST, "--reason", reason)
+        out, _err, code = run(*command, "--json")
+        shown = json.loads(out)
+        assert (shown["number"], shown["credits"], shown["gross"], code) == (
+            SECOND,
+            FIRST,
+            -11_900,
+            0,
+        )
+        assert f"(credit note for {FIRST})" in run(*command)[0]
+    assert_whole(ann.pk, 2, TODAY.year)
+    listed = run("listinvoices", "--user", "ann")[0].splitlines()
+    assert [f"(credit note for {FIRST})" in line for line in listed] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "message"),
+    [
+        ("2026-999999", "x", "There is no invoice 2026-999999."),
+        (FIRST, " ", "Reason: This field is required."),
+        (SECOND, "x", f"{SECOND} is a credit note. It cannot be"),
+    ],
+)
+def test_creditinvoice_refuses_in_one_line(
+    ann: User, invoice: Invoice, number: str, reason: str, message: str
+) -> None:
+    credit(ann.pk, FIRST, "Returned")
+
+    out, err, code = run("creditinvoice", "--user", "ann", number, "--reason", reason)
+
+    assert (out, code, err.count("\n")) == ("", 1, 1)
+    assert err.startswith(f"CommandError: {message}")
+    assert_whole(ann.pk, 2, TODAY.year)
+
+
+def test_the_commands_credit_and_pay_invoices_of_a_deleted_account() -> None:
+    pk = "0c3e4ca7-3d2a-4c6e-9d0f-6a9d6f3f8c11"
+    issued(pk, day=TODAY)
+
+    assert run("markpaid", "--user", pk, FIRST)[2] == 0
+    assert run("creditinvoice", "--user", pk, FIRST, "--reason", "Returned")[2] == 0
+
+    shown = json.loads(run("showinvoice", "--user", pk, FIRST, "--json")[0])
+    assert (shown["paidOn"], shown["creditedBy"]) == (str(TODAY), SECOND)
+    text = run("showinvoice", "--user", pk, FIRST)[0]
+    assert f"credited by: {SECOND}" in text
+    assert f"paid on:     {TODAY}" in text
+
+
+def test_markpaid_marks_undoes_and_refuses_another_day(ann: User, invoice: Invoice) -> None:
+    command = ("markpaid", "--user", "ann", FIRST)
+
+    assert run(*command)[0] == f"{FIRST} is marked as paid on {TODAY}.\n"
+    out, err, code = run(*command, "--date", str(YESTERDAY))
+    assert (out, code) == ("", 1)
+    assert err == f"CommandError: Invoice {FIRST} is already marked as paid on {TODAY}.\n"
+    assert run(*command, "--undo")[0] == f"{FIRST} is not marked as paid.\n"
+    for typed in ("soon", str(TODAY + timedelta(days=1))):
+        assert run(*command, "--date", typed)[1].startswith("CommandError: Date: ")
+
+    assert find_record(ann.pk, FIRST).standing == "open"
+
+
+# The list and the start page ----------------------------------------------------------------------
+
+
+def labels(client: Client, url: str) -> list[int]:
+    """The numbers of the invoices that a page links to, in its order."""
+    shown = client.get(url).content.decode()
+    return [int(number) for number in re.findall(r'href="/invoices/\d{4}-(\d{6})/"', shown)]
+
+
+@pytest.fixture
+def one_of_each(ann: User) -> User:
+    """Open, overdue, paid, credited, voided, paid and credited; 7 and 8 are the credit notes."""
+    for number in range(1, 7):
+        due = YESTERDAY if number in {2, 3} else TODAY
+        issued(ann.pk, customer=f"Customer {number}", day=YESTERDAY, due_date=due)
+    for number in (3, 6):
+        mark_paid(ann.pk, f"{TODAY.year}-{number:06}", TODAY)
+    void(ann.pk, f"{TODAY.year}-000005", "Wrong")
+    for number in (4, 6):
+        credit(ann.pk, f"{TODAY.year}-{number:06}", "Returned")
+    return ann
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("", [8, 7, 6, 5, 4, 3, 2, 1]),
+        ("&state=open", [2, 1]),
+        ("&state=overdue", [2]),
+        ("&state=paid", [3]),
+        ("&state=credited", [6, 4]),
+        ("&state=credit_note", [8, 7]),
+        ("&state=voided", [5]),
+        ("&state=credited&customer=customer+6", [6]),
+        ("&state=open&customer=customer+6", []),
+    ],
+)
+def test_the_list_shows_the_documents_of_a_state(
+    client: Client,
+    one_of_each: User,
+    requests_sent: Requests,
+    query: str,
+    numbers: list[int],
+) -> None:
+    requests_sent.clear()
+
+    assert labels(client, f"/invoices/?{query}") == numbers
+
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "Query"]
+
+
+def test_a_state_that_does_not_exist_is_not_found(client: Client, ann: User) -> None:
+    assert client.get("/invoices/?state=lost").status_code == 404
+
+
+def test_a_list_without_a_match_says_so_and_leads_back(client: Client, invoice: Invoice) -> None:
+    page = client.get("/invoices/?state=overdue")
+
+    assert f"Nothing matches in the invoices of {TODAY.year}." in words(page)
+    assert "All invoices" in words(page)
+
+
+def test_the_start_page_shows_recent_invoices_and_those_that_are_overdue(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    old = TODAY.replace(year=TODAY.year - 1, month=12, day=1)
+    issued(ann.pk, customer="Late Ltd", day=old, due_date=old)
+    for number in range(6):
+        issued(ann.pk, customer=f"Customer {number}", day=TODAY)
+    requests_sent.clear()
+
+    response = client.get("/")
+
+    assert requests_sent.operations == [*OF_EVERY_PAGE, *["Query"] * 4]
+    shown = words(response)
+    assert "Late Ltd Overdue" in shown
+    assert [f"Customer {number}" in shown for number in range(6)] == [False, *[True] * 5]
+
+
+def test_the_start_page_of_a_new_account_has_no_empty_tables(client: Client, ann: User) -> None:
+    assert "table" not in Page(client.get("/")).tags
+
+
+def test_nothing_is_overdue_on_the_day_it_is_due_where_the_seller_is(
+    client: Client, ann: User
+) -> None:
+    issued(ann.pk, day=YESTERDAY, due_date=TODAY)
+
+    assert find_record(ann.pk, FIRST, TODAY).standing == "open"
+    tomorrow = TODAY + timedelta(days=1)
+    assert find_record(ann.pk, FIRST, tomorrow).standing == "overdue"

@@ -1,0 +1,309 @@
+"""A new invoice by the profile: what the form begins with and asks for, and who the seller is."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.services import edit_profile
+from invoices.documents import Invoice
+from invoices.forms import InvoiceForm
+from invoices.records import all_invoices
+from tests.factories import make_user
+from tests.pages import Page
+from tests.requests import Requests
+
+NEW = "/invoices/new/"
+LINE = {"description": "Work", "quantity": "2", "unit_price": "500,00", "vat_rate": "19 %"}
+#: What a seller in Germany needs.
+GERMAN = {
+    "business_name": "Ann GmbH",
+    "business_address": "Weg 1\nBerlin",
+    "country": "DE",
+    "vat_id": "DE136695976",
+    "iban": "DE89370400440532013000",
+}
+#: What a customer and a draft need then.
+DETAILS = {"customer_address": "Rue 2\r\nParis", "supplied_from": "2026-03-01"}
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """An account whose owner is signed in as `client`."""
+    user = make_user(username="ann")
+    client.force_login(user)
+    return user
+
+
+def it_is(moment: datetime, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(timezone, "now", lambda: moment)
+
+
+def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
+    """The values of the form as a browser sends them."""
+    lines = lines or (LINE,)
+    return {
+        "customer_name": "Bob",
+        "currency": "EUR",
+        "request_id": InvoiceForm.new_request_id(),
+        "lines-TOTAL_FORMS": str(len(lines)),
+        "lines-INITIAL_FORMS": "0",
+        **{
+            f"lines-{at}-{name}": text for at, one in enumerate(lines) for name, text in one.items()
+        },
+        **values,
+    }
+
+
+def issued(user: User) -> list[Invoice]:
+    years = sorted({2026, 2027, timezone.localdate().year})
+    return [invoice for year in years for invoice in all_invoices(user.pk, year)]
+
+
+# What the form begins with ------------------------------------------------------------------------
+
+
+def test_a_form_begins_with_what_the_profile_says(
+    client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In Tokyo it is the next day, and the next year.
+    it_is(datetime(2026, 12, 31, 16, tzinfo=UTC), monkeypatch)
+    edit_profile(
+        ann,
+        currency="JPY",
+        payment_days="14",
+        payment_terms="Within 14 days.",
+        time_zone="Asia/Tokyo",
+    )
+
+    response = client.get(NEW)
+
+    page = Page(response)
+    assert page.value("due_date") == "2027-01-15"
+    assert page.value("payment_terms") == "Within 14 days."
+    assert '<option value="JPY" selected>' in response.content.decode()
+    assert 'details class="part" open' in response.content.decode()
+
+
+def test_without_a_profile_nothing_is_filled_in_and_the_further_fields_are_folded_away(
+    client: Client, ann: User
+) -> None:
+    response = client.get(NEW)
+
+    assert Page(response).value("due_date") == ""
+    assert '<option value="EUR" selected>' in response.content.decode()
+    assert 'details class="part" open' not in response.content.decode()
+
+
+def test_a_part_with_an_error_or_a_value_is_open(client: Client, ann: User) -> None:
+    def open_parts(**values: str) -> int:
+        return client.post(NEW, typed(**values)).content.decode().count('class="part" open')
+
+    wrong = {"customer_name": ""}
+    assert open_parts(**wrong) == 0
+    assert open_parts(**wrong, customer_vat_id="FR1") == 1
+    assert open_parts(**wrong, due_date="soon", buyer_reference="A 1") == 2
+
+
+def test_an_invoice_that_is_issued_again_gets_new_dates(client: Client, ann: User) -> None:
+    edit_profile(ann, payment_days="0")
+    today = timezone.localdate()
+    dates = {"supplied_from": "2026-01-01", "supplied_to": "2026-01-31", "due_date": f"{today}"}
+    location = client.post(NEW, typed(**dates))["Location"]
+
+    page = Page(client.get(f"{NEW}?from={location.split('/')[-2]}"))
+
+    assert (page.value("supplied_from"), page.value("supplied_to")) == ("", "")
+    assert page.value("due_date") == str(today)
+    assert page.value("lines-0-description") == "Work"
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment", "issued_at"),
+    [
+        ("Asia/Tokyo", datetime(2026, 12, 31, 14, 59, 59, tzinfo=UTC), date(2026, 12, 31)),
+        ("Asia/Tokyo", datetime(2026, 12, 31, 15, 0, 0, tzinfo=UTC), date(2027, 1, 1)),
+        ("America/New_York", datetime(2027, 1, 1, 4, 59, 59, tzinfo=UTC), date(2026, 12, 31)),
+        ("America/New_York", datetime(2027, 1, 1, 5, 0, 0, tzinfo=UTC), date(2027, 1, 1)),
+    ],
+)
+def test_midnight_and_the_year_are_those_of_the_seller(
+    client: Client,
+    ann: User,
+    monkeypatch: pytest.MonkeyPatch,
+    zone: str,
+    moment: datetime,
+    issued_at: date,
+) -> None:
+    edit_profile(ann, time_zone=zone)
+    client.force_login(User.get(ann.pk))
+    it_is(moment, monkeypatch)
+
+    # A due date on the day of the invoice is not in the past.
+    response = client.post(NEW, typed(due_date=issued_at.isoformat()))
+
+    assert response.status_code == 302
+    (invoice,) = issued(ann)
+    assert invoice.issued_at == issued_at
+    assert invoice.label == f"{issued_at.year}-000001"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "at"),
+    [
+        ("due_date", "soon", "due_date"),
+        ("due_date", "2020-01-01", "due_date"),
+        ("supplied_to", "2026-01-31", "supplied_from"),
+        ("supplied_from", "2026-13-01", "supplied_from"),
+        ("customer_country", "XX", "customer_country"),
+        ("customer_email", "bob", "customer_email"),
+        ("customer_vat_id", "x" * 101, "customer_vat_id"),
+        ("buyer_reference", "x" * 101, "buyer_reference"),
+        ("payment_terms", "x" * 501, "payment_terms"),
+        ("exemption_reason", "x" * 301, "exemption_reason"),
+        ("currency", "XXX", "currency"),
+        ("lines-0-tax_category", "none", "lines-0-tax_category"),
+        ("lines-0-tax_category", "exempt", "lines-0-vat_rate"),
+    ],
+)
+def test_an_error_of_any_field_stands_at_its_field(
+    client: Client, ann: User, name: str, text: str, at: str
+) -> None:
+    page = Page(client.post(NEW, typed(**{name: text})))
+
+    assert [field for field in page.errors if field] == [at]
+    assert page.value("lines-0-description") == "Work"
+    assert issued(ann) == []
+
+
+# What the law asks --------------------------------------------------------------------------------
+
+
+def test_an_account_without_a_country_issues_with_the_plain_fields(
+    client: Client, ann: User
+) -> None:
+    assert client.post(NEW, typed()).status_code == 302
+    assert len(issued(ann)) == 1
+
+
+def test_what_is_missing_is_listed_and_blocks_before_a_number_is_drawn(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    edit_profile(ann, country="DE")
+    blank = client.get(NEW).content.decode()
+    requests_sent.clear()
+
+    page = Page(client.post(NEW, typed()))
+
+    for link in (
+        "/accounts/profile/#id_business_name",
+        "/accounts/profile/#id_tax_number",
+        "#id_customer_address",
+        "#id_supplied_from",
+    ):
+        assert f'href="{link}"' in blank
+    assert page.errors.keys() == {"", "customer_address", "supplied_from"}
+    assert len(page.errors[""]) == 3
+    assert "TransactWriteItems" not in requests_sent.operations
+    assert issued(ann) == []
+
+
+def test_a_complete_profile_and_draft_are_issued(client: Client, ann: User) -> None:
+    edit_profile(ann, **GERMAN)
+
+    assert client.post(NEW, typed(**DETAILS)).status_code == 302
+    (invoice,) = issued(ann)
+    assert invoice.seller.vat_id == "DE136695976"
+    assert invoice.supplied_from == date(2026, 3, 1)
+
+
+def test_the_command_refuses_the_same_in_one_line(ann: User) -> None:
+    edit_profile(ann, **GERMAN)
+    arguments = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;2;500;19"]
+
+    with pytest.raises(CommandError, match="asks for this: The customer’s address") as refused:
+        call_command(*arguments)
+    assert "\n" not in str(refused.value)
+    assert issued(ann) == []
+
+    call_command(*arguments, "--address=Rue 2", "--supplied-from=2026-03-01")
+    assert len(issued(ann)) == 1
+
+
+def test_the_seller_of_the_moment_of_issuing_is_checked_and_printed(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, **GERMAN)
+    form = typed(**DETAILS)
+    assert "Ann GmbH" in Page(client.get(NEW)).text
+    edit_profile(User.get(ann.pk), business_name="Ann AG", business_address="")
+
+    page = Page(client.post(NEW, form))
+    assert "Your address" in page.errors[""][0]
+    assert "Ann AG" in page.text
+    assert issued(ann) == []
+
+    edit_profile(User.get(ann.pk), business_address="Ring 9")
+    assert client.post(NEW, form).status_code == 302
+    (invoice,) = issued(ann)
+    assert (invoice.seller.name, invoice.seller.address) == ("Ann AG", "Ring 9")
+
+
+# The invoice's page -------------------------------------------------------------------------------
+
+
+def test_the_page_of_an_invoice_shows_every_field(client: Client, ann: User) -> None:
+    edit_profile(ann, **GERMAN, bic="COBADEFFXXX", account_holder="Ann Holder", tax_number="12/3")
+    line = LINE | {"vat_rate": "0", "tax_category": "intra_community"}
+    exempt = LINE | {"vat_rate": "0", "tax_category": "exempt"}
+    today = timezone.localdate()
+    form = typed(
+        LINE,
+        line,
+        exempt,
+        **DETAILS,
+        supplied_to="2026-03-31",
+        due_date=f"{today}",
+        payment_terms="No discount.",
+        buyer_reference="PO 7",
+        exemption_reason="§ 4 UStG",
+        customer_vat_id="FR40303265045",
+        customer_country="FR",
+        customer_number="K 12",
+        customer_email="bob@example.org",
+        prices_include_tax="on",
+        note="Thank you.",
+    )
+
+    text = Page(client.get(client.post(NEW, form)["Location"])).text
+
+    for shown in (
+        *("Germany", "France", "DE136695976", "FR40303265045", "12/3", "K 12", "bob@example.org"),
+        *("Period of supply", "March 1, 2026", "March 31, 2026", "Due date", "PO 7"),
+        *("No discount.", "DE89 3704 0044 0532 0130 00", "COBADEFFXXX", "Ann Holder"),
+        *("Intra-community supply: VAT 0% on €1,000.00", "Exempt from VAT: VAT 0% on €1,000.00"),
+        *("Reason without VAT: § 4 UStG", "Prices include VAT", "With VAT, EUR", "Thank you."),
+        "VAT 19% on €840.34",
+    ):
+        assert shown in text, shown
+
+
+def test_japans_reduced_rate_is_marked(client: Client, ann: User) -> None:
+    line = {"description": "Tea", "quantity": "1", "unit_price": "108", "vat_rate": "8"}
+    lines = (line | {"tax_category": "reduced"}, line | {"description": "Cup", "vat_rate": "10"})
+    form = {"currency": "JPY", "supplied_from": "2026-03-01"}
+    first = client.post(NEW, typed(*lines, **form))["Location"]
+    edit_profile(ann, country="JP", business_name="山田商店", vat_id="T5835678256246")
+    second = client.post(NEW, typed(*lines, **form))["Location"]
+
+    assert "※" not in Page(client.get(first)).text
+    text = Page(client.get(second)).text
+    assert "Tea ※" in text
+    assert "Cup ※" not in text
+    assert "※ Reduced tax rate" in text

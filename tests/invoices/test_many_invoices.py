@@ -1,0 +1,100 @@
+"""A series of 10,000 invoices: every page stays within its budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from dynamo import bulk
+from dynamo.models import Item, Model
+from invoices.models import InvoiceItem, InvoiceState
+from invoices.records import MAX_REQUESTS
+from tests.clocks import hold_the_day
+from tests.factories import make_user
+from tests.invoice_factories import issued, put_counter, stored_invoices, sweep
+from tests.requests import Requests
+
+pytestmark = pytest.mark.fault_of("moto", "takes minutes for 10,000 items")
+
+MANY = 10_000
+TODAY = date(2026, 11, 20)
+
+
+@pytest.fixture
+def ann(engine: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+    """The owner of 10,000 invoices: those with an even number are paid, the others overdue."""
+    hold_the_day(TODAY, monkeypatch)
+    user = make_user()
+    client.force_login(user)
+    issued(user.pk, day=TODAY - timedelta(days=30), due_date=TODAY - timedelta(days=9))
+    [first] = stored_invoices(user.pk)
+    write(InvoiceItem, [first | {"number": {"N": str(number)}} for number in range(2, MANY + 1)])
+    paid: Item = {"series": first["series"], "paidOn": {"S": str(TODAY)}}
+    write(InvoiceState, [paid | {"number": {"N": str(each)}} for each in range(2, MANY + 1, 2)])
+    put_counter(user.pk, MANY, TODAY - timedelta(days=30))
+    yield user
+    sweep(InvoiceItem)
+    sweep(InvoiceState)
+
+
+def write(model: type[Model], items: list[Item]) -> None:
+    bulk.write_batches(model.table(), [{"PutRequest": {"Item": item}} for item in items])
+
+
+PAGES_OF_LIST = {
+    "": range(MANY, MANY - 50, -1),
+    "before=2": [1],
+    "state=paid": range(MANY, MANY - 100, -2),
+    "state=overdue": range(MANY - 1, MANY - 101, -2),
+    "state=open&before=120": range(119, 19, -2),
+    "state=credited": [],
+    "state=voided&customer=bob": [],
+    "customer=nobody": [],
+}
+
+
+def test_every_page_of_the_list_stays_within_its_budget(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    for query, numbers in PAGES_OF_LIST.items():
+        requests_sent.clear()
+
+        page = client.get(f"/invoices/?{query}").content.decode()
+
+        found = re.findall(r'href="/invoices/2026-(\d{6})/"', page)
+        assert [int(number) for number in found] == list(numbers), query
+        # Invoices of 0.4 KB, at 4 KB a unit; a search reads 800 of them, and their states.
+        is_search = "state" in query or "customer" in query
+        requests, units = (MAX_REQUESTS, 130) if is_search else (2, 12)
+        assert set(requests_sent.operations[2:]) == {"Query"}
+        assert len(requests_sent.operations[2:]) <= requests, query
+        assert requests_sent.units < units, query
+
+
+def test_the_pages_of_one_invoice_and_the_start_page_do_not_grow_with_the_series(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    label = f"2026-{MANY - 1:06}"
+    budgets: dict[str, int] = {
+        "/": 2,
+        f"/invoices/{label}/": 1,
+        f"/invoices/{label}.pdf": 1,
+        f"/invoices/{label}/credit/": 1,
+        f"/invoices/{label}/paid/": 1,
+    }
+    for url, requests in budgets.items():
+        requests_sent.clear()
+        assert client.get(url).status_code == 200
+        assert len(requests_sent.operations) == 2 + requests, url
+
+    requests_sent.clear()
+    note = client.post(f"/invoices/{label}/credit/", {"reason": "Returned"})["Location"]
+    assert note == f"/invoices/2026-{MANY + 1:06}/"
+    # The process remembers the counter of the first invoice, and learns the true one.
+    of_credit = ["TransactGetItems", "TransactWriteItems", "TransactWriteItems"]
+    assert requests_sent.operations[2:] == of_credit

@@ -1,0 +1,215 @@
+"""What the law of the seller's country asks of an invoice."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+
+from invoices.amounts import Line
+from invoices.documents import Customer, Draft, Seller
+from invoices.requirements import Case, check_requirements, missing
+from web.identifiers import EU
+
+IDS = {
+    "DE": "DE136695976",
+    "AT": "ATU13585627",
+    "FR": "FR40303265045",
+    "GB": "GB980780684",
+    "CH": "CHE-107.787.577 MWST",
+    "JP": "T5835678256246",
+    "IT": "IT00743110157",
+}
+COUNTRIES = (*IDS, "US", "BR", "")
+
+
+def seller(country: str, **changes: str) -> Seller:
+    """A seller whose profile is complete."""
+    values = {
+        "name": "Ann Ltd",
+        "address": "Way 1",
+        "vat_id": IDS.get(country, ""),
+        "country": country,
+        "tax_number": "303265045",
+    }
+    return Seller(**(values | changes))
+
+
+def line(price: str = "1000", rate: str = "19", category: str = "") -> Line:
+    return Line("Work", Decimal(1), Decimal(price), Decimal(rate), category)
+
+
+def whole(*lines: Line, **changes: Any) -> Draft:
+    """A draft that lacks nothing anywhere."""
+    draft = Draft(
+        Customer("Bob", "Road 2", IDS["FR"], "FR"),
+        lines or (line(),),
+        "EUR",
+        supplied_from=date(2026, 3, 14),
+        due_date=date(2026, 4, 14),
+        payment_terms="No discount. Interest 12 %, EUR 40.",
+    )
+    return replace(draft, **changes)
+
+
+def plain(*lines: Line, **changes: Any) -> Draft:
+    """A draft with what every form has, and nothing more."""
+    return replace(Draft(Customer("Bob"), lines or (line(),), "EUR"), **changes)
+
+
+def lacks(draft: Draft, seller: Seller, *, is_named: bool = True) -> set[str]:
+    return {each.field for each in missing(Case(seller, is_named, draft))}
+
+
+@pytest.mark.parametrize("country", COUNTRIES)
+def test_a_whole_invoice_lacks_nothing_in_any_country(country: str) -> None:
+    assert lacks(whole(), seller(country)) == set()
+    check_requirements(whole(), seller(country), is_named=True)
+
+
+@pytest.mark.parametrize("country", ["", "US", "BR"])
+def test_nothing_is_asked_where_no_law_is_known(country: str) -> None:
+    nobody = Seller("ann", country=country)
+
+    assert lacks(plain(), nobody, is_named=False) == set()
+    assert list(missing(Case(nobody, is_named=False))) == []
+
+
+@pytest.mark.parametrize(
+    ("country", "asked"),
+    [
+        ("DE", {"business_name", "business_address", "tax_number"}),
+        ("AT", {"business_name", "business_address", "vat_id"}),
+        ("IT", {"business_name", "business_address", "vat_id"}),
+        ("FR", {"business_name", "business_address", "vat_id", "tax_number"}),
+        ("GB", {"business_name", "business_address", "vat_id"}),
+        ("CH", {"business_name", "business_address", "vat_id"}),
+        ("JP", {"business_name", "vat_id"}),
+    ],
+)
+def test_a_profile_must_have_what_its_country_asks_for(country: str, asked: set[str]) -> None:
+    assert lacks(whole(), Seller("ann", country=country), is_named=False) == asked
+
+
+@pytest.mark.parametrize(
+    ("country", "asked"),
+    [
+        ("DE", {"customer_address", "supplied_from"}),
+        ("AT", {"customer_address", "supplied_from"}),
+        ("IT", {"customer_address"}),
+        ("FR", {"customer_address", "supplied_from", "due_date"}),
+        ("GB", {"customer_address", "supplied_from"}),
+        ("CH", {"customer_address"}),
+        ("JP", {"supplied_from"}),
+    ],
+)
+def test_an_invoice_must_have_what_the_country_asks_for(country: str, asked: set[str]) -> None:
+    complete = seller(country)
+
+    assert lacks(plain(), complete) == asked
+    # The page shows the same before anything is typed.
+    assert {each.field for each in missing(Case(complete, is_named=True))} == asked
+
+
+@pytest.mark.parametrize("country", IDS)
+def test_a_vat_id_that_was_stored_before_it_was_checked_must_fit_the_country(country: str) -> None:
+    older = seller(country, vat_id="1", tax_number="")
+
+    assert lacks(whole(), older) >= ({"tax_number"} if country == "DE" else {"vat_id"})
+
+
+def test_a_tax_number_is_enough_in_germany_and_a_vat_id_too() -> None:
+    assert lacks(whole(), seller("DE", vat_id="")) == set()
+    assert lacks(whole(), seller("DE", tax_number="")) == set()
+
+
+@pytest.mark.parametrize("country", ["AT", "FR", "GB", "CH", "JP"])
+def test_a_seller_who_charges_no_vat_needs_no_vat_id(country: str) -> None:
+    exempt = whole(line(rate="0", category="exempt"), exemption_reason="Small business")
+
+    assert lacks(exempt, seller(country, vat_id="")) == set()
+    assert lacks(whole(), seller(country, vat_id="")) == {"vat_id"}
+
+
+@pytest.mark.parametrize(
+    ("country", "currency", "limit", "rate"),
+    [
+        ("DE", "EUR", "250", "19"),
+        ("AT", "EUR", "400", "20"),
+        ("IT", "EUR", "100", "22"),
+        ("GB", "GBP", "250", "20"),
+        ("CH", "CHF", "400", "8.1"),
+    ],
+)
+def test_less_is_asked_up_to_a_small_amount_with_vat(
+    country: str, currency: str, limit: str, rate: str
+) -> None:
+    def small(price: str, currency: str = currency) -> set[str]:
+        draft = plain(line(price, rate), currency=currency, prices_include_tax=True)
+        return lacks(draft, seller(country))
+
+    assert small(limit) == set()
+    assert "customer_address" in small(str(Decimal(limit) + Decimal("0.01")))
+    assert "customer_address" in small(limit, "USD")
+    assert "business_address" in lacks(
+        plain(line("1"), currency=currency), seller(country, address="")
+    )
+
+
+def test_nothing_is_left_out_of_a_small_invoice_in_france() -> None:
+    assert "customer_address" in lacks(plain(line("1")), seller("FR"))
+
+
+@pytest.mark.parametrize("category", ["reverse_charge", "intra_community"])
+def test_who_owes_the_vat_needs_a_vat_id_that_fits_the_country(category: str) -> None:
+    def of(customer: Customer, **changes: str) -> set[str]:
+        draft = whole(line("1", "0", category), customer=customer)
+        return lacks(draft, seller("DE", **changes))
+
+    bob = Customer("Bob", "Road 2", IDS["FR"], "FR")
+    assert of(bob) == set()
+    assert of(replace(bob, vat_id="")) == {"customer_vat_id"}
+    assert of(replace(bob, vat_id=IDS["AT"])) == {"customer_vat_id"}
+    assert of(bob, vat_id="") == {"vat_id"}
+
+
+def test_an_intra_community_supply_goes_to_another_member_state() -> None:
+    for country in ("", "DE", "US"):
+        customer = Customer("Bob", "Road 2", IDS["FR"], country)
+        draft = whole(line(rate="0", category="intra_community"), customer=customer)
+        assert "customer_country" in lacks(draft, seller("DE"))
+
+
+def test_a_reverse_charge_outside_of_the_union_needs_no_vat_id() -> None:
+    draft = whole(line(rate="0", category="reverse_charge"), customer=Customer("B", "R", "", "CH"))
+
+    assert lacks(draft, seller("DE")) == set()
+
+
+@pytest.mark.parametrize("country", sorted(EU))
+def test_an_exempt_line_needs_a_reason_in_the_union(country: str) -> None:
+    exempt = whole(line("1", "0", "exempt"))
+
+    assert lacks(exempt, seller(country)) == {"exemption_reason"}
+    assert lacks(replace(exempt, exemption_reason="§ 19 UStG"), seller(country)) == set()
+
+
+def test_terms_are_asked_for_between_businesses_in_france() -> None:
+    assert lacks(whole(payment_terms=""), seller("FR")) == {"payment_terms"}
+    private = Customer("Bob", "Road 2")
+    assert lacks(whole(payment_terms="", customer=private), seller("FR")) == set()
+
+
+def test_the_errors_stand_at_their_fields_and_those_of_the_profile_at_none() -> None:
+    with pytest.raises(ValidationError) as refused:
+        check_requirements(plain(), seller("DE", address=""), is_named=True)
+
+    found = refused.value.message_dict
+    assert found.keys() == {NON_FIELD_ERRORS, "customer_address", "supplied_from"}
+    (advice,) = found[NON_FIELD_ERRORS]
+    assert re.search(r"Add it to your profile: Your address\.", advice)

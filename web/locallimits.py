@@ -1,0 +1,34 @@
+"""Rate limits that live in the memory of one process, for requests that must not ask DynamoDB."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+#: Subjects that are counted in one window; more are refused, so that the memory is bounded.
+MOST_SUBJECTS = 10_000
+
+
+@dataclass
+class LocalLimit:
+    """At most `times` requests of each subject in a window of `seconds`, in each process."""
+
+    times: int
+    seconds: int
+    _counts: Counter[str] = field(default_factory=Counter, init=False)
+    _ends: float = field(default=0.0, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def take(self, subject: str) -> bool:
+        """Count a request of `subject`. False if it is one too many."""
+        with self._lock:
+            now = time.monotonic()
+            if now >= self._ends:
+                self._counts.clear()
+                self._ends = now + self.seconds
+            if subject not in self._counts and len(self._counts) >= MOST_SUBJECTS:
+                return False
+            self._counts[subject] += 1
+            return self._counts[subject] <= self.times
