@@ -21,6 +21,7 @@ from accounts.emails import mails
 from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.cloudformation import Part, template
 from dynamo.tables import all_tables
+from invoices.sending import views as sending
 from staff.reports import KINDS, Kind
 from uploads.apps import PRIVATE_BUCKET
 
@@ -673,6 +674,9 @@ def _alarm(
     }
 
 
+# These two log a line for each mail that could not be sent, and nothing else.
+_FAILED_MAILS = " || ".join(f'($.logger = "{each.logger.name}")' for each in (mails, sending))
+
 _OF_SITE = {"FunctionName": {"Ref": "Site"}}
 _NAMESPACE: Any = _sub("${AWS::StackName}")
 
@@ -693,8 +697,7 @@ _ALARMS: Part = {
             "Type": "AWS::Logs::MetricFilter",
             "Properties": {
                 "LogGroupName": {"Ref": "SiteLog"},
-                # It logs nothing else.
-                "FilterPattern": f'{{ $.logger = "{mails.logger.name}" }}',
+                "FilterPattern": f"{{ {_FAILED_MAILS} }}",
                 "MetricTransformations": [
                     {
                         "MetricName": "FailedMails",
