@@ -35,12 +35,12 @@ test: lint
 test-library: install
 	$(BIN)/pytest tests/project/test_library.py
 
-# Not part of `make test`, because tracing takes half as long again.
 # The zips of the AWS Lambda function; needs no compiler. See docs/lambda.md.
 lambda: install
 	$(BIN)/python deploy/lambda_zip.py --arch arm64 dist/lambda-arm64.zip
 	$(BIN)/python deploy/lambda_zip.py --arch x86_64 dist/lambda-x86_64.zip
 
+# Not part of `make test`, because tracing takes half as long again.
 coverage: install
 	$(BIN)/pytest $(WORKERS) -m "not slow" --cov
 
@@ -71,7 +71,7 @@ scale: install
 ROUNDS ?= 5
 bench: install
 	for question in counters invoices typesetting locks registration client uploads servers pages \
-			coldstart; do \
+			distance crowds profiles coldstart; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
 

@@ -25,6 +25,7 @@ from accounts.limits import attempts
 from accounts.models import User
 from web.choices import country_choices, currency_choices, time_zone_choices
 from web.requestids import RequestIdForm
+from web.selects import LongSelect
 
 
 def _text_field(label: Any, rule: Any, limit: int, **options: Any) -> forms.CharField:
@@ -164,13 +165,10 @@ class _LanguageSelect(forms.Select):
         return option
 
 
-class _TimeZoneSelect(forms.Select):
-    """Marks the names of time zones as English: they have no others."""
+class _TimeZoneSelect(LongSelect):
+    """The names of time zones are English in every language."""
 
-    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        option = super().create_option(name, value, *args, **kwargs)
-        option["attrs"]["lang"] = "en"
-        return option
+    option_language = "en"
 
 
 def _languages() -> list[tuple[str, Any]]:
@@ -179,7 +177,7 @@ def _languages() -> list[tuple[str, Any]]:
 
 def _select(label: Any, choices: Any, **options: Any) -> forms.ChoiceField:
     """A list to choose from, or nothing. The texts of `choices` depend on the language."""
-    options.setdefault("widget", forms.Select)
+    options.setdefault("widget", LongSelect)
     options["widget"] = options["widget"](attrs=options.pop("attrs", {}))
     return forms.ChoiceField(label=label, choices=choices, required=False, **options)
 

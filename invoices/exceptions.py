@@ -9,6 +9,8 @@ InvoiceError (a SequenceError)
 ├── IsCreditNote     only an invoice can be voided, credited or paid
 ├── AlreadyPaid      the invoice is marked as paid on another day
 ├── NotPaid          the invoice is not marked as paid on this day
+├── SendingReused    the request id sent the invoice to another address
+├── TooManySendings  the invoice was sent too often within two days
 ├── UnknownCustomer  the account has no such customer
 ├── StaleCustomer    the customer was changed or deleted since it was read
 └── ExportError      base of errors of exports that are stored in S3
@@ -123,6 +125,32 @@ class NotPaid(InvoiceError):
 
     def __str__(self) -> str:
         return f"Invoice {self.number} is not marked as paid on {self.paid_on}."
+
+
+class SendingReused(InvoiceError):
+    """The request id was used before, to send the invoice to `to`."""
+
+    def __init__(self, request_id: str, to: str) -> None:
+        super().__init__(request_id, to)
+        self.request_id = request_id
+        self.to = to
+
+    def __str__(self) -> str:
+        return (
+            f"This request id was used before, to send the invoice to {self.to}. "
+            "Use a new request id."
+        )
+
+
+class TooManySendings(InvoiceError):
+    """The invoice was sent so often within two days that no further sending can be recorded."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(number)
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"Invoice {self.number} was sent too often. Try again in two days."
 
 
 class UnknownCustomer(InvoiceError):

@@ -21,6 +21,7 @@ from django.utils.translation import ngettext_lazy
 from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from web.choices import country_choices, currency_choices, is_country, is_currency
+from web.selects import LongSelect
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -98,16 +99,18 @@ class SingleLine(Kind):
 
 @dataclass(frozen=True)
 class MultiLine(Kind):
-    """Text of any number of lines."""
+    """Text of any number of lines. If `is_printed`, the fonts of the PDF must have it."""
 
     python_type = str
     max_length: int
     rows: int = 2
+    is_printed: bool = True
 
     def clean(self, typed: str) -> str:
         text = "\n".join(line.rstrip() for line in typed.strip().splitlines())
         _check_text(text, text.replace("\n", ""), self.max_length)
-        check_printable(text)
+        if self.is_printed:
+            check_printable(text)
         return text
 
     def widget(self) -> forms.Widget:
@@ -234,7 +237,7 @@ class Currency(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return forms.Select(choices=currency_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=currency_choices)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,7 @@ class Country(Kind):
 
     def widget(self) -> forms.Widget:
         # Django calls it for each page, in the language of the page.
-        return forms.Select(choices=country_choices)  # type: ignore[arg-type]
+        return LongSelect(choices=country_choices)  # type: ignore[arg-type]
 
 
 class Email(Kind):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, localcontext
+from functools import cache
 
 from babel.numbers import format_currency, get_currency_precision
 
@@ -47,14 +48,9 @@ def readable_amount(amount: int, currency: str) -> str:
 
 def readable_price(price: Decimal, currency: str) -> str:
     """A price in major units with its currency, in full: `€2.00`, `€0.0125`."""
-    with localcontext(prec=_DIGITS):
-        text = format_currency(
-            _with_decimals(price, currency),
-            currency,
-            locale=locale_of_page(),
-            decimal_quantization=False,
-        )
-    return _with_minus_sign(_CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", text))
+    number = _with_decimals(price, currency)
+    sign = _MINUS if number < 0 else ""
+    return f"{sign}{_symbol(currency, locale_of_page())}{number.copy_abs():,f}"
 
 
 def bare_amount(amount: int, currency: str) -> str:
@@ -76,6 +72,14 @@ def readable_decimal(number: Decimal) -> str:
 def plain_amount(amount: int, currency: str) -> str:
     """An amount in minor units for programs: `-1234.50`, always with the currency's decimals."""
     return f"{_with_decimals(in_major_units(amount, currency), currency):f}"
+
+
+@cache
+def _symbol(currency: str, locale: str) -> str:
+    """What stands before an amount: `€`, or `KWD` and a no-break space."""
+    # The languages of the site write the symbol first, and 1,234.50. Babel takes 80 µs for it.
+    one = format_currency(1, currency, "¤0", locale, currency_digits=False)
+    return _CODE_BEFORE_NUMBER.sub("\N{NO-BREAK SPACE}", one)[:-1]
 
 
 def _with_decimals(number: Decimal, currency: str) -> Decimal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -244,6 +244,26 @@ def all_invoices(
                 yield invoice
 
 
+def all_records(account: str, year: int) -> Iterator[Record]:
+    """All invoices of the account's year, oldest first, and what became of them.
+
+    Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
+
+    Raises:
+        DamagedItem: an item is damaged.
+    """
+    answers = _answers(InvoiceState, account, year, oldest_first=True)
+    states = (item for items, _has_more in answers for item in items)
+    state = next(states, None)
+    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=True):
+        for item in items:
+            number = Decimal(item["number"]["N"])
+            while state and Decimal(state["number"]["N"]) < number:
+                state = next(states, None)
+            is_of_item = state is not None and Decimal(state["number"]["N"]) == number
+            yield _record_of(item, state if is_of_item else None, None)
+
+
 def years_of(account: str, among: range = YEARS) -> list[int]:
     """The years, of those `among`, that the account issued invoices in, the latest first.
 
@@ -256,8 +276,19 @@ def years_of(account: str, among: range = YEARS) -> list[int]:
     return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
 
 
+def states_of(account: str) -> Iterator[Item]:
+    """The states of all invoices of the account. Costs a Query for each of `YEARS`."""
+    for year in YEARS:
+        for items, _has_more in _answers(InvoiceState, account, year):
+            yield from items
+
+
 def check_invoices(
-    account: str | None = None, *, progress: Progress | None = None, sizes: Sizes | None = None
+    account: str | None = None,
+    *,
+    on_item: Callable[[Item], object] | None = None,
+    progress: Progress | None = None,
+    sizes: Sizes | None = None,
 ) -> Iterator[SeriesReport]:
     """The report of each series, in the order of their names; or of the series of `account`.
 
@@ -267,7 +298,12 @@ def check_invoices(
     """
     series = None if account is None else [series_of(account, year) for year in YEARS]
     return check_series(
-        InvoiceItem, series=series, count_by="status", progress=progress, sizes=sizes
+        InvoiceItem,
+        series=series,
+        count_by="status",
+        on_item=on_item,
+        progress=progress,
+        sizes=sizes,
     )
 
 

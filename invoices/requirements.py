@@ -63,6 +63,12 @@ class Case:
         return self.contents is None or any(line.vat_rate for line in lines)
 
     @property
+    def has_vat_id(self) -> bool:
+        """Whether the seller has one that fits the country. The profile may have an older one."""
+        vat_id = self.seller.vat_id
+        return bool(vat_id) and _is_vat_id(vat_id, self.seller.country)
+
+    @property
     def is_small(self) -> bool:
         """Whether less is asked because of the amount."""
         if self.contents is None or self.categories & _OWED_BY_CUSTOMER:
@@ -141,21 +147,21 @@ _REQUIREMENTS = (
         frozenset({"DE"}),
         "tax_number",
         _("Your tax number or VAT number"),
-        lambda case: not case.seller.vat_id and not case.seller.tax_number,
+        lambda case: not case.has_vat_id and not case.seller.tax_number,
         in_profile=True,
     ),
     Requirement(
         EU - {"DE"},
         "vat_id",
         _("Your VAT number, because you charge VAT"),
-        lambda case: case.has_vat and not case.seller.vat_id,
+        lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
     ),
     Requirement(
         frozenset({"GB", "CH"}),
         "vat_id",
         _("Your VAT number, because you charge VAT"),
-        lambda case: case.has_vat and not case.seller.vat_id,
+        lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
         of_small=True,
     ),
@@ -163,14 +169,14 @@ _REQUIREMENTS = (
         frozenset({"JP"}),
         "vat_id",
         _("Your registration number, because you charge consumption tax"),
-        lambda case: case.has_vat and not case.seller.vat_id,
+        lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
     ),
     Requirement(
         EU,
         "vat_id",
         _("Your VAT number, because the customer owes the VAT"),
-        lambda case: bool(case.categories & _OWED_BY_CUSTOMER) and not case.seller.vat_id,
+        lambda case: bool(case.categories & _OWED_BY_CUSTOMER) and not case.has_vat_id,
         in_profile=True,
     ),
     Requirement(

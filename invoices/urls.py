@@ -18,6 +18,7 @@ from invoices.customers.views import (
     CustomerView,
 )
 from invoices.downloads import ExportFileView, ExportView, YearDownloadView
+from invoices.sending.views import InvoiceSendView
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,
@@ -65,6 +66,7 @@ urlpatterns = [
     path("<label:label>/", InvoiceView.as_view(), name="invoice"),
     path("<label:label>.pdf", InvoicePdfView.as_view(), name="invoice_pdf"),
     path("<label:label>.xml", InvoiceXmlView.as_view(), name="invoice_xml"),
+    path("<label:label>/send/", InvoiceSendView.as_view(), name="invoice_send"),
     path("<label:label>/void/", InvoiceVoidView.as_view(), name="invoice_void"),
     path("<label:label>/credit/", InvoiceCreditView.as_view(), name="invoice_credit"),
     path("<label:label>/paid/", InvoicePaidView.as_view(), name="invoice_paid"),

@@ -57,6 +57,7 @@ from invoices.money import readable_amount
 from invoices.preview import preview
 from invoices.printing.pdf import render
 from invoices.records import find_invoice, latest_invoices, list_invoices
+from invoices.sending.services import sendings_of
 from invoices.states import STANDINGS, Record, find_record
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
@@ -171,6 +172,8 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
             invoice=record.invoice,
             record=record,
             may_void=settings.INVOICES_ALLOW_VOID,
+            sendings=sendings_of(record.state),
+            zone=self.user.time_zone or settings.TIME_ZONE,
             einvoice_lacks=einvoices.missing(record.invoice),
             **kwargs,
         )

@@ -54,6 +54,7 @@ def check_series(
     *,
     series: Iterable[str] | None = None,
     count_by: str = "",
+    on_item: Callable[[Item], object] | None = None,
     progress: Progress | None = None,
     sizes: Sizes | None = None,
 ) -> Iterator[SeriesReport]:
@@ -63,7 +64,8 @@ def check_series(
     no two items have the same request id, and that each guard item names an item with its request
     id. Items may be issued meanwhile: what a report says is true of the moment when the check
     began. With `count_by`, a stored attribute such as a status, `SeriesReport.counts` tells how
-    many items have which value of it.
+    many items have which value of it. `on_item` is called with the key and the request id of each
+    item, and all of these calls come before the first report.
 
     Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
     everything stored; for each suspect number 1 request at most and 2 read units per item. While it
@@ -92,6 +94,8 @@ def check_series(
         for page in pages:
             for item in page:
                 _claim(model, item, count_by, claims, requests)
+                if on_item and not item["series"]["S"].startswith(REQUEST_PREFIX):
+                    on_item(item)
             if progress:
                 progress(len(page))
         _claim_twins(model, requests, claims)

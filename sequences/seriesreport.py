@@ -50,6 +50,7 @@ class SeriesReport:
     - `beyond`: numbers of items that the counter has not given out.
     - `guards`: keys of guard items that name an item that does not exist or has another request id.
       A guard item that names none is reported under its scope instead of a series.
+    - `others`: what further checks of the model found, by the name of the check.
     """
 
     series: str
@@ -59,6 +60,7 @@ class SeriesReport:
     duplicates: Findings[int] = field(default_factory=Findings)
     beyond: Findings[int | str] = field(default_factory=Findings)
     guards: Findings[str] = field(default_factory=Findings)
+    others: dict[str, Findings[str]] = field(default_factory=dict)
 
     @property
     def items(self) -> int:
@@ -68,8 +70,8 @@ class SeriesReport:
     @property
     def is_sound(self) -> bool:
         """Whether the check found no damage."""
-        wrong = self.gaps or self.duplicates or self.beyond or self.guards
-        return self.last is not None and not wrong
+        own = (self.gaps, self.duplicates, self.beyond, self.guards)
+        return self.last is not None and not any((*own, *self.others.values()))
 
 
 class SeriesCheck:

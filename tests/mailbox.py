@@ -65,9 +65,13 @@ def later(**units: float) -> Iterator[None]:
 
 @dataclass
 class MailServer:
-    """An SMTP server on a free port. It answers each recipient with `answer`."""
+    """An SMTP server on a free port. It answers each recipient with `answer`.
+
+    It answers each mail with `verdict`; if that is empty, it never answers.
+    """
 
     answer: str = "250 OK"
+    verdict: str = "250 OK"
     #: Recipient and bytes of each mail that it accepted.
     taken: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -113,7 +117,10 @@ class _Conversation(socketserver.StreamRequestHandler):
                 case b"DATA":
                     self._say("354 go on")
                     server.taken.append((recipient, self._text()))
-                    self._say("250 OK")
+                    if not server.verdict:
+                        self.rfile.read()  # until the client closes the connection
+                        return
+                    self._say(server.verdict)
                 case b"QUIT":
                     self._say("221 bye")
                     return

@@ -69,6 +69,7 @@ def is_time_zone(name: str) -> bool:
     return name in _time_zones()
 
 
+@cache
 def time_zone_choices() -> Choices:
     """An empty choice, and the time zones by name."""
     return (("", "–"), *((name, name.replace("_", " ")) for name in sorted(_time_zones())))

@@ -17,9 +17,9 @@ class LocalLimit:
 
     times: int
     seconds: int
-    _counts: Counter[str] = field(default_factory=Counter)
-    _ends: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _counts: Counter[str] = field(default_factory=Counter, init=False)
+    _ends: float = field(default=0.0, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def take(self, subject: str) -> bool:
         """Count a request of `subject`. False if it is one too many."""

@@ -1,4 +1,4 @@
-"""What is limited: attempts at passwords, sign-ups, and mails that anybody can request.
+"""What is limited: attempts at passwords, sign-ups, mails that anybody can request or send.
 
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
 only as many as the limit allows succeed. The client's slot is taken first: a client without slots
@@ -124,6 +124,39 @@ def begin_mail(kind: str, email: str, client: str) -> None:
     """
     limit("mail_client").take(client)
     _take_mail(kind, email)
+
+
+@dataclass(frozen=True)
+class MailToOthers:
+    """A mail of an account to somebody else that is allowed."""
+
+    slots: dict[str, Slot | None]
+
+    def were_not_used(self) -> None:
+        """Give the slots back, because no mail server was asked. Costs 1 request for each."""
+        for name, slot in self.slots.items():
+            limit(name).give_back(slot)
+
+
+def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOthers:
+    """Count a mail that `user` sends to the address `to`, which may belong to anybody.
+
+    `client` comes from `accounts.limits.client_address.counted_client`; None is not counted. Costs
+    4 requests, at most 8; 1 more for each limit whose reply was lost.
+
+    Raises:
+        TooManyAttempts: too many from the client's address, of this account, or to this address. A
+            refused mail counts for the limits before the one that refused it.
+    """
+    subjects = {
+        "mail_client": client,
+        "mail_account": _account(user),
+        "mail_account_day": _account(user),
+        "mail_recipient": _comparable(to),
+    }
+    return MailToOthers(
+        {name: limit(name).take(subject) for name, subject in subjects.items() if subject}
+    )
 
 
 def _take_mail(kind: str, email: str) -> Slot | None:

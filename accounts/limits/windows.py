@@ -39,6 +39,10 @@ DEFAULTS = {
     # Mails of one kind to one address, and mails of all kinds requested from one client's address.
     "mail": "5/1h",
     "mail_client": "100/1h",
+    # Mails that an account sends to others, and such mails of all accounts to one address.
+    "mail_account": "30/1h",
+    "mail_account_day": "100/1d",
+    "mail_recipient": "10/1d",
 }
 
 #: An IPv6 /48 has this many times the slots of each /64 in it. It has 65,536 of these, but it may

@@ -22,10 +22,10 @@ from web.identifiers import readable_iban
 # What the law wants to read where VAT is not charged; "Reverse charge" is a fixed term.
 _REASONS = {
     "reverse_charge": gettext_lazy("Reverse charge: the customer is liable for the VAT."),
-    "intra_community": gettext_lazy("Intra-community supply, exempt from VAT."),
+    "intra_community": gettext_lazy("Intra-Community supply, exempt from VAT."),
     "export": gettext_lazy("Export, exempt from VAT."),
 }
-_JAPAN = "JP"
+_JAPAN, _REDUCED = "JP", "※"
 
 
 def contents_of(invoice: Invoice) -> dict[str, Any]:
@@ -47,7 +47,8 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
                 "seller": _("Seller"),
                 "customer": _("Customer"),
                 "description": _("Description"),
-                "carried": _("Carried over"),
+                "brought": _("Brought forward"),
+                "carried": _("Carried forward"),
                 "payment": _("Payment"),
                 "pay": _("Pay by QR code"),
                 "note": _("Note"),
@@ -64,7 +65,8 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "carried": _carried(invoice),
             "totals": _totals(invoice),
             "remarks": list(_remarks(invoice)),
-            "terms": _lines(invoice.payment_terms),
+            # On a credit note, nothing is to be paid.
+            "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
             "bank": list(_bank_account(invoice)),
             "code": payment_image(invoice),
             "note": _lines(invoice.note),
@@ -149,8 +151,8 @@ def _descriptions(invoice: Invoice) -> list[tuple[str, str]]:
     texts = []
     for line in invoice.lines:
         description, category = _lines(line.description), ""
-        if line.category == "reduced" and invoice.seller.country == _JAPAN:
-            description += " ※"
+        if _is_marked(line.category, invoice):
+            description += f" {_REDUCED}"
         elif line.category != category_of_rate(line.vat_rate):
             category = str(TAX_CATEGORIES.get(line.category, line.category))
         texts.append((description, category))
@@ -189,7 +191,9 @@ def _totals(invoice: Invoice) -> list[tuple[str, str]]:
             "rate": readable_decimal(share.rate),
             "net": readable_amount(share.net, currency),
         }
-        if share.tax_category:
+        if _is_marked(share.category, invoice):
+            label = f"{label} {_REDUCED}"
+        elif share.tax_category:
             category = TAX_CATEGORIES.get(share.tax_category, share.tax_category)
             label = f"{category}: {label}"
         rows.append((label, readable_amount(share.vat, currency)))
@@ -201,13 +205,19 @@ def _remarks(invoice: Invoice) -> Iterator[str]:
     categories = [share.category for share in invoice.totals.shares]
     if invoice.prices_include_tax:
         yield _("Prices include VAT")
-    if "reduced" in categories and invoice.seller.country == _JAPAN:
-        yield _("※ Reduced tax rate")
+    if any(_is_marked(category, invoice) for category in categories):
+        yield _("%(mark)s Items at the reduced tax rate") % {"mark": _REDUCED}
     for category in categories:
         if category in _REASONS:
             yield str(_REASONS[category])
     if invoice.exemption_reason:
-        yield _lines(invoice.exemption_reason)
+        yield _("Exempt from VAT: %(reason)s") % {"reason": _lines(invoice.exemption_reason)}
+
+
+def _is_marked(category: str, invoice: Invoice) -> bool:
+    """Whether Japan asks to mark it as taxed at the reduced rate."""
+    is_japanese = invoice.seller.country == _JAPAN or invoice.language.startswith("ja")
+    return is_japanese and category == "reduced"
 
 
 def _bank_account(invoice: Invoice) -> Iterator[tuple[str, str]]:

@@ -50,8 +50,8 @@ def counter_name(text: str) -> str:
 class SeriesCheckCommand(SequenceCommand):
     """Prints a report for each series and exits 1 if one is damaged. Subclasses choose the series.
 
-    With `--json`, one object per series: `beyond`, `guards` and `more` are there only if the check
-    found something of the kind.
+    With `--json`, one object per series: `beyond`, `guards`, `more` and the findings of further
+    checks are there only if something of the kind was found.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,6 +81,7 @@ class SeriesCheckCommand(SequenceCommand):
             "duplicates": report.duplicates,
             "beyond": report.beyond,
             "guards": report.guards,
+            **report.others,
         }
         shown: dict[str, Any] = {
             "series": report.series,
@@ -97,12 +98,14 @@ class SeriesCheckCommand(SequenceCommand):
         last = "no number in its counter" if report.last is None else f"last {report.last}"
         counts = ", ".join(_counted(*each) for each in self.counts(report).items())
         parts = [f"{report.series}  {last}, {counts}"]
-        for what, found in (
-            ("gaps", report.gaps),
-            ("duplicates", report.duplicates),
-            ("beyond the counter", report.beyond),
-            ("wrong guard items", report.guards),
-        ):
+        findings: dict[str, Findings[Any]] = {
+            "gaps": report.gaps,
+            "duplicates": report.duplicates,
+            "beyond the counter": report.beyond,
+            "wrong guard items": report.guards,
+            **report.others,
+        }
+        for what, found in findings.items():
             if found:
                 parts.append(f"{what}: {_listed(found)}")
         return "; ".join(parts)

@@ -43,7 +43,9 @@ def business_of(user: User) -> dict[str, object]:
     return {name: getattr(read, name) for name in BUSINESS}
 
 
-def test_the_business_is_stored_in_one_form_whoever_types_it(client: Client, ann: User) -> None:
+def test_the_business_is_stored_alike_by_the_page_and_the_operation(
+    client: Client, ann: User
+) -> None:
     assert client.post(PROFILE, TYPED).status_code == 302
     assert business_of(ann) == STORED
 

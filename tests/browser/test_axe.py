@@ -18,7 +18,9 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo.client.sending import send
+from invoices.credits import credit
 from invoices.records import void
+from invoices.states import mark_paid
 from locks.lock import Lock, claim_once
 from staff.actions import deactivate
 from staff.audit_log import Actor
@@ -141,9 +143,13 @@ def test_axe_finds_nothing_serious_on_the_pages_of_an_account(
     issued(user.pk)
     issued(user.pk)
     void(user.pk, VOIDED, "Wrong price")
+    paid, credited = issued(user.pk).label, issued(user.pk).label
+    mark_paid(user.pk, paid, DAY)
+    note = credit(user.pk, credited, "Returned").label
 
     addresses = pages(signed_in=True)
-    found = seen(visitor, [*addresses, f"/invoices/{VOIDED}/", f"/invoices/?year={DAY.year}"])
+    became = [f"/invoices/{label}/" for label in (VOIDED, paid, credited, note)]
+    found = seen(visitor, [*addresses, *became, f"/invoices/?year={DAY.year}"])
 
     visitor.goto("/accounts/email/")
     visitor.get_by_label("Email address").fill("ann@new.example")

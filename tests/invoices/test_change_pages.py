@@ -64,7 +64,7 @@ def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
     client: Client, ann: User, invoice: Invoice, requests_sent: Requests
 ) -> None:
     form = client.get(f"{PAGE}credit/")
-    assert "A credit note over \u200e−\u2060€119.00 is issued" in words(form)
+    assert "A credit note for \u200e−\u2060€119.00 is issued" in words(form)
     requests_sent.clear()
 
     response = client.post(f"{PAGE}credit/", {"reason": "Returned <b>"})

@@ -11,17 +11,21 @@ from django.core.management import CommandError, call_command
 
 from accounts.services import delete
 from dynamo.client.sending import send
+from invoices.credits import credit
 from invoices.records import check_invoices, void
+from invoices.states import mark_paid
 from sequences.check import Sizes
 from sequences.models import Counter
 from sequences.seriesreport import SeriesReport
 from tests.factories import make_user
 from tests.invoice_factories import (
+    DAY,
     counter_of,
     issued,
     new_account,
     put_counter,
     put_invoice,
+    put_state,
     remove_invoice,
     request_key,
     series,
@@ -172,3 +176,25 @@ def test_the_series_of_one_account_are_checked_also_if_it_is_deleted(account: st
         (series(user.pk), ""),
         (series(user.pk), ""),
     ]
+
+
+@pytest.mark.parametrize("of_one_account", [False, True])
+def test_credit_notes_and_the_states_of_their_invoices_are_compared(
+    account: str, of_one_account: bool
+) -> None:
+    who = ["--user", account] if of_one_account else []
+    first, second, third = (f"{DAY.year}-{number:06}" for number in (1, 2, 3))
+    for label in (first, second):
+        credit(account, label, "Returned")
+    mark_paid(account, third, DAY)
+    assert run(*who)[1] == ""
+
+    put_state(account, first, paidOn={"S": str(DAY)})  # as restored: without creditedBy
+    put_state(account, third, creditedBy={"S": f"credit#{third}"})
+    out, failure = run("--json", *who)
+
+    [found] = [each for each in map(json.loads, out.splitlines()) if each.get("credits")]
+    assert (found["series"], found["credits"]) == (series(account), [first, third])
+    assert (found["gaps"], found["duplicates"]) == ([], [])
+    assert failure == "1 series is damaged."
+    assert f"credits: {first}, {third}" in run(*who)[0]

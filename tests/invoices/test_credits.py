@@ -93,7 +93,6 @@ def test_a_credit_note_cancels_an_invoice_under_the_next_number(
     assert find_record(account, SECOND).standing == "credit_note"
 
 
-@pytest.mark.fault_of("moto", "reports other capacity")
 @pytest.mark.parametrize("reason", ["Returned", "Another one"])
 def test_a_second_call_returns_the_first_credit_note_and_writes_nothing(
     account: str, invoice: Invoice, requests_sent: Requests, reason: str

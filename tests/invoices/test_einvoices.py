@@ -106,6 +106,14 @@ LINES = st.builds(
 )
 
 
+def test_a_character_that_xml_does_not_allow_is_named() -> None:
+    seller = replace(SELLER, name="Ann\uffff")
+
+    assert missing(an_invoice(seller=seller)) == [
+        "Texts without the characters that XML does not allow"
+    ]
+
+
 @settings(max_examples=30)
 @given(st.lists(LINES, min_size=1, max_size=12), st.booleans())
 def test_any_lines_add_up_by_the_rules_of_the_standard(

@@ -154,6 +154,34 @@ def test_midnight_and_the_year_are_those_of_the_seller(
     assert invoice.label == f"{issued_at.year}-000001"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "at"),
+    [
+        ("due_date", "soon", "due_date"),
+        ("due_date", "2020-01-01", "due_date"),
+        ("supplied_to", "2026-01-31", "supplied_from"),
+        ("supplied_from", "2026-13-01", "supplied_from"),
+        ("customer_country", "XX", "customer_country"),
+        ("customer_email", "bob", "customer_email"),
+        ("customer_vat_id", "x" * 101, "customer_vat_id"),
+        ("buyer_reference", "x" * 101, "buyer_reference"),
+        ("payment_terms", "x" * 501, "payment_terms"),
+        ("exemption_reason", "x" * 301, "exemption_reason"),
+        ("currency", "XXX", "currency"),
+        ("lines-0-tax_category", "none", "lines-0-tax_category"),
+        ("lines-0-tax_category", "exempt", "lines-0-vat_rate"),
+    ],
+)
+def test_an_error_of_any_field_stands_at_its_field(
+    client: Client, ann: User, name: str, text: str, at: str
+) -> None:
+    page = Page(client.post(NEW, typed(**{name: text})))
+
+    assert [field for field in page.errors if field] == [at]
+    assert page.value("lines-0-description") == "Work"
+    assert issued(ann) == []
+
+
 # What the law asks --------------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ IDS = {
     "GB": "GB980780684",
     "CH": "CHE-107.787.577 MWST",
     "JP": "T5835678256246",
+    "IT": "IT00743110157",
 }
 COUNTRIES = (*IDS, "US", "BR", "")
 
@@ -108,11 +109,18 @@ def test_a_profile_must_have_what_its_country_asks_for(country: str, asked: set[
     ],
 )
 def test_an_invoice_must_have_what_the_country_asks_for(country: str, asked: set[str]) -> None:
-    complete = seller(country, vat_id="some")
+    complete = seller(country)
 
     assert lacks(plain(), complete) == asked
     # The page shows the same before anything is typed.
     assert {each.field for each in missing(Case(complete, is_named=True))} == asked
+
+
+@pytest.mark.parametrize("country", IDS)
+def test_a_vat_id_that_was_stored_before_it_was_checked_must_fit_the_country(country: str) -> None:
+    older = seller(country, vat_id="1", tax_number="")
+
+    assert lacks(whole(), older) >= ({"tax_number"} if country == "DE" else {"vat_id"})
 
 
 def test_a_tax_number_is_enough_in_germany_and_a_vat_id_too() -> None:

@@ -22,6 +22,7 @@ from accounts.models import User
 from accounts.services import account_key, deactivate
 from invoices.customers.forms import CustomerForm
 from invoices.forms import InvoiceForm
+from invoices.sending.forms import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.policies import rights, rights_for
@@ -117,6 +118,10 @@ def customer_values(user: User) -> dict[str, Any]:
     return {"name": "Bob", "request_id": CustomerForm.new_request_id()}
 
 
+def send_values(user: User) -> dict[str, Any]:
+    return {"to": "bob@example.org", "request_id": SendForm.new_request_id()}
+
+
 def mail_values(user: User) -> dict[str, Any]:
     return {"email": user.email}
 
@@ -201,6 +206,7 @@ ROWS = {
     "invoice": own(405, LABEL),
     "invoice_pdf": own(405, LABEL),
     "invoice_xml": own(405, LABEL, get=404),  # it lacks what an electronic invoice needs
+    "invoice_send": own("invoice", LABEL, sent=send_values, but={"POST unconfirmed": 200}),
     "invoice_void": own("invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}),
     "invoice_credit": own(
         "invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}, but={"POST unconfirmed": 200}
@@ -316,7 +322,13 @@ def test_every_form_answers_each_visitor_as_its_row_says(
     arrived = None
     for name, row in ROWS.items():
         client, user = arrived or arrive(visitor)
-        if name in {"invoice_void", "invoice_credit", "invoice_paid", "invoice_unpaid"}:
+        if name in {
+            "invoice_credit",
+            "invoice_paid",
+            "invoice_send",
+            "invoice_unpaid",
+            "invoice_void",
+        }:
             issued(user.pk)
         found[name] = answer(send(client, path_of(name), row.sent(user)))
         # Where nothing happened, the next form finds the account as it was.

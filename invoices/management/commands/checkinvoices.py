@@ -9,18 +9,19 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
+from invoices.creditcheck import check_with_credits
 from invoices.management.base import find_account
-from invoices.records import check_invoices
 from sequences.management.base import SeriesCheckCommand
 from sequences.seriesreport import SeriesReport
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: see `invoices.records.check_invoices`."""
+    """Safe while invoices are issued. Costs: see `invoices.creditcheck.check_with_credits`."""
 
     help = (
         "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "
-        "invoice, and that each request id has one invoice. Exits 1 if something is wrong."
+        "invoice, that each request id has one invoice, and that each credit note and the state of "
+        "its invoice name each other. Exits 1 if something is wrong."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,7 +34,7 @@ class Command(SeriesCheckCommand):
         account = find_account(options["user"]) if options["user"] else None
         shown = sys.stderr.isatty() and not options["json"]
         with tqdm(desc="Items read", unit="", disable=not shown) as bar:
-            yield from check_invoices(account, progress=bar.update)
+            yield from check_with_credits(account, progress=bar.update)
 
     def counts(self, report: SeriesReport) -> dict[str, int]:
         voided = report.counts["voided"]

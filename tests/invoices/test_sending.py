@@ -1,0 +1,480 @@
+"""Sending an invoice by email: at most once for each request id, with its outcome on record."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.core.exceptions import ValidationError
+
+from accounts.emails.confirmation import mark_confirmed
+from accounts.exceptions import TooManyAttempts
+from accounts.models import User
+from dynamo.exceptions import DamagedItem, Unavailable
+from invoices.credits import credit
+from invoices.documents import Customer, Seller
+from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
+from invoices.issuing import issue
+from invoices.money import readable_amount
+from invoices.printing.pdf import render
+from invoices.records import void
+from invoices.sending.mails import MESSAGE, TO
+from invoices.sending.services import MAX_SENDINGS, Sending, send_invoice, sendings_of
+from invoices.states import find_record, mark_paid
+from tests.clocks import hold_the_day
+from tests.commands import ROOT
+from tests.engines import free_port
+from tests.factories import make_user
+from tests.faults.kinds import DropReply, Meanwhile
+from tests.faults.proxy import FaultProxy
+from tests.invoice_factories import DAY, SELLER, draft, issued, put_state
+from tests.mailbox import MailServer, later, sent_by, the_mail
+from tests.pages import stored_counts
+from tests.requests import Requests
+from tests.waiting import wait_until
+
+FIRST = f"{DAY.year}-000001"
+BOB = "bob@example.org"
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    """An account with a confirmed address and one invoice, `FIRST`."""
+    user = make_user(username="ann", email="ann@example.org")
+    mark_confirmed(User.get(user.pk))
+    issued(user.pk, due_date=DAY + timedelta(days=7))
+    return User.get(user.pk)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[MailServer]:
+    """A mail server that accepts every mail."""
+    with MailServer() as server:
+        sent_by(settings, server.port)
+        yield server
+
+
+def send(user: User, to: str = BOB, label: str = FIRST, **more: Any) -> Sending:
+    return send_invoice(user, find_record(user.pk, label), to, **more)
+
+
+def sendings(user: User, label: str = FIRST) -> list[Sending]:
+    return sendings_of(find_record(user.pk, label).state)
+
+
+def put_sendings(user: User, count: int, age: timedelta, outcome: str = "sent") -> None:
+    """Store this many sendings, the oldest `age` ago and then one each second."""
+    began = datetime.now(UTC) - age
+    entries = {
+        f"old-{number}": {"to": BOB, "at": (began + timedelta(seconds=number)).isoformat()}
+        | {"outcome": outcome}
+        for number in range(count)
+    }
+    wire = {
+        name: {"M": {key: {"S": text} for key, text in entry.items()}}
+        for name, entry in entries.items()
+    }
+    put_state(user.pk, FIRST, sendings={"M": wire})
+
+
+# The mail -----------------------------------------------------------------------------------------
+
+
+def test_the_mail_has_the_pdf_and_says_what_it_is(ann: User, settings: Any) -> None:
+    settings.DEFAULT_FROM_EMAIL = "Ledger <ledger@example.org>"
+
+    send(ann, message="Dear Bob,\nthank you.")
+
+    sent = the_mail()
+    assert (sent.to, sent.cc, sent.bcc, sent.reply_to) == ([BOB], [], [], ["ann@example.org"])
+    assert sent.subject == f"Invoice {FIRST}: €119.00, due on March 21, 2026"
+    assert sent.body == (
+        f"Ann & Söhne sends you invoice {FIRST} of March 14, 2026.\n\n"
+        "Dear Bob,\nthank you.\n\n"
+        "Total: €119.00\nDue on: March 21, 2026\n\n"
+        "The document is attached as a PDF.\n\n"
+        "Sent by testserver for Ann & Söhne. Your reply goes to ann@example.org.\n"
+    )
+    [(name, content, kind)] = sent.attachments
+    assert (name, kind) == (f"{FIRST}.pdf", "application/pdf")
+    assert content == render(find_record(ann.pk, FIRST).invoice)
+
+
+def test_the_mail_is_in_the_language_of_the_invoice(ann: User) -> None:
+    invoice = issue(draft(), account=ann.pk, seller=SELLER, language="ja")
+
+    send(ann, label=invoice.label)
+
+    assert "請求書" in the_mail().subject
+    assert "請求書" in the_mail().body
+
+
+def test_an_invoice_that_can_be_an_electronic_one_brings_its_xml(ann: User) -> None:
+    seller = replace(SELLER, country="DE")
+    customer = Customer("Bob", "Low Road 2\n12345 Town", country="DE")
+    complete = draft(due_date=DAY + timedelta(days=7))
+    complete = replace(complete, customer=customer)
+    invoice = issue(complete, account=ann.pk, seller=seller)
+
+    send(ann, label=invoice.label)
+
+    names = [name for name, _content, _kind in the_mail().attachments]
+    assert names == [f"{invoice.label}.pdf", f"{invoice.label}.xml"]
+
+
+def test_a_credit_note_can_be_sent_too(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    hold_the_day(DAY, monkeypatch)
+    note = credit(ann.pk, FIRST, "Returned")
+
+    assert send(ann, label=note.label).outcome == "sent"
+
+    assert the_mail().subject == f"Credit note {note.label}: {readable_amount(-11900, 'EUR')}"
+    assert f"cancels invoice {FIRST}" in the_mail().body
+
+
+HOSTILE = [
+    "Ann\r\nBcc: x@evil.example",
+    "Ann\x00\x0b\u2028Bcc: x@evil.example",
+    '"Ann" <x@evil.example>, ',
+    "=?utf-8?q?Ann=0aBcc:_x@evil.example?=",
+    "Ann, x@evil.example;",
+    "ö" * 200,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_adds_a_header_or_a_recipient(ann: User, server: MailServer, text: str) -> None:
+    seller = replace(SELLER, name="Ann")
+    invoice = issue(draft(), account=ann.pk, seller=seller)
+    record = find_record(ann.pk, invoice.label)
+    # No form stores it, but another program might.
+    record = replace(record, invoice=replace(record.invoice, seller=Seller(text)))
+
+    send_invoice(ann, record, BOB, text)
+
+    assert [to for to, _bytes in server.taken] == [f"<{BOB}>"]
+    received = server.received()
+    assert sorted(name.lower() for name in received) == [
+        "content-type",
+        "date",
+        "from",
+        "message-id",
+        "mime-version",
+        "reply-to",
+        "subject",
+        "to",
+    ]
+    assert (str(received["To"]), str(received["Reply-To"])) == (BOB, "ann@example.org")
+    [sender] = received["From"].addresses
+    assert f"{sender.username}@{sender.domain}" == "webmaster@localhost"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "bob",
+        "bob@example.org, eve@example.org",
+        "bob@example.org\nBcc: eve@example.org",
+        "Bob <bob@example.org>",
+        "\u212aate@example.org",
+        "=?utf-8?q?x=40evil?=@example.org",
+    ],
+)
+def test_only_one_plain_address_can_be_typed(typed: str) -> None:
+    with pytest.raises(ValidationError):
+        TO.clean(typed)
+
+
+def test_the_recipient_and_the_message_are_cleaned() -> None:
+    assert TO.clean(" bob@Bücher.example ") == "bob@xn--bcher-kva.example"
+    assert MESSAGE.clean(" Hello \r\n🙂 ") == "Hello\n🙂"
+    with pytest.raises(ValidationError):
+        MESSAGE.clean("x" * 2_001)
+
+
+# Who and what -------------------------------------------------------------------------------------
+
+
+def test_only_an_account_with_a_confirmed_address_sends(ann: User) -> None:
+    ann.email_confirmed_at = None
+
+    with pytest.raises(ValidationError, match="Confirm your email address first"):
+        send(ann)
+
+    assert (mail.outbox, sendings(ann), stored_counts()) == ([], [], [])
+
+
+def test_an_account_that_no_mail_can_reach_sends_nothing(ann: User) -> None:
+    ann.email = "\u212aate@example.org"
+
+    with pytest.raises(ValidationError, match="your own email address"):
+        send(ann)
+
+    assert (mail.outbox, sendings(ann)) == ([], [])
+
+
+def test_a_voided_invoice_is_not_sent_even_if_it_was_read_before(ann: User) -> None:
+    read = find_record(ann.pk, FIRST)
+    void(ann.pk, FIRST, "Wrong customer")
+
+    for record in (read, find_record(ann.pk, FIRST)):
+        with pytest.raises(AlreadyVoided) as refused:
+            send_invoice(ann, record, BOB)
+        assert refused.value.reason == "Wrong customer"
+
+    assert (mail.outbox, sendings(ann)) == ([], [])
+
+
+# At most once -------------------------------------------------------------------------------------
+
+
+@pytest.mark.fault_of("moto", "reports other capacity")
+def test_a_sending_is_on_record_and_costs_two_requests_besides_its_limits(
+    ann: User, requests_sent: Requests
+) -> None:
+    record = find_record(ann.pk, FIRST)
+    requests_sent.clear()
+
+    sending = send_invoice(ann, record, BOB)
+
+    others, of_limits = requests_sent.apart()
+    assert others == ["TransactWriteItems", "UpdateItem"]
+    assert of_limits == ["PutItem"] * 3
+    assert requests_sent.units == 3 + 4 + 1
+    assert (sending.to, sending.outcome) == (BOB, "sent")
+    assert sendings(ann) == [sending]
+
+
+def test_the_same_request_sends_once_also_an_hour_later(ann: User) -> None:
+    first = send(ann, request_id="r")
+
+    assert send(ann, request_id="r") == first
+    with later(hours=1):
+        assert send(ann, request_id="r") == first
+
+    assert len(mail.outbox) == 1
+    send(ann, request_id="another")
+    assert len(mail.outbox) == 2
+
+
+def test_a_caller_with_an_old_copy_sends_nothing_again(ann: User) -> None:
+    old = find_record(ann.pk, FIRST)
+    first = send(ann, request_id="r")
+    counted = stored_counts()
+
+    assert send_invoice(ann, old, BOB, request_id="r") == first
+
+    assert len(mail.outbox) == 1
+    assert [each["value"]["N"][-3:] for each in stored_counts()] == [
+        each["value"]["N"][-3:] for each in counted
+    ]
+
+
+def test_of_simultaneous_calls_with_one_request_id_one_sends(
+    ann: User, at_once: Callable[..., list[Any]]
+) -> None:
+    answers = at_once(lambda _thread: send(ann, request_id="r"))
+
+    assert len(mail.outbox) == 1
+    assert {(each.request_id, each.at) for each in answers} == {("r", sendings(ann)[0].at)}
+
+
+def test_simultaneous_sendings_are_all_on_record(
+    ann: User, at_once: Callable[..., list[Any]]
+) -> None:
+    at_once(lambda number: send(ann, f"bob{number}@example.org"), 6)
+
+    assert len(mail.outbox) == 6
+    assert {(each.to, each.outcome) for each in sendings(ann)} == {
+        (f"bob{number}@example.org", "sent") for number in range(6)
+    }
+
+
+def test_a_request_id_is_good_for_one_address(ann: User) -> None:
+    send(ann, request_id="r")
+
+    with pytest.raises(SendingReused) as refused:
+        send(ann, "eve@example.org", request_id="r")
+
+    assert refused.value.to == BOB
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("request_id", ["", "a b", "a[0]", "ä", "x" * 101])
+def test_a_request_id_has_plain_characters(ann: User, request_id: str) -> None:
+    with pytest.raises(ValidationError):
+        send(ann, request_id=request_id)
+
+    assert mail.outbox == []
+
+
+def test_a_lost_reply_to_the_claim_or_the_outcome_does_not_matter(
+    ann: User, proxy: FaultProxy
+) -> None:
+    for operation in ("TransactWriteItems", "UpdateItem"):
+        proxy.plan(
+            operation,
+            DropReply(),
+            when=lambda body: body.get("TableName", "invoicestates") == "invoicestates",
+        )
+        assert send(ann, request_id=f"r.{operation}").outcome == "sent"
+
+    assert [each.outcome for each in sendings(ann)] == ["sent", "sent"]
+    assert len(mail.outbox) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+def test_without_an_answer_to_the_claim_nothing_is_sent_and_the_id_is_used(
+    ann: User, proxy: FaultProxy
+) -> None:
+    record = find_record(ann.pk, FIRST)
+    proxy.plan("TransactWriteItems", DropReply(), times=1000)
+
+    with pytest.raises(Unavailable):
+        send_invoice(ann, record, BOB, request_id="r")
+
+    proxy.forget()
+    assert mail.outbox == []
+    assert [(each.request_id, each.outcome) for each in sendings(ann)] == [("r", "unknown")]
+    assert send(ann, request_id="r").outcome == "unknown"
+    assert mail.outbox == []
+
+
+def test_a_process_that_is_killed_while_it_sends_leaves_an_unknown_outcome(ann: User) -> None:
+    with MailServer(verdict="") as server:
+        command = ["sendinvoice", "--user=ann", FIRST, f"--to={BOB}", "--request-id=r"]
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=os.environ | {"EMAIL_URL": f"smtp://127.0.0.1:{server.port}"},
+        )
+        try:
+            wait_until(lambda: server.taken or process.poll() is not None)
+        finally:
+            process.kill()
+            process.wait()
+
+        assert len(server.taken) == 1
+    [sending] = sendings(ann)
+    assert (sending.to, sending.outcome) == (BOB, "unknown")
+    assert send(ann, request_id="r") == sending
+    assert mail.outbox == []
+    assert send(ann).outcome == "sent"
+
+
+def test_a_payment_meanwhile_keeps_both(ann: User, proxy: FaultProxy) -> None:
+    def paid() -> None:
+        mark_paid(ann.pk, FIRST, DAY)
+
+    proxy.plan("TransactWriteItems", Meanwhile(paid))
+
+    send(ann)
+
+    record = find_record(ann.pk, FIRST)
+    assert (record.state.paid_on, len(sendings(ann))) == (DAY, 1)
+
+
+# Mail servers that do not do it -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answers", [{"answer": "550 no such user"}, {"verdict": "554 spam"}])
+def test_a_mail_that_the_server_refuses_is_refused(
+    ann: User, settings: Any, answers: dict[str, str]
+) -> None:
+    with MailServer(**answers) as server:
+        sent_by(settings, server.port)
+        assert send(ann).outcome == "refused"
+
+    assert [each.outcome for each in sendings(ann)] == ["refused"]
+
+
+def test_a_server_that_is_down_fails_and_uses_up_no_limit(ann: User, settings: Any) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 86400)}
+    sent_by(settings, free_port())
+    assert [send(ann).outcome for _ in range(3)] == ["failed"] * 3
+
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    assert send(ann).outcome == "sent"
+
+    assert [each.outcome for each in sendings(ann)] == ["sent", *["failed"] * 3]
+
+
+def test_a_server_that_never_answers_is_not_waited_for(ann: User, settings: Any) -> None:
+    settings.EMAIL_TIMEOUT = 0.2
+    with socket.create_server(("127.0.0.1", 0)) as black_hole:
+        sent_by(settings, black_hole.getsockname()[1])
+        assert send(ann).outcome == "failed"
+    with MailServer(verdict="") as server:
+        sent_by(settings, server.port)
+        assert send(ann).outcome == "unknown"
+
+    assert [each.outcome for each in sendings(ann)] == ["unknown", "failed"]
+
+
+# Limits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", ["mail_account", "mail_account_day", "mail_recipient"])
+def test_an_account_and_a_recipient_have_limits(ann: User, settings: Any, limit: str) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {limit: (2, 3600)}
+    send(ann)
+    send(ann, "BOB@example.org")
+
+    with pytest.raises(TooManyAttempts) as refused:
+        send(ann)
+
+    assert refused.value.limit == limit
+    assert len(mail.outbox) == len(sendings(ann)) == 2
+
+
+def test_a_recipient_has_one_limit_for_all_accounts(ann: User, settings: Any) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 3600)}
+    carl = make_user(username="carl", email="carl@example.org")
+    mark_confirmed(User.get(carl.pk))
+    issued(carl.pk)
+    send(ann)
+
+    with pytest.raises(TooManyAttempts):
+        send(User.get(carl.pk))
+
+    assert send(ann, "dora@example.org").outcome == "sent"
+
+
+# What is kept -------------------------------------------------------------------------------------
+
+
+def test_the_oldest_sending_goes_when_there_are_too_many(ann: User) -> None:
+    put_sendings(ann, MAX_SENDINGS, timedelta(days=3))
+
+    latest = send(ann)
+
+    kept = [each.request_id for each in sendings(ann)]
+    assert kept == [latest.request_id, *[f"old-{n}" for n in range(MAX_SENDINGS - 1, 0, -1)]]
+
+
+def test_sendings_of_the_last_days_do_not_go(ann: User, settings: Any) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 86400)}
+    put_sendings(ann, MAX_SENDINGS, timedelta(hours=47))
+
+    for _ in range(2):
+        with pytest.raises(TooManySendings):
+            send(ann)
+
+    assert (len(sendings(ann)), mail.outbox) == (MAX_SENDINGS, [])
+
+
+@pytest.mark.parametrize("entry", [{"S": "x"}, {"M": {"to": {"S": BOB}}}])
+def test_a_damaged_sending_is_an_error_that_names_its_table(ann: User, entry: Any) -> None:
+    put_state(ann.pk, FIRST, sendings={"M": {"r": entry}})
+
+    with pytest.raises(DamagedItem, match="invoicestates"):
+        sendings(ann)

@@ -1,0 +1,378 @@
+"""The page that sends an invoice, what the invoice's page says about it, and `sendinvoice`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.utils import timezone
+
+from accounts.emails.confirmation import mark_confirmed
+from accounts.models import User
+from invoices.documents import Customer
+from invoices.issuing import issue
+from invoices.records import void
+from invoices.sending.forms import SendForm
+from invoices.sending.services import sendings_of
+from invoices.states import find_record
+from tests.clocks import LeapingClock, use_clock
+from tests.commands import run
+from tests.engines import free_port
+from tests.factories import make_user
+from tests.faults.kinds import DropReply
+from tests.faults.proxy import FaultProxy
+from tests.invoice_factories import DAY, SELLER, draft, put_state
+from tests.mailbox import MailServer, sent_by, the_mail
+from tests.pages import Page, form_values
+from tests.policies import rights, rights_for
+from tests.requests import Requests
+
+FIRST = f"{DAY.year}-000001"
+INVOICE = f"/invoices/{FIRST}/"
+SEND = f"{INVOICE}send/"
+BOB = "bob@example.org"
+COMMAND = ["sendinvoice", "--user=ann", FIRST]
+
+
+@pytest.fixture
+def ann(engine: str, client: Client) -> User:
+    """A confirmed account, signed in as `client`, with an invoice to a customer with an address."""
+    user = make_user(username="ann", email="ann@example.org")
+    mark_confirmed(User.get(user.pk))
+    customer = Customer("Bob <b>Ltd</b>", email=BOB)
+    issue(replace(draft(), customer=customer), account=user.pk, seller=SELLER)
+    client.force_login(user)
+    return User.get(user.pk)
+
+
+def outcomes(user: User) -> list[tuple[str, str]]:
+    record = find_record(user.pk, FIRST)
+    return [(each.to, each.outcome) for each in sendings_of(record.state)]
+
+
+def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:00") -> None:
+    """Store the claim of a process that has not stored its outcome."""
+    entry = {"to": BOB, "at": at, "outcome": "unknown"}
+    wire = {"M": {name: {"S": text} for name, text in entry.items()}}
+    put_state(user.pk, FIRST, sendings={"M": {request_id: wire}})
+
+
+# The page -----------------------------------------------------------------------------------------
+
+
+def test_the_form_has_the_customers_address_and_leads_back_to_the_invoice(
+    client: Client, ann: User
+) -> None:
+    assert f'href="{SEND}"' in client.get(INVOICE).content.decode()
+    page = Page(client.get(SEND))
+    assert page.value("to") == BOB
+    assert "Replies go to ann@example.org." in page.text
+
+    response = client.post(SEND, form_values(client, SEND, message="Thanks"))
+
+    assert response["Location"] == INVOICE
+    assert (the_mail().to, "Thanks" in the_mail().body) == ([BOB], True)
+    shown = Page(client.get(INVOICE))
+    assert shown.messages == [f"{FIRST} was sent to {BOB}."]
+    assert f"{BOB}: sent" in " ".join(shown.text.split())
+
+
+def test_the_same_form_sent_twice_sends_once(client: Client, ann: User) -> None:
+    values = form_values(client, SEND)
+
+    answers = [client.post(SEND, values)["Location"] for _ in range(2)]
+
+    assert answers == [INVOICE, INVOICE]
+    assert len(mail.outbox) == len(outcomes(ann)) == 1
+
+
+def test_the_second_of_two_clicks_leads_to_the_invoice_while_the_first_one_sends(
+    client: Client, ann: User
+) -> None:
+    values = form_values(client, SEND)
+    put_sending(ann, values["request_id"].partition(":")[0], at=timezone.now().isoformat())
+
+    assert client.post(SEND, values)["Location"] == INVOICE
+
+    said = "The mail is still being sent. Load this page again to see the outcome."
+    assert Page(client.get(INVOICE)).messages == [said]
+    assert (mail.outbox, outcomes(ann)) == ([], [(BOB, "unknown")])
+
+
+def test_a_form_that_was_sent_and_then_changed_sends_to_the_other_address_when_sent_again(
+    client: Client, ann: User
+) -> None:
+    values = form_values(client, SEND)
+    client.post(SEND, values)
+
+    page = Page(client.post(SEND, values | {"to": "carl@example.org", "message": "Hi"}))
+
+    assert f"already sent the invoice to {BOB}" in page.text
+    assert (page.value("to"), page.value("message")) == ("carl@example.org", "Hi")
+    assert len(mail.outbox) == 1
+    again = values | {"to": "carl@example.org", "request_id": page.value("request_id")}
+    assert client.post(SEND, again).status_code == 302
+    assert [message.to for message in mail.outbox] == [[BOB], ["carl@example.org"]]
+
+
+@pytest.mark.parametrize("to", ["", "bob", f"{BOB}, eve@example.org", f"{BOB}\nBcc: x@y.example"])
+def test_a_wrong_recipient_is_an_error_at_its_field(client: Client, ann: User, to: str) -> None:
+    page = Page(client.post(SEND, form_values(client, SEND, to=to, message="Hello")))
+
+    assert list(page.errors) == ["to"]
+    assert page.value("message") == "Hello"
+    assert (mail.outbox, outcomes(ann)) == ([], [])
+
+
+@pytest.mark.parametrize("request_id", ["", "r", "r:1:2"])
+def test_a_client_cannot_choose_a_request_id(client: Client, ann: User, request_id: str) -> None:
+    values = form_values(client, SEND) | {"request_id": request_id}
+
+    page = Page(client.post(SEND, values))
+
+    assert "Nothing was sent. Send it again." in page.text
+    assert client.post(SEND, values | {"request_id": page.value("request_id")}).status_code == 302
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "said", "outcome"),
+    [
+        ({"answer": "550 no"}, f"The mail server refused the mail to {BOB}.", "refused"),
+        ({"verdict": ""}, f"It is not known whether the mail to {BOB} was sent", "unknown"),
+        (None, "The mail server cannot be reached, so nothing was sent.", "failed"),
+    ],
+)
+def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
+    client: Client,
+    ann: User,
+    settings: Any,
+    answers: dict[str, str] | None,
+    said: str,
+    outcome: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings.EMAIL_TIMEOUT = 0.2
+    working = settings.EMAIL_BACKEND
+    with MailServer(**answers or {}) as server:
+        sent_by(settings, server.port if answers else free_port())
+        response = client.post(SEND, form_values(client, SEND, message="Hello"))
+
+    page = Page(response)
+    assert response.status_code == 200
+    assert said in page.text
+    assert (page.value("to"), page.value("message")) == (BOB, "Hello")
+    assert outcomes(ann) == [(BOB, outcome)]
+    assert f"An invoice was not sent: {outcome}." in caplog.text
+    assert BOB not in caplog.text
+    settings.EMAIL_BACKEND = working
+    typed = {"to": BOB, "message": "Hello", "request_id": page.value("request_id")}
+    assert client.post(SEND, typed).status_code == 302
+    assert outcomes(ann) == [(BOB, "sent"), (BOB, outcome)]
+
+
+def test_a_slow_mail_server_does_not_use_up_the_deadline_of_the_page(
+    client: Client, ann: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = form_values(client, SEND)
+    settings.EMAIL_BACKEND = "tests.accounts.test_mails.SlowBackend"
+    use_clock(LeapingClock(), monkeypatch)
+
+    assert client.post(SEND, values).status_code == 302
+
+    assert outcomes(ann) == [(BOB, "sent")]
+
+
+def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(
+    client: Client, ann: User
+) -> None:
+    put_sending(ann, "r")
+
+    response = client.get(INVOICE)
+
+    text = " ".join(Page(response).text.split())
+    assert f"{BOB}: it is not known whether it was sent · Send again…" in text
+    assert "March 14, 2026" in text
+    assert response.content.decode().count(f'href="{SEND}"') == 2
+
+
+def test_the_time_of_a_sending_is_in_the_time_zone_of_the_account(
+    client: Client, ann: User
+) -> None:
+    put_sending(ann, "r")
+    ann.update([User.time_zone.set("Asia/Tokyo")])
+
+    assert "March 15, 2026, 7:30 a.m." in Page(client.get(INVOICE)).text
+
+
+def test_a_page_over_a_limit_is_the_same_form_as_a_429(
+    client: Client, ann: User, settings: Any
+) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_recipient": (1, 86400)}
+    client.post(SEND, form_values(client, SEND))
+
+    response = client.post(SEND, form_values(client, SEND, message="Hello"))
+
+    assert (response.status_code, len(mail.outbox)) == (429, 1)
+    assert int(response["Retry-After"]) > 86000
+    assert Page(response).value("message") == "Hello"
+    assert "You can try again in 24 hours." in Page(response).text
+
+
+def test_the_clients_address_has_its_limit_of_mails(
+    client: Client, ann: User, settings: Any
+) -> None:
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_client": (1, 3600)}
+    client.post("/accounts/password_reset/", {"email": "x@example.org"})
+    mail.outbox.clear()
+
+    assert client.post(SEND, form_values(client, SEND)).status_code == 429
+
+    assert (mail.outbox, outcomes(ann)) == ([], [])
+
+
+def test_without_a_confirmed_address_the_page_says_so_and_sends_nothing(
+    client: Client, ann: User
+) -> None:
+    ann.update([User.email_confirmed_at.remove()])
+    page = Page(client.get(SEND))
+    assert "Confirm your email address before you send an invoice." in page.text
+
+    refused = Page(client.post(SEND, form_values(client, SEND, message="Hello")))
+
+    assert "Confirm your email address first." in refused.text
+    assert refused.value("message") == "Hello"
+    assert (mail.outbox, outcomes(ann)) == ([], [])
+
+
+def test_a_voided_invoice_has_no_such_page(client: Client, ann: User) -> None:
+    values = form_values(client, SEND)
+    void(ann.pk, FIRST, "Wrong customer")
+
+    assert client.get(SEND)["Location"] == INVOICE
+    assert f'href="{SEND}"' not in client.get(INVOICE).content.decode()
+    assert "A voided invoice cannot be sent." in Page(client.post(SEND, values)).text
+
+    assert mail.outbox == []
+
+
+def test_the_invoice_of_another_account_is_not_sent(ann: User) -> None:
+    stranger = Client()
+    stranger.force_login(make_user())
+
+    assert stranger.get(SEND).status_code == 404
+    values = {"to": BOB, "request_id": SendForm.new_request_id()}
+    assert stranger.post(SEND, values).status_code == 404
+
+    assert (mail.outbox, outcomes(ann)) == ([], [])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_if_the_database_does_not_answer_the_same_form_is_shown(
+    client: Client, ann: User, proxy: FaultProxy
+) -> None:
+    values = form_values(client, SEND, message="Hello")
+    proxy.plan("TransactWriteItems", DropReply(), times=1000)
+
+    response = client.post(SEND, values)
+
+    proxy.forget()
+    assert response.status_code == 503
+    page = Page(response)
+    assert {name: page.value(name) for name in values} == values
+    assert mail.outbox == []
+    # Its claim was stored, so nothing is sent without another request, also later.
+    assert outcomes(ann) == [(BOB, "unknown")]
+    put_sending(ann, values["request_id"].partition(":")[0])
+    again = Page(client.post(SEND, values))
+    assert "It is not known whether" in again.text
+    assert again.value("message") == "Hello"
+    assert mail.outbox == []
+
+
+def test_the_pages_requests_are_few_and_allowed(
+    client: Client, ann: User, requests_sent: Requests
+) -> None:
+    values = form_values(client, SEND)
+    requests_sent.clear()
+
+    client.post(SEND, values)
+
+    others, of_limits = requests_sent.apart()
+    read = ["GetItem", "GetItem", "TransactGetItems"]
+    assert others == [*read, "TransactWriteItems", "UpdateItem"]
+    assert len(of_limits) == 4
+    assert set(rights_for(requests_sent)) <= set(rights("site"))
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+def test_the_command_sends_once_and_prints_the_outcome(ann: User, requests_sent: Requests) -> None:
+    options = ["--message=Hello", "--request-id=r", "--json"]
+    requests_sent.clear()
+
+    printed = [run(*COMMAND, *options) for _ in range(2)]
+
+    assert printed[0] == printed[1]
+    out, err, code = printed[0]
+    assert (err, code) == ("", 0)
+    said = json.loads(out)
+    at = said.pop("at")
+    assert said == {"requestId": "r", "to": BOB, "outcome": "sent"}
+    assert the_mail().body.count("Hello") == 1
+    assert at in str(find_record(ann.pk, FIRST).state.sendings.as_dict())
+    assert set(rights_for(requests_sent)) <= set(rights("operator"))
+
+
+def test_the_command_sends_to_another_address(ann: User) -> None:
+    out, _err, code = run(*COMMAND, "--to=carl@example.org")
+
+    assert (code, out.split()[2:]) == (0, ["carl@example.org", "sent"])
+    assert the_mail().to == ["carl@example.org"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--to=bob"], "To: Enter a valid email address."),
+        (["--to=bob@example.org,eve@example.org"], "To: Enter a valid email address."),
+        (["--request-id=a b"], "Request id: Use up to 100 letters"),
+        (["--message=\x00"], "Message: Use printable characters only."),
+        (["--user=nobody"], "nobody"),
+    ],
+)
+def test_a_wrong_option_is_one_line(ann: User, options: list[str], said: str) -> None:
+    out, err, code = run(*COMMAND, *options)
+
+    assert (out, err.count("\n"), code) == ("", 1, 1)
+    assert said in err
+    assert mail.outbox == []
+
+
+def test_what_the_command_cannot_do_is_one_line(ann: User, settings: Any) -> None:
+    def refused(*options: str) -> str:
+        _out, err, code = run(*COMMAND, *options)
+        assert (err.count("\n"), code) == (1, 1)
+        return err
+
+    working = settings.EMAIL_BACKEND
+    sent_by(settings, free_port())
+    assert "cannot be reached, so nothing was sent. (Conn" in refused("--request-id=r")
+    settings.EMAIL_BACKEND = working
+    assert "cannot be reached" in refused("--request-id=r")
+    assert "Use a new request id" in refused("--request-id=r", "--to=carl@example.org")
+    settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_account": (1, 3600)}
+    run(*COMMAND)
+    assert "Too many attempts" in refused()
+    ann.update([User.email_confirmed_at.remove()])
+    assert "Confirm your email address first" in refused()
+    void(ann.pk, FIRST, "Wrong customer")
+    mark_confirmed(User.get(ann.pk))
+    assert "already voided" in refused()
+
+    assert len(mail.outbox) == 1
