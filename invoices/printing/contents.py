@@ -22,7 +22,7 @@ from web.identifiers import readable_iban
 # What the law wants to read where VAT is not charged; "Reverse charge" is a fixed term.
 _REASONS = {
     "reverse_charge": gettext_lazy("Reverse charge: the customer is liable for the VAT."),
-    "intra_community": gettext_lazy("Intra-Community supply, exempt from VAT."),
+    "intra_community": gettext_lazy("Intra-community supply, exempt from VAT."),
     "export": gettext_lazy("Export, exempt from VAT."),
 }
 _JAPAN, _REDUCED = "JP", "※"

@@ -435,7 +435,7 @@ def test_a_pdf_has_every_field() -> None:
 @pytest.mark.parametrize(
     ("category", "reason"),
     [
-        ("intra_community", "Intra-Community supply, exempt from VAT."),
+        ("intra_community", "Intra-community supply, exempt from VAT."),
         ("export", "Export, exempt from VAT."),
     ],
 )
