@@ -24,11 +24,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from dynamo.processes import on_new_process
-from invoices.amounts import TAX_CATEGORIES, Line
 from invoices.documents import Contents, Invoice, Party, Seller
-from invoices.fields import fields_of
-from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
 from invoices.printing.fonts import font_folders, installed, printable
+from invoices.values.amounts import TAX_CATEGORIES, Line
+from invoices.values.fields import fields_of
+from invoices.values.money import bare_amount, bare_price, readable_amount, readable_decimal
 from web.choices import country_name
 
 if TYPE_CHECKING:
