@@ -16,10 +16,10 @@ from typing import Any
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from invoices.amounts import Line, VatShare
 from invoices.documents import Customer, Invoice, Party, Seller
-from invoices.fields import fields_of
-from invoices.money import in_major_units, minor_units
+from invoices.values.amounts import Line, VatShare
+from invoices.values.fields import fields_of
+from invoices.values.money import in_major_units, minor_units
 from web.choices import is_country
 
 #: The name of the file within a PDF, which Factur-X fixes.

@@ -25,16 +25,16 @@ from dynamo.transactions import (
 )
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
-from invoices.fields import Field
-from invoices.kinds import YEARS, SingleLine, is_blank
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.states import (
+from invoices.settlement.states import (
     ISSUED,
     STANDINGS,
     Record,
     check_not_credited,
     why_not_issued,
 )
+from invoices.values.fields import Field
+from invoices.values.kinds import YEARS, SingleLine, is_blank
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport
 from web.search import folded

@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
+from invoices.values.amounts import Line
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "samples"
 

@@ -11,11 +11,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from invoices.amounts import TAX_CATEGORIES, category_of_rate
 from invoices.documents import Customer, Invoice, Party, Seller
-from invoices.money import bare_amount, bare_price, readable_amount, readable_decimal
 from invoices.printing.fonts import installed, printable
 from invoices.printing.payment_codes import payment_image
+from invoices.values.amounts import TAX_CATEGORIES, category_of_rate
+from invoices.values.money import bare_amount, bare_price, readable_amount, readable_decimal
 from web.choices import country_name
 from web.identifiers import readable_iban
 

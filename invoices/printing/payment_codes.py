@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from invoices.documents import Invoice
-from invoices.money import in_major_units
+from invoices.values.money import in_major_units
 
 _NAME_MAX_LENGTH = 70
 #: In cents: EPC069-12 has no larger amount.

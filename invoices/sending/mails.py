@@ -25,9 +25,9 @@ from accounts.values import clean_email, deliverable_email
 from dynamo.client.deadline import uncounted, uncounted_seconds
 from invoices import einvoices
 from invoices.documents import Invoice
-from invoices.fields import Field
-from invoices.kinds import Email, MultiLine
 from invoices.printing.pdf import render
+from invoices.values.fields import Field
+from invoices.values.kinds import Email, MultiLine
 
 Outcome = Literal["sent", "refused", "failed", "unknown"]
 """What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.

@@ -27,7 +27,7 @@ from dynamo.transactions import Transaction
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.sending.mails import OUTCOMES, Outcome, deliver, mail_of
-from invoices.states import Record, find_record
+from invoices.settlement.states import Record, find_record
 
 #: How many sendings an invoice keeps.
 MAX_SENDINGS = 10

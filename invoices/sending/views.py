@@ -20,7 +20,7 @@ from accounts.pages import FormPageMixin, KeepFormMixin, SignedInFormMixin
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.sending.forms import SendForm
 from invoices.sending.services import Sending, send_invoice
-from invoices.states import Record
+from invoices.settlement.states import Record
 from invoices.views import OwnInvoicesMixin
 
 logger = logging.getLogger(__name__)

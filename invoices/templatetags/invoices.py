@@ -1,4 +1,4 @@
-"""Amounts and numbers in templates, as `invoices.money` formats them."""
+"""Amounts and numbers in templates, as `invoices.values.money` formats them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from django import template
 
-from invoices import money
-from invoices.amounts import TAX_CATEGORIES, Line
 from invoices.documents import Invoice
+from invoices.values import money
+from invoices.values.amounts import TAX_CATEGORIES, Line
 from web.choices import country_name
 from web.identifiers import readable_iban
 

@@ -16,7 +16,7 @@ from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
 from invoices.records import void
-from invoices.states import mark_paid
+from invoices.settlement.states import mark_paid
 from tests.commands import run
 from tests.factories import make_user
 from tests.faults.kinds import Answer

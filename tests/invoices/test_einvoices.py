@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from invoices.amounts import Line, totals
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
 from invoices.einvoices import as_xml, missing
 from invoices.issuing import issue
+from invoices.values.amounts import Line, totals
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules

@@ -23,10 +23,10 @@ from hypothesis import given
 from pypdf import PdfReader
 
 from invoices.documents import Customer, Invoice, Seller
-from invoices.kinds import check_printable
 from invoices.printing import fonts, pdf
 from invoices.printing.fonts import REPLACEMENT, missing_characters, printable
 from invoices.printing.pdf import render
+from invoices.values.kinds import check_printable
 from tests.commands import ROOT
 from tests.invoices.samples import TEXTS, a_line, a_voided_invoice, an_invoice, invoices
 

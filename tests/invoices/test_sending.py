@@ -19,16 +19,16 @@ from accounts.emails.confirmation import mark_confirmed
 from accounts.exceptions import TooManyAttempts
 from accounts.models import User
 from dynamo.exceptions import DamagedItem, Unavailable
-from invoices.credits import credit
 from invoices.documents import Customer, Seller
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.issuing import issue
-from invoices.money import readable_amount
 from invoices.printing.pdf import render
 from invoices.records import void
 from invoices.sending.mails import MESSAGE, TO
 from invoices.sending.services import MAX_SENDINGS, Sending, send_invoice, sendings_of
-from invoices.states import find_record, mark_paid
+from invoices.settlement.credits import credit
+from invoices.settlement.states import find_record, mark_paid
+from invoices.values.money import readable_amount
 from tests.clocks import hold_the_day
 from tests.commands import ROOT
 from tests.engines import free_port

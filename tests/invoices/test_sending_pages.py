@@ -18,7 +18,7 @@ from invoices.issuing import issue
 from invoices.records import void
 from invoices.sending.forms import SendForm
 from invoices.sending.services import sendings_of
-from invoices.states import find_record
+from invoices.settlement.states import find_record
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port

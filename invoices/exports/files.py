@@ -17,13 +17,13 @@ from typing import Any
 from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
 from dynamo.processes import PerProcess
-from invoices.amounts import Line, VatShare
 from invoices.documents import Invoice, Party
-from invoices.fields import fields_of
-from invoices.money import plain_amount
 from invoices.printing.pdf import render
 from invoices.records import all_records, years_of
-from invoices.states import Record
+from invoices.settlement.states import Record
+from invoices.values.amounts import Line, VatShare
+from invoices.values.fields import fields_of
+from invoices.values.money import plain_amount
 
 COLUMNS = (
     "number",
