@@ -130,7 +130,7 @@ def use_lock(_client: Client) -> None:
         pass
 
 
-#: What is done, and how many round trips it takes. The account has few invoices, so its home page
+#: What is done, and how many round trips it takes. The account has few invoices, so its start page
 #: also reads those of last year.
 BUDGETS = {
     home: 6,
