@@ -70,8 +70,8 @@ scale: install
 # The tables of benchmarks/README.md, in ROUNDS rounds. Use an idle machine.
 ROUNDS ?= 5
 bench: install
-	for question in counters invoices locks registration client uploads servers pages \
-			coldstart; do \
+	for question in counters invoices locks registration client uploads servers pages distance \
+			crowds profiles coldstart; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
 
