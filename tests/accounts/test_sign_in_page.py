@@ -403,7 +403,8 @@ def test_a_sign_in_costs_the_search_one_update_and_one_session(
     assert sorted(operations) == sorted(
         [*old_session, "GetItem", "GetItem", "UpdateItem", "PutItem"]
     )
-    assert of_limits == ["PutItem", "PutItem", "DeleteItem", "PutItem", "UpdateItem"]
+    assert of_limits[:2] == ["PutItem", "PutItem"]
+    assert sorted(of_limits[2:]) == ["DeleteItem", "PutItem", "UpdateItem"]
 
 
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
