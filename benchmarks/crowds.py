@@ -1,8 +1,8 @@
 """What do other pages feel of a crowd? `python -m benchmarks.crowds [rounds] [seconds]`
 
 Four clients request the start page of their accounts, first alone, then while 24 others sign in,
-and while 20 others download a year's invoices as PDFs. One who is refused waits as long as the answer
-says.
+and while 20 others download a year's invoices as PDFs. One who is refused waits as long as the
+answer says.
 """
 
 from __future__ import annotations
