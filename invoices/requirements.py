@@ -196,7 +196,7 @@ _REQUIREMENTS = (
     Requirement(
         _WITH_SUPPLY_DATE,
         "supplied_from",
-        _("The date of the supply"),
+        _("The date of supply"),
         lambda case: case.lacks("supplied_from"),
     ),
     Requirement(
@@ -221,7 +221,7 @@ _REQUIREMENTS = (
     Requirement(
         EU,
         "customer_vat_id",
-        _("The customer’s VAT ID of the country of the customer"),
+        _("The customer’s VAT ID, from the customer’s country"),
         lambda case: case.lacks_customer_vat_id,
     ),
     Requirement(
