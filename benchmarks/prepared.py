@@ -100,9 +100,9 @@ def _store() -> type[_OnDynamo] | type[_OnPostgres]:
 
 
 def _issue_invoices(name: str) -> None:
-    from invoices.amounts import Line
     from invoices.documents import Customer, Draft
     from invoices.issuing import seller_of
+    from invoices.values.amounts import Line
 
     user = _store().find(name)
     lines = (

@@ -126,7 +126,7 @@ MIDDLEWARE = [
     "project.access.AccessMiddleware",
     "project.middleware.HeadersMiddleware",
     "accounts.languages.LanguageMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "project.middleware.PolicyMiddleware",
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
     "project.middleware.MetricsMiddleware",

@@ -10,9 +10,9 @@ from django.contrib.auth.models import AbstractUser
 from django.db import connection, models, transaction
 from django.utils.functional import cached_property
 
-from invoices.amounts import Line, Totals, VatShare, totals
 from invoices.documents import Customer, Draft, Seller, label_of
-from invoices.states import Record
+from invoices.settlement.states import Record
+from invoices.values.amounts import Line, Totals, VatShare, totals
 
 _NEXT_NUMBER = """
     INSERT INTO on_postgres_series (owner_id, year, last) VALUES (%s, %s, 1)
