@@ -37,10 +37,11 @@ def main() -> None:
     if options.before:
         checkouts = {"before": options.before.resolve(), **checkouts}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in checkouts}
-    with prepared() as (env, folder):
+    with prepared() as site:
+        env = dict(site.env)
         # Else the first run could not store the compiled modules.
         env.pop("PYTHONDONTWRITEBYTECODE", None)
-        cookies = (folder / "signed-in").read_text().split("\t")[0]
+        cookies = (site.folder / "signed-in").read_text().split("\t")[0]
         for checkout in checkouts.values():
             collect = [sys.executable, "manage.py", "collectstatic", "--no-input"]
             in_it = env | {"PYTHONPATH": str(checkout)}

@@ -28,6 +28,12 @@ PEER_PACKAGES = [
     "pydynox==1.8.0",
     "python-dynamodb-lock==0.9.1",
 ]
+#: What programs of the site's own environment also need.
+ADDED = {
+    "gunicorn": "gunicorn>=23,<26",
+    "psycopg": "psycopg[binary,pool]>=3.2,<4",
+    "py-spy": "py-spy>=0.4,<0.5",
+}
 NODE_PACKAGES = ["@aws-sdk/client-dynamodb@3", "dynamodb-onetable@2.7.7"]
 DEBIAN_POSTGRES = Path("/usr/lib/postgresql")
 #: PostgreSQL refuses to run as root; Debian's package makes this user.
@@ -92,7 +98,13 @@ def postgres() -> Iterator[dict[str, str]]:
     start = [str(programs / "pg_ctl"), "-D", cluster, "-w", "-o", options]
     _run([*as_user, *start, "-l", str(folder / "log"), "start"])
     try:
-        yield os.environ | {"BENCH_PG_USER": "bench", "BENCH_PG_PORT": str(port), "PYTHONPATH": ""}
+        process = Path(cluster, "postmaster.pid").read_text().split()[0]
+        yield os.environ | {
+            "BENCH_PG_USER": "bench",
+            "BENCH_PG_PORT": str(port),
+            "BENCH_PG_PID": process,
+            "PYTHONPATH": "",
+        }
     finally:
         _run([*as_user, str(programs / "pg_ctl"), "-D", cluster, "-m", "immediate", "stop"])
         shutil.rmtree(folder)
@@ -137,12 +149,12 @@ def node_program(name: str) -> list[str]:
     return ["env", f"BENCH_NODE_FOLDER={folder}", "node", str(program)]
 
 
-def gunicorn() -> Path:
-    """A folder for PYTHONPATH that contains only gunicorn; installed on first use."""
-    folder = ROOT / "var" / "gunicorn"
-    if not (folder / "gunicorn").exists():
+def added(package: str) -> Path:
+    """A folder for PYTHONPATH that contains only this one of `ADDED`; installed on first use."""
+    folder = ROOT / "var" / package
+    if not folder.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
-        _run([*pip, "gunicorn>=23,<26"])
+        _run([*pip, ADDED[package]])
     return folder
 
 

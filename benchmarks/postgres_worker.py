@@ -101,7 +101,15 @@ def register(name: str) -> bool:
     return True
 
 
+def lock(name: str) -> None:
+    """An advisory lock, taken and given back."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [name])
+        cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [name])
+
+
 OPERATIONS: dict[str, Operation] = {
+    "lock": lock,
     "invoice": invoice,
     "counter": counter,
     "register": register,

@@ -1,6 +1,8 @@
-"""Makes the accounts, sessions and forms that the benchmarks of pages send.
+"""Makes the accounts, invoices, sessions and forms that the benchmarks of pages send.
 
     python -m benchmarks.prepared FOLDER
+
+The settings decide where: the site's, or those of `benchmarks.on_postgres`.
 
 Forms are made as the site's pages would show them, so that only sending them is measured: request
 ids are signed with the site's key, and a CSRF token only has to equal its cookie.
@@ -11,13 +13,17 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 import django
 
 ACCOUNTS = 64
+SESSIONS = 20
+#: Of each account with a session: more than a page of the list.
+INVOICES = 60
 #: More than a run of a few seconds sends.
 FORMS = 6000
 TOKEN = "t" * 32
@@ -29,39 +35,97 @@ def main() -> None:
     django.setup()
     folder = Path(sys.argv[1])
     names = [f"bench{number}" for number in range(ACCOUNTS)]
-    _register(names)
-    sessions = [_session(name) for name in names[:16]]
-    _write(folder / "anonymous", [("", "")] * 16)
+    from django.contrib.auth.hashers import make_password
+
+    # The same for all: a hash is slow on purpose.
+    password_hash = make_password(PASSWORD)
+    for name in names:
+        _store().register(name, f"{name}@example.org", password_hash)
+    sessions = [_session(name) for name in names[:SESSIONS]]
+    for name in names[:SESSIONS]:
+        _issue_invoices(name)
+    _write(folder / "anonymous", [("", "")] * SESSIONS)
     _write(folder / "signed-in", [(_cookies(session), "") for session in sessions])
     _write(folder / "sign-in", (_sign_in(names[number % ACCOUNTS]) for number in range(ACCOUNTS)))
     _write(folder / "sign-up", (_sign_up() for _number in range(FORMS)))
-    _write(folder / "issue", (_issue(sessions[number % 16]) for number in range(FORMS)))
+    _write(folder / "issue", (_issue(sessions[number % SESSIONS]) for number in range(FORMS)))
+
+
+class _OnDynamo:
+    @staticmethod
+    def register(name: str, email: str, password_hash: str) -> None:
+        from accounts.services import register
+
+        register(username=name, email=email, password_hash=password_hash)
+
+    @staticmethod
+    def find(name: str) -> Any:
+        from accounts.models import User
+
+        return User.find(name)
+
+    @staticmethod
+    def issue(draft: Any, user: Any, seller: Any) -> None:
+        from invoices.issuing import issue
+
+        issue(draft, account=user.pk, seller=seller)
+
+
+class _OnPostgres:
+    @staticmethod
+    def register(name: str, email: str, password_hash: str) -> None:
+        from benchmarks.on_postgres.models import User
+
+        User.objects.create(username=name, email=email, password=password_hash)
+
+    @staticmethod
+    def find(name: str) -> Any:
+        from benchmarks.on_postgres.models import User
+
+        return User.objects.get(username=name)
+
+    @staticmethod
+    def issue(draft: Any, user: Any, seller: Any) -> None:
+        from django.utils.timezone import localdate
+
+        from benchmarks.on_postgres.models import issue
+
+        issue(draft, user, seller, localdate(), str(uuid.uuid4()))
+
+
+def _store() -> type[_OnDynamo] | type[_OnPostgres]:
+    from django.conf import settings
+
+    return _OnDynamo if settings.AUTH_USER_MODEL == "accounts.User" else _OnPostgres
+
+
+def _issue_invoices(name: str) -> None:
+    from invoices.documents import Customer, Draft
+    from invoices.issuing import seller_of
+    from invoices.values.amounts import Line
+
+    user = _store().find(name)
+    lines = (
+        Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),
+        Line("Travel", Decimal(120), Decimal("0.42"), Decimal(19)),
+        Line("A book", Decimal(1), Decimal("24.90"), Decimal(7)),
+    )
+    for number in range(INVOICES):
+        customer = Customer(f"Customer {number}", "1 Road\nTown")
+        _store().issue(Draft(customer, lines, "EUR"), user, seller_of(user))
 
 
 def _write(file: Path, requests: Iterable[tuple[str, str]]) -> None:
     file.write_text("".join(f"{cookie}\t{body}\n" for cookie, body in requests))
 
 
-def _register(names: Iterable[str]) -> None:
-    from django.contrib.auth.hashers import make_password
-
-    from accounts.services import register
-
-    # The same for all: a hash is slow on purpose.
-    password_hash = make_password(PASSWORD)
-    for name in names:
-        register(username=name, email=f"{name}@example.org", password_hash=password_hash)
-
-
 def _session(name: str) -> str:
     from django.conf import settings
     from django.test import Client
 
-    from accounts.models import User
-
     client = Client()
     # Not by the form: on a busy machine sixteen passwords to check take a minute.
-    client.force_login(cast(Any, User.find(name)))
+    client.force_login(_store().find(name))
     cookie = settings.SESSION_COOKIE_NAME
     return f"{cookie}={client.cookies[cookie].value}"
 

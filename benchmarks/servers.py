@@ -1,13 +1,14 @@
 """Which server, with how many pages at once? `python -m benchmarks.servers [rounds]`
 
 16 clients, which send a proxy's headers, request a page that does nothing, one that reads an item,
-and one of a signed-in user, which reads two.
+and the home page of a signed-in user.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 from benchmarks import peers
 from benchmarks.arguments import asked
@@ -42,22 +43,22 @@ SERVERS = {
 def main() -> None:
     [rounds] = asked(__doc__, rounds=5)
     runs: dict[tuple[str, str], list[Figures]] = {}
-    with prepared() as (env, folder):
-        paths = [str(peers.gunicorn()), env["PYTHONPATH"]]
-        env = env | {"PYTHONPATH": os.pathsep.join(paths)}
-        pages = [
-            Asked("nothing (/livez)", "/livez", folder / "anonymous"),
-            Asked("one read (/healthz)", "/healthz", folder / "anonymous"),
-            Asked("signed in, two reads (/)", "/", folder / "signed-in"),
-        ]
+    pages = [
+        Asked("nothing (/livez)", "/livez"),
+        Asked("one read (/healthz)", "/healthz"),
+        Asked("signed in (/)", "/", "signed-in"),
+    ]
+    with prepared() as site:
+        paths = [str(peers.added("gunicorn")), site.env["PYTHONPATH"]]
+        site = replace(site, env=site.env | {"PYTHONPATH": os.pathsep.join(paths)})
         names = list(SERVERS)
         for number in range(rounds):
             turn = number % len(names)
             for name in [*names[turn:], *names[:turn]]:
                 sys.stderr.write(f"round {number + 1}: {name}\n")
-                with served(SERVERS[name], env) as (server, port):
+                with served(SERVERS[name], site) as server:
                     for page in pages:
-                        runs.setdefault((page.name, name), []).append(ask(page, port, server))
+                        runs.setdefault((page.name, name), []).append(ask(page, server))
     rows = [((page, name), median(found)) for (page, name), found in sorted(runs.items())]
     print_rows("A page under each server, workers × threads", ["page", "server"], rows)
 

@@ -56,12 +56,30 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
+class Site:
+    """A server's environment, the folder of its prepared requests, and its engine's process."""
+
+    env: dict[str, str]
+    folder: Path
+    engine: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that serves a site."""
+
+    site: Site
+    process: int
+    port: int
+
+
+@dataclass(frozen=True)
 class Asked:
-    """One page: what is sent (see `requests.lua`), and the status of a success."""
+    """One page: the file of what is sent (see `requests.lua`), and the status of a success."""
 
     name: str
     path: str
-    requests: Path
+    requests: str = "anonymous"
     method: str = "GET"
     status: int = 200
     seconds: int = SECONDS
@@ -93,40 +111,63 @@ def at_once(pages: int) -> list[str]:
 
 
 @contextmanager
-def prepared() -> Iterator[tuple[dict[str, str], Path]]:
-    """An engine with accounts, sessions and forms; a server's environment, and their folder."""
-    with peers.site() as env, tempfile.TemporaryDirectory() as name:
+def prepared() -> Iterator[Site]:
+    """The site on an engine with accounts, invoices, sessions and forms."""
+    with peers.site() as env, _folder() as folder:
         whole = env | SITE
-        for words in (
-            ["manage.py", "collectstatic", "--no-input"],
-            ["-m", "benchmarks.prepared", name],
-        ):
-            command = [sys.executable, *words]
-            subprocess.run(command, env=whole, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        yield whole, Path(name)
-
-
-def engine() -> int:
-    """The process of the engine that we started."""
-    for pid in _children(os.getpid()):
-        if Path(f"/proc/{pid}/comm").read_text().strip() == "dynoxide":
-            return pid
-    raise SystemExit("The engine was not found.")
+        _run(whole, "manage.py", "collectstatic", "--no-input")
+        _run(whole, "-m", "benchmarks.prepared", str(folder))
+        yield Site(whole, folder, _engine())
 
 
 @contextmanager
-def served(command: Sequence[str], env: dict[str, str]) -> Iterator[tuple[int, int]]:
-    """The site under a server that is told port 0 in `command`; its process, and its port."""
+def prepared_on_postgres() -> Iterator[Site]:
+    """The peer (`benchmarks.on_postgres`) with the same. It uses `prepared`'s static files."""
+    with peers.postgres() as env, _folder() as folder:
+        paths = os.pathsep.join([str(ROOT), str(peers.added("psycopg"))])
+        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.on_postgres.settings"}
+        whole = env | SITE | settings | {"AWS_REGION": "us-east-1", "PYTHONPATH": paths}
+        _run(whole, "-m", "django", "migrate", "--run-syncdb")
+        _run(whole, "-m", "benchmarks.prepared", str(folder))
+        yield Site(whole, folder, int(env["BENCH_PG_PID"]))
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def _run(env: dict[str, str], *words: str) -> None:
+    command = [sys.executable, *words]
+    subprocess.run(command, env=env, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def _engine() -> int:
+    """The process of the engine that was started last."""
+    engines = [
+        pid
+        for pid in children(os.getpid())
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "dynoxide"
+    ]
+    if not engines:
+        raise SystemExit("The engine was not found.")
+    return engines[-1]
+
+
+@contextmanager
+def served(command: Sequence[str], site: Site) -> Iterator[Server]:
+    """The site under a server that is told port 0 in `command`."""
     port = free_port()
     words = [word.replace("127.0.0.1:0", f"127.0.0.1:{port}") for word in command]
     if "--port" in words:
         words[words.index("--port") + 1] = str(port)
     process = subprocess.Popen(
-        words, env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        words, env=site.env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         _wait_until_served(process, port)
-        yield process.pid, port
+        yield Server(site, process.pid, port)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -147,46 +188,62 @@ def _wait_until_served(process: subprocess.Popen[bytes], port: int) -> None:
         time.sleep(0.05)
 
 
-def _wait_until_idle(server: int) -> None:
+def wait_until_idle(server: Server) -> None:
     ends_at = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < ends_at:
-        before = cpu_seconds(server)
+        before = cpu_seconds(server.process)
         time.sleep(0.25)
-        if cpu_seconds(server) - before < IDLE_SECONDS:
+        if cpu_seconds(server.process) - before < IDLE_SECONDS:
             return
     raise SystemExit(f"The server does not answer after {PATIENCE_SECONDS} s.")
 
 
-def ask(page: Asked, port: int, server: int) -> Figures:
+def ask(page: Asked, server: Server, clients: int = CLIENTS) -> Figures:
     """Request the page for this time; stop if a response is not a success.
 
     Begins when the server is done with what the clients before left unread.
     """
-    _wait_until_idle(server)
-    command = [
-        *(_wrk(), "--threads", str(CLIENT_THREADS), "--connections", str(CLIENTS)),
-        *("--duration", f"{page.seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
-    ]
-    for name, value in HEADERS.items():
-        command += ["--header", f"{name}: {value}"]
-    command += [f"http://127.0.0.1:{port}{page.path}", "--", str(page.requests)]
-    command += [page.method, str(page.status), str(CLIENT_THREADS)]
+    wait_until_idle(server)
     before = _cpu_seconds(server)
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = answered(page, subprocess.Popen(wrk(page, server, clients), stdout=subprocess.PIPE))
     after = _cpu_seconds(server)
-    found = json.loads(out.splitlines()[-1])
-    if not found["done"] or found["good"] < 0.99 * found["done"] - CLIENTS:
+    if found["good"] < 0.99 * found["done"] - clients:
         raise SystemExit(f"{page.name}: {found['good']} of {found['done']} were a success.")
     used = [1000 * (b - a) / found["done"] for a, b in zip(before, after, strict=True)]
     return Figures(found["done"] / found["seconds"], found["median_ms"], found["p99_ms"], *used)
 
 
-def _cpu_seconds(server: int) -> list[float]:
+def answered(page: Asked, clients: subprocess.Popen[bytes]) -> dict[str, float]:
+    """What the clients print when they end: see `requests.lua`."""
+    out, _none = clients.communicate()
+    if clients.returncode:
+        raise SystemExit(f"{page.name}: wrk failed with {clients.returncode}.")
+    found: dict[str, float] = json.loads(out.splitlines()[-1])
+    if not found["done"]:
+        raise SystemExit(f"{page.name}: nothing was answered.")
+    return found
+
+
+def wrk(page: Asked, server: Server, clients: int) -> list[str]:
+    """The command that requests the page from so many clients at once."""
+    threads = min(CLIENT_THREADS, clients)
+    command = [
+        *(_wrk(), "--threads", str(threads), "--connections", str(clients)),
+        *("--duration", f"{page.seconds}s", "--timeout", "30s", "--script", str(SCRIPT)),
+    ]
+    for name, value in HEADERS.items():
+        command += ["--header", f"{name}: {value}"]
+    requests = str(server.site.folder / page.requests)
+    command += [f"http://127.0.0.1:{server.port}{page.path}", "--", requests]
+    return [*command, page.method, str(page.status), str(threads)]
+
+
+def _cpu_seconds(server: Server) -> list[float]:
     """Of the server, the engine, and the clients that have ended."""
     times = os.times()
     return [
-        cpu_seconds(server),
-        cpu_seconds(engine()),
+        cpu_seconds(server.process),
+        cpu_seconds(server.site.engine),
         times.children_user + times.children_system,
     ]
 
@@ -197,10 +254,11 @@ def cpu_seconds(pid: int) -> float:
     # Source: proc(5); the name before may have spaces.
     fields = (path / "stat").read_text().rpartition(")")[2].split()
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(cpu_seconds(child) for child in _children(pid))
+    return own + sum(cpu_seconds(child) for child in children(pid))
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """The processes that it has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -30,9 +30,9 @@ from dynamo import bulk  # noqa: E402
 from dynamo.bulk import write_batches  # noqa: E402
 from dynamo.models import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.amounts import Line  # noqa: E402
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up, to_item  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
+from invoices.values.amounts import Line  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(

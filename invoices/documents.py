@@ -3,8 +3,8 @@
 An issued invoice never changes, except for one step from *issued* to *voided*, with a reason. The
 seller and the customer stay as they were when it was issued.
 
-Every field is declared once: here, or, if it is a line's, in `invoices.amounts`; see
-`invoices.fields`. How to add one: `docs/developers.md`.
+Every field is declared once: here, or, if it is a line's, in `invoices.values.amounts`; see
+`invoices.values.fields`. How to add one: `docs/developers.md`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from django.utils.translation import gettext_lazy as _
 
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
-from invoices.amounts import Line, Totals, VatShare, line_nets, totals
 from invoices.exceptions import UnknownInvoice
-from invoices.fields import Field, declare, fields_of, from_wire, to_wire
-from invoices.kinds import Country, Currency, Day, Email, Flag, Moment, MultiLine, SingleLine
 from invoices.models import InvoiceItem
+from invoices.values.amounts import Line, Totals, VatShare, line_nets, totals
+from invoices.values.fields import Field, declare, fields_of, from_wire, to_wire
+from invoices.values.kinds import Country, Currency, Day, Email, Flag, Moment, MultiLine, SingleLine
 
 Status = Literal["issued", "voided"]
 

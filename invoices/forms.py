@@ -18,8 +18,6 @@ from django.forms.formsets import BaseFormSet
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from invoices.amounts import MAX_LINES, Line, check_line, check_totals, totals
-from invoices.credits import CREDIT_REASON
 from invoices.documents import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
@@ -29,11 +27,13 @@ from invoices.documents import (
     check_dates,
     draft_of,
 )
-from invoices.fields import fields_of
 from invoices.issuing import check_seller
 from invoices.records import VOID_REASON
 from invoices.requirements import Case, Requirement, check_requirements, missing
-from invoices.states import PAID_ON, check_paid_on
+from invoices.settlement.credits import CREDIT_REASON
+from invoices.settlement.states import PAID_ON, check_paid_on
+from invoices.values.amounts import MAX_LINES, Line, check_line, check_totals, totals
+from invoices.values.fields import fields_of
 from web.requestids import RequestIdForm
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.

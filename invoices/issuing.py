@@ -17,7 +17,6 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from dynamo.transactions import Write
-from invoices.amounts import Line, check_line, check_line_count, check_totals
 from invoices.documents import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -34,9 +33,10 @@ from invoices.documents import (
     to_item,
 )
 from invoices.exceptions import DateTooEarly, RequestIdReused
-from invoices.fields import Field, fields_of
-from invoices.kinds import Day, SingleLine, check_printable
 from invoices.models import InvoiceItem
+from invoices.values.amounts import Line, check_line, check_line_count, check_totals
+from invoices.values.fields import Field, fields_of
+from invoices.values.kinds import Day, SingleLine, check_printable
 from sequences import series
 from sequences.exceptions import DamagedSeries, OutOfOrder
 from sequences.exceptions import RequestIdReused as IdReused
@@ -224,7 +224,7 @@ def _check_draft(draft: Draft) -> None:
     _check_party("The customer", Customer, draft.customer)
     _check_fields("The ", draft)
     if draft.credits or draft.credit_reason:
-        raise ValueError("Credit notes are issued by invoices.credits.")
+        raise ValueError("Credit notes are issued by invoices.settlement.credits.")
     _check("The issue date", ISSUE_DATE.check, draft.issued_on)
     _check_type("The lines", Sequence, draft.lines)
     _check("The lines", check_line_count, draft.lines)

@@ -11,8 +11,8 @@ from decimal import Decimal
 
 from django.core.exceptions import ValidationError
 
-from invoices.amounts import TAX_CATEGORIES, Line, Totals, check_totals, totals
-from invoices.fields import fields_of
+from invoices.values.amounts import TAX_CATEGORIES, Line, Totals, check_totals, totals
+from invoices.values.fields import fields_of
 from web.choices import is_currency
 
 _NUMBERS = {each.name: each for each in fields_of(Line)[1:4]}

@@ -25,16 +25,16 @@ from dynamo.transactions import (
 )
 from invoices.documents import Invoice, from_item, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
-from invoices.fields import Field
-from invoices.kinds import YEARS, SingleLine, is_blank
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.states import (
+from invoices.settlement.states import (
     ISSUED,
     STANDINGS,
     Record,
     check_not_credited,
     why_not_issued,
 )
+from invoices.values.fields import Field
+from invoices.values.kinds import YEARS, SingleLine, is_blank
 from sequences.check import Progress, Sizes, check_series
 from sequences.seriesreport import SeriesReport
 from web.search import folded
@@ -242,6 +242,26 @@ def all_invoices(
                 damaged.append(error)
             else:
                 yield invoice
+
+
+def all_records(account: str, year: int) -> Iterator[Record]:
+    """All invoices of the account's year, oldest first, and what became of them.
+
+    Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
+
+    Raises:
+        DamagedItem: an item is damaged.
+    """
+    answers = _answers(InvoiceState, account, year, oldest_first=True)
+    states = (item for items, _has_more in answers for item in items)
+    state = next(states, None)
+    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=True):
+        for item in items:
+            number = Decimal(item["number"]["N"])
+            while state and Decimal(state["number"]["N"]) < number:
+                state = next(states, None)
+            is_of_item = state is not None and Decimal(state["number"]["N"]) == number
+            yield _record_of(item, state if is_of_item else None, None)
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:

@@ -27,9 +27,9 @@ from typing import Any
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from invoices.amounts import totals
 from invoices.documents import Contents, Seller
-from invoices.money import minor_units
+from invoices.values.amounts import totals
+from invoices.values.money import minor_units
 from web.identifiers import EU, clean_vat_id
 
 #: The amount with VAT up to which less is asked, in major units, and its currency.

@@ -5,20 +5,20 @@ from typing import Any
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter, StringConverter
 
-from invoices.changes import (
-    InvoiceCreditView,
-    InvoicePaidView,
-    InvoiceUnpaidView,
-    InvoiceVoidView,
-)
 from invoices.customers.views import (
     CustomerDeleteView,
     CustomerListView,
     CustomerNewView,
     CustomerView,
 )
-from invoices.downloads import ExportFileView, ExportView, YearDownloadView
+from invoices.exports.downloads import ExportFileView, ExportView, YearDownloadView
 from invoices.sending.views import InvoiceSendView
+from invoices.settlement.views import (
+    InvoiceCreditView,
+    InvoicePaidView,
+    InvoiceUnpaidView,
+    InvoiceVoidView,
+)
 from invoices.views import (
     InvoiceListView,
     InvoiceNewView,

@@ -32,7 +32,6 @@ from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import einvoices
-from invoices.amounts import MAX_LINES
 from invoices.customers.book import customer_of, find_customer, list_customers
 from invoices.documents import (
     DEFAULT_LANGUAGE,
@@ -53,12 +52,13 @@ from invoices.forms import (
 )
 from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
 from invoices.models import CustomerItem
-from invoices.money import readable_amount
 from invoices.preview import preview
 from invoices.printing.pdf import render
 from invoices.records import find_invoice, latest_invoices, list_invoices
 from invoices.sending.services import sendings_of
-from invoices.states import STANDINGS, Record, find_record
+from invoices.settlement.states import STANDINGS, Record, find_record
+from invoices.values.amounts import MAX_LINES
+from invoices.values.money import readable_amount
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin

@@ -102,11 +102,11 @@ def export_handler(event: dict[str, Any], context: Any) -> None:
     Raises:
         ExportFailed: with the name of the error.
     """
-    from invoices import export_making  # only here, as it takes time
+    from invoices.exports import making  # only here, as it takes time
 
     set_guid(context.aws_request_id)
     try:
-        export_making.make(event, context.get_remaining_time_in_millis() / 1000)
+        making.make(event, context.get_remaining_time_in_millis() / 1000)
     except Exception as error:
         # Our log hides secrets. Lambda's line of the error would not.
         log.exception("An export failed")

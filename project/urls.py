@@ -5,7 +5,7 @@ from django.urls import include, path
 
 from accounts.views import switch_language
 from dynamo.health import healthz, livez
-from invoices.downloads import AccountDeleteWithInvoicesView, AccountExportView
+from invoices.exports.downloads import AccountDeleteWithInvoicesView, AccountExportView
 from invoices.views import HomeView
 
 urlpatterns = [

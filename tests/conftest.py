@@ -19,7 +19,7 @@ from accounts import passwords
 from dynamo import tables
 from dynamo.client import deadline, sending
 from dynamo.signals import request_sent
-from invoices import downloads
+from invoices.exports import downloads
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines

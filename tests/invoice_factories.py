@@ -10,11 +10,11 @@ from typing import Any
 from dynamo import bulk
 from dynamo.client.sending import send
 from dynamo.models import Item
-from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.states import state_at
+from invoices.settlement.states import state_at
+from invoices.values.amounts import Line
 from sequences.models import Counter
 from tests import numbered
 

@@ -1,8 +1,23 @@
-"""Records the requests that are sent, and the capacity that they consume."""
+"""Records the requests that are sent, their capacity, and which of them waited for others."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from typing import Any
+
+
+def round_trips(spans: Iterable[tuple[float, float]]) -> int:
+    """How many of these requests, each from its beginning to its end, followed one another.
+
+    The largest number of requests of which no two overlap; those that were sent together count
+    once.
+    """
+    count, ended = 0, float("-inf")
+    for began, end in sorted(spans, key=lambda span: span[1]):
+        if began >= ended:
+            count, ended = count + 1, end
+    return count
 
 
 class Requests:
@@ -12,19 +27,32 @@ class Requests:
         self.operations: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.units = 0.0
+        self._spans: list[tuple[float, float]] = []
 
     def note(
         self,
         operation: str,
         request: dict[str, Any],
         response: dict[str, Any],
+        seconds: float,
         **_signal: Any,
     ) -> None:
+        now = time.perf_counter()
+        self._spans.append((now - seconds, now))
         self.operations.append(operation)
         self.requests.append(request)
         consumed = response.get("ConsumedCapacity", [])
         for each in consumed if isinstance(consumed, list) else [consumed]:
             self.units += each["CapacityUnits"]
+
+    @property
+    def round_trips(self) -> int:
+        """How many times a caller waited for DynamoDB, as `round_trips` counts.
+
+        It compares times, so let a proxy delay the replies: an engine on this machine may answer
+        one request before another thread sends the next.
+        """
+        return round_trips(self._spans)
 
     def apart(self) -> tuple[list[str], list[str]]:
         """The operations, first without those of limits (`accounts.limits.windows`), then these."""

@@ -1,6 +1,7 @@
 """VAT IDs and bank accounts: normalized, and checked as far as their check digits go.
 
-Nothing is looked up: whether a number was given to somebody is not known here.
+Nothing is looked up: whether a number was given to somebody is not known here. python-stdnum is
+imported by the first check, because few pages check anything.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
-from stdnum import bic, get_cc_module, iban
-from stdnum.eu import vat as eu_vat
-from stdnum.exceptions import ValidationError as NotValid
-from stdnum.jp import cn
 
 #: The members of the European Union.
-EU = frozenset(code.upper() for code in eu_vat.MEMBER_STATES) - {"XI"}  # Northern Ireland
+EU = frozenset(
+    {
+        *("AT", "BE", "BG", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GR", "HR", "HU"),
+        *("IE", "IT", "LT", "LU", "LV", "MT", "NL", "PL", "PT", "RO", "SE", "SI", "SK"),
+    }
+)
 # The letters before a VAT ID, if they are not the country's code.
 _PREFIXES = {"GR": "EL"}
 
@@ -30,7 +32,7 @@ def clean_vat_id(text: str, country: str) -> str:
     """
     try:
         return _normalized(text, country)
-    except NotValid as error:
+    except ValueError as error:
         raise ValidationError(
             _NOT_VAT_ID.get(country, _("“%(text)s” is not a VAT ID of this country.")),
             "vat_id",
@@ -47,6 +49,9 @@ _NOT_VAT_ID: dict[str, Any] = {
 
 
 def _normalized(text: str, country: str) -> str:
+    from stdnum import get_cc_module
+    from stdnum.jp import cn
+
     if country == "JP":
         digits = text.strip().upper().removeprefix("T")
         return f"T{cn.validate(digits)}"
@@ -62,9 +67,11 @@ def _normalized(text: str, country: str) -> str:
 
 def clean_iban(text: str) -> str:
     """An IBAN without spaces. Raises ValidationError if its form or a check digit is wrong."""
+    from stdnum import iban
+
     try:
         return str(iban.validate(text))
-    except NotValid as error:
+    except ValueError as error:
         raise ValidationError(
             _("“%(text)s” is not an IBAN. Check its letters and digits."), "iban", {"text": text}
         ) from error
@@ -72,14 +79,16 @@ def clean_iban(text: str) -> str:
 
 def readable_iban(number: str) -> str:
     """An IBAN in groups of four: `DE89 3704 0044 0532 0130 00`."""
-    return str(iban.format(number))
+    return " ".join(number[start : start + 4] for start in range(0, len(number), 4))
 
 
 def clean_bic(text: str) -> str:
     """A BIC of 8 or 11 letters and digits. Raises ValidationError if it has another form."""
+    from stdnum import bic
+
     try:
         return str(bic.validate(text))
-    except NotValid as error:
+    except ValueError as error:
         raise ValidationError(
             _("“%(text)s” is not a BIC. It has 8 or 11 letters and digits."), "bic", {"text": text}
         ) from error

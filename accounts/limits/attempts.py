@@ -1,4 +1,4 @@
-"""What is limited: attempts at passwords, sign-ups, and mails that anybody can request.
+"""What is limited: attempts at passwords, sign-ups, mails that anybody can request or send.
 
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
 only as many as the limit allows succeed. The client's slot is taken first: a client without slots

@@ -29,13 +29,13 @@ from dynamo.client.sending import send
 from dynamo.models import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
-from invoices.amounts import Line
-from invoices.credits import credit
 from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item
 from invoices.issuing import issue, today
 from invoices.models import InvoiceItem
 from invoices.records import list_invoices, void
-from invoices.states import mark_paid
+from invoices.settlement.credits import credit
+from invoices.settlement.states import mark_paid
+from invoices.values.amounts import Line
 from locks import requests
 from locks.exceptions import LeaseLost
 from locks.leases import Lease

@@ -12,8 +12,8 @@ from dynamo.models import Item, new_version, next_version
 from dynamo.transactions import Refusal, Transaction, joined
 from invoices.documents import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
-from invoices.fields import fields_of
 from invoices.models import CustomerItem
+from invoices.values.fields import fields_of
 from sequences.counters import next_value
 from web.search import folded
 

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from invoices.documents import NAME_MAX_LENGTH, Customer
-from invoices.fields import fields_of
+from invoices.values.fields import fields_of
 from web.requestids import RequestIdForm
 
 _FIELDS = {each.name: each for each in fields_of(Customer) if each.name != "number"}

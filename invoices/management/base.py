@@ -16,10 +16,10 @@ from accounts.models import User
 from accounts.services import find_user
 from accounts.values import as_uuid
 from invoices.documents import Contents, Invoice, Party
-from invoices.fields import fields_of
-from invoices.money import plain_amount
 from invoices.records import find_invoice
-from invoices.states import Record
+from invoices.settlement.states import Record
+from invoices.values.fields import fields_of
+from invoices.values.money import plain_amount
 from sequences.management.base import SequenceCommand
 
 

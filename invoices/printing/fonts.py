@@ -25,7 +25,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from invoices.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
+from invoices.values.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
 
 #: Where Debian's packages of Noto fonts have their files.
 DEBIAN_FOLDER = Path("/usr/share/fonts/truetype/noto")
@@ -107,8 +107,8 @@ _REQUIRED = FAMILIES[:2]
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _LINE_ENDS_AND_TABS = "\n\r\t"
-# Invisible characters of `invoices.money`, and variation selectors. They are left out, so that text
-# copied from the PDF is what people read.
+# Invisible characters of `invoices.values.money`, and variation selectors. They are left out, so
+# that text copied from the PDF is what people read.
 _WITHOUT_GLYPH = dict.fromkeys(map(ord, (LEFT_TO_RIGHT_MARK, WORD_JOINER))) | dict.fromkeys(
     range(0xFE00, 0xFE10)
 )

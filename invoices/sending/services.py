@@ -24,15 +24,17 @@ from accounts.models import User
 from accounts.values import is_deliverable
 from dynamo.exceptions import DamagedItem, Unavailable
 from dynamo.transactions import Transaction
-from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
+from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.sending.mails import OUTCOMES, Outcome, deliver, mail_of
-from invoices.states import Record, find_record
+from invoices.settlement.states import Record, find_record
 
 #: How many sendings an invoice keeps.
 MAX_SENDINGS = 10
 #: A sending is kept at least this long: twice as long as a form can be sent.
 KEPT_AT_LEAST = timedelta(days=2)
+#: Longer than a mail server takes that works.
+UNDER_WAY = timedelta(minutes=1)
 
 _REQUEST_ID = re.compile(r"[\w.:#-]{1,100}", re.ASCII)
 
@@ -53,6 +55,12 @@ class Sending:
     @property
     def is_unknown(self) -> bool:
         return self.outcome == "unknown"
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """Whether another call, which began a moment ago, may still be sending the mail."""
+        is_young = datetime.now(UTC) - self.at < UNDER_WAY
+        return self.is_unknown and not self.error and is_young
 
 
 def send_invoice(
@@ -89,7 +97,11 @@ def send_invoice(
         raise AlreadyVoided(record.invoice.label, record.invoice.void_reason)
     mail = mail_of(record.invoice, user, to, message)
     slots = begin_mail_to_others(user, to, client)
-    sending, is_first = _claim(record, request_id, to)
+    try:
+        sending, is_first = _claim(record, request_id, to)
+    except InvoiceError:
+        slots.were_not_used()
+        raise
     if is_first:
         outcome, error = deliver(mail)
         sending = replace(sending, outcome=outcome, error=error)

@@ -20,7 +20,7 @@ from accounts.pages import FormPageMixin, KeepFormMixin, SignedInFormMixin
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.sending.forms import SendForm
 from invoices.sending.services import Sending, send_invoice
-from invoices.states import Record
+from invoices.settlement.states import Record
 from invoices.views import OwnInvoicesMixin
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,13 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
             if sending.outcome == "sent":
                 messages.success(self.request, _sent(sending, self.record))
                 return redirect("invoice", self.record.invoice.label)
+            if sending.may_be_under_way:
+                # A second click on the button. The first one answers nobody any more.
+                messages.info(
+                    self.request,
+                    _("The mail is still being sent. Load this page again to see the outcome."),
+                )
+                return redirect("invoice", self.record.invoice.label)
             # Without the address and the text.
             logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
             form.add_error(None, _not_sent(sending))
@@ -125,8 +132,8 @@ def _not_sent(sending: Sending) -> str:
         return _("The mail server cannot be reached, so nothing was sent. Try again later.")
     return (
         _(
-            "It is not known whether the mail to %(to)s was sent: the mail server did not answer, "
-            "or it is still at work. If you send this form again, the mail may arrive twice."
+            "It is not known whether the mail to %(to)s was sent. If you send this form again, it "
+            "may arrive twice."
         )
         % named
     )

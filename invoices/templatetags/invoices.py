@@ -1,4 +1,4 @@
-"""Amounts and numbers in templates, as `invoices.money` formats them."""
+"""Amounts and numbers in templates, as `invoices.values.money` formats them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from django.utils import dateformat
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from invoices import money
-from invoices.amounts import TAX_CATEGORIES, Line
 from invoices.documents import Invoice
+<<<<<<< HEAD
 from invoices.states import Record
+=======
+from invoices.values import money
+from invoices.values.amounts import TAX_CATEGORIES, Line
+>>>>>>> origin/main
 from web.choices import country_name
 from web.identifiers import readable_iban
 

@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from accounts.models import User
-from invoices import export_making, stored_exports
-from invoices.stored_exports import LATE_SECONDS, Export
+from invoices.exports import making as export_making
+from invoices.exports import stored as stored_exports
+from invoices.exports.stored import LATE_SECONDS, Export
 from tests.browser.test_axe import seen
 from tests.browser.test_invoices import let_in
 from tests.factories import make_user

@@ -15,8 +15,8 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.sessions import SessionStore
 from invoices.documents import Invoice
-from invoices.money import readable_amount
 from invoices.records import all_invoices
+from invoices.values.money import readable_amount
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
 

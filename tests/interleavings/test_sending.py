@@ -13,7 +13,7 @@ from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from invoices.records import void
 from invoices.sending.services import Sending, send_invoice, sendings_of
-from invoices.states import find_record
+from invoices.settlement.states import find_record
 from tests.interleavings.accounts import words_of
 from tests.interleavings.conftest import LOSSES, Explore
 from tests.interleavings.invoices import ANN, InvoiceScenario

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoices.amounts import Line, totals
-from invoices.money import (
+from invoices.values.amounts import Line, totals
+from invoices.values.money import (
     LEFT_TO_RIGHT_MARK,
     WORD_JOINER,
     bare_amount,

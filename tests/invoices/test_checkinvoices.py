@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 
 from accounts.services import delete
 from dynamo.client.sending import send
-from invoices.credits import credit
 from invoices.records import check_invoices, void
-from invoices.states import mark_paid
+from invoices.settlement.credits import credit
+from invoices.settlement.states import mark_paid
 from sequences.check import Sizes
 from sequences.models import Counter
 from sequences.seriesreport import SeriesReport

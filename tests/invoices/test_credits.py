@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo.exceptions import Unavailable
-from invoices.amounts import Line, totals
-from invoices.credits import credit, negated
 from invoices.documents import Invoice
 from invoices.exceptions import (
     AlreadyCredited,
@@ -25,7 +23,9 @@ from invoices.exceptions import (
 )
 from invoices.issuing import issue, today
 from invoices.records import find_invoice, void
-from invoices.states import find_record
+from invoices.settlement.credits import credit, negated
+from invoices.settlement.states import find_record
+from invoices.values.amounts import Line, totals
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (

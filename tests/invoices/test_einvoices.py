@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from invoices.amounts import Line, totals
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
 from invoices.einvoices import as_xml, missing
 from invoices.issuing import issue
+from invoices.values.amounts import Line, totals
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules
@@ -104,6 +104,14 @@ LINES = st.builds(
     AMOUNTS,
     st.sampled_from([Decimal(rate) for rate in ("0", "5.5", "7", "19")]),
 )
+
+
+def test_a_character_that_xml_does_not_allow_is_named() -> None:
+    seller = replace(SELLER, name="Ann\uffff")
+
+    assert missing(an_invoice(seller=seller)) == [
+        "Texts without the characters that XML does not allow"
+    ]
 
 
 @settings(max_examples=30)

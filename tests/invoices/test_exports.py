@@ -12,10 +12,10 @@ from decimal import Decimal
 
 import pytest
 
-from invoices.amounts import totals
 from invoices.documents import Customer, Invoice
-from invoices.exports import YEAR_FILES, as_csv, as_zip
+from invoices.exports.files import YEAR_FILES, as_csv, as_zip
 from invoices.printing.pdf import render
+from invoices.values.amounts import totals
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 
 

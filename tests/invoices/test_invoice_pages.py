@@ -18,13 +18,13 @@ from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.client.sending import send
 from invoices import records
-from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Invoice, Seller
 from invoices.forms import InvoiceForm
 from invoices.issuing import issue
 from invoices.models import InvoiceItem
-from invoices.money import readable_amount
 from invoices.records import all_invoices
+from invoices.values.amounts import Line
+from invoices.values.money import readable_amount
 from sequences.models import Counter
 from tests.clocks import hold_the_day
 from tests.factories import make_user

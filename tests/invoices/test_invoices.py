@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoices.amounts import Line
 from invoices.documents import (
     Customer,
     Draft,
@@ -23,8 +22,9 @@ from invoices.documents import (
     to_item,
 )
 from invoices.exceptions import UnknownInvoice
-from invoices.fields import declare
-from invoices.kinds import Day, SingleLine
+from invoices.values.amounts import Line
+from invoices.values.fields import declare
+from invoices.values.kinds import Day, SingleLine
 from tests.invoices.samples import (
     CUSTOMER,
     NUMBERS,

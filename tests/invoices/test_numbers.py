@@ -9,10 +9,10 @@ from django.core.exceptions import ValidationError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from invoices.amounts import Line
-from invoices.fields import fields_of
-from invoices.kinds import Number
-from invoices.numbers import readings
+from invoices.values.amounts import Line
+from invoices.values.fields import fields_of
+from invoices.values.kinds import Number
+from invoices.values.numbers import readings
 
 FIELDS = {each.name: each.kind for each in fields_of(Line)}
 PRICE, RATE, QUANTITY = FIELDS["unit_price"], FIELDS["vat_rate"], FIELDS["quantity"]

@@ -9,7 +9,6 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from dynamo.exceptions import DamagedItem
-from invoices.credits import credit
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
@@ -20,7 +19,8 @@ from invoices.exceptions import (
 )
 from invoices.models import InvoiceState
 from invoices.records import void
-from invoices.states import find_record, mark_paid, mark_unpaid
+from invoices.settlement.credits import credit
+from invoices.settlement.states import find_record, mark_paid, mark_unpaid
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account, put_state, stored_invoices

@@ -12,10 +12,10 @@ import pytest
 from django.test import Client
 
 from invoices import views
-from invoices.amounts import TAX_CATEGORIES, Line
 from invoices.documents import Customer, Draft, Seller, draw_up, from_item, to_item
-from invoices.fields import fields_of
 from invoices.preview import preview
+from invoices.values.amounts import TAX_CATEGORIES, Line
+from invoices.values.fields import fields_of
 from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.test import Client
+from django.utils import timezone
 
 from accounts.emails.confirmation import mark_confirmed
 from accounts.models import User
@@ -17,7 +18,8 @@ from invoices.issuing import issue
 from invoices.records import void
 from invoices.sending.forms import SendForm
 from invoices.sending.services import sendings_of
-from invoices.states import find_record
+from invoices.settlement.states import find_record
+from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port
 from tests.factories import make_user
@@ -52,6 +54,13 @@ def outcomes(user: User) -> list[tuple[str, str]]:
     return [(each.to, each.outcome) for each in sendings_of(record.state)]
 
 
+def put_sending(user: User, request_id: str, at: str = "2026-03-14T22:30:00+00:00") -> None:
+    """Store the claim of a process that has not stored its outcome."""
+    entry = {"to": BOB, "at": at, "outcome": "unknown"}
+    wire = {"M": {name: {"S": text} for name, text in entry.items()}}
+    put_state(user.pk, FIRST, sendings={"M": {request_id: wire}})
+
+
 # The page -----------------------------------------------------------------------------------------
 
 
@@ -79,6 +88,19 @@ def test_the_same_form_sent_twice_sends_once(client: Client, ann: User) -> None:
 
     assert answers == [INVOICE, INVOICE]
     assert len(mail.outbox) == len(outcomes(ann)) == 1
+
+
+def test_the_second_of_two_clicks_leads_to_the_invoice_while_the_first_one_sends(
+    client: Client, ann: User
+) -> None:
+    values = form_values(client, SEND)
+    put_sending(ann, values["request_id"].partition(":")[0], at=timezone.now().isoformat())
+
+    assert client.post(SEND, values)["Location"] == INVOICE
+
+    said = "The mail is still being sent. Load this page again to see the outcome."
+    assert Page(client.get(INVOICE)).messages == [said]
+    assert (mail.outbox, outcomes(ann)) == ([], [(BOB, "unknown")])
 
 
 def test_a_form_that_was_sent_and_then_changed_sends_to_the_other_address_when_sent_again(
@@ -132,6 +154,7 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     answers: dict[str, str] | None,
     said: str,
     outcome: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings.EMAIL_TIMEOUT = 0.2
     working = settings.EMAIL_BACKEND
@@ -144,18 +167,30 @@ def test_a_mail_that_was_not_sent_keeps_what_was_typed_and_can_be_sent_again(
     assert said in page.text
     assert (page.value("to"), page.value("message")) == (BOB, "Hello")
     assert outcomes(ann) == [(BOB, outcome)]
+    assert f"An invoice was not sent: {outcome}." in caplog.text
+    assert BOB not in caplog.text
     settings.EMAIL_BACKEND = working
     typed = {"to": BOB, "message": "Hello", "request_id": page.value("request_id")}
     assert client.post(SEND, typed).status_code == 302
     assert outcomes(ann) == [(BOB, "sent"), (BOB, outcome)]
 
 
+def test_a_slow_mail_server_does_not_use_up_the_deadline_of_the_page(
+    client: Client, ann: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = form_values(client, SEND)
+    settings.EMAIL_BACKEND = "tests.accounts.test_mails.SlowBackend"
+    use_clock(LeapingClock(), monkeypatch)
+
+    assert client.post(SEND, values).status_code == 302
+
+    assert outcomes(ann) == [(BOB, "sent")]
+
+
 def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(
     client: Client, ann: User
 ) -> None:
-    entry = {"to": BOB, "at": "2026-03-14T22:30:00+00:00", "outcome": "unknown"}
-    wire = {"M": {name: {"S": text} for name, text in entry.items()}}
-    put_state(ann.pk, FIRST, sendings={"M": {"r": wire}})
+    put_sending(ann, "r")
 
     response = client.get(INVOICE)
 
@@ -168,9 +203,7 @@ def test_an_unknown_outcome_is_shown_with_the_choice_to_send_again(
 def test_the_time_of_a_sending_is_in_the_time_zone_of_the_account(
     client: Client, ann: User
 ) -> None:
-    entry = {"to": BOB, "at": "2026-03-14T22:30:00+00:00", "outcome": "sent"}
-    wire = {"M": {name: {"S": text} for name, text in entry.items()}}
-    put_state(ann.pk, FIRST, sendings={"M": {"r": wire}})
+    put_sending(ann, "r")
     ann.update([User.time_zone.set("Asia/Tokyo")])
 
     assert "March 15, 2026, 7:30 a.m." in Page(client.get(INVOICE)).text
@@ -252,9 +285,12 @@ def test_if_the_database_does_not_answer_the_same_form_is_shown(
     page = Page(response)
     assert {name: page.value(name) for name in values} == values
     assert mail.outbox == []
-    # Its claim was stored, so nothing is sent without another request.
+    # Its claim was stored, so nothing is sent without another request, also later.
+    assert outcomes(ann) == [(BOB, "unknown")]
+    put_sending(ann, values["request_id"].partition(":")[0])
     again = Page(client.post(SEND, values))
     assert "It is not known whether" in again.text
+    assert again.value("message") == "Hello"
     assert mail.outbox == []
 
 

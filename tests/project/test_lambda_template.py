@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from invoices.customers.book import add_customer
+from invoices.documents import Customer
 from staff.reports import KINDS
 from tests.cloudformation import linted, printed
 from tests.commands import ROOT, run
 from tests.factories import make_user
+from tests.invoice_factories import issued
 from tests.policies import listed, rights, rights_for
 from tests.requests import Requests
 
@@ -106,8 +109,10 @@ def test_commands_also_have_the_rights_of_reports(template: dict[str, Any]) -> N
 def test_the_requests_of_all_commands_are_allowed(
     template: dict[str, Any], requests_sent: Requests
 ) -> None:
-    make_user(username="ann", email="ann@example.org")
+    ann = make_user(username="ann", email="ann@example.org").pk
     make_user(username="bob", email="bob@example.org")
+    issued(ann)
+    add_customer(ann, Customer("Carol"), request_id="1")
     requests_sent.clear()
     ran = set()
 
@@ -205,6 +210,15 @@ def test_the_documentation_names_what_runs_what_stays_and_what_alarms(
         name for row in re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE) for name in row.split(", ")
     }
     assert named == {f"`{name}`" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+
+
+def test_every_documented_deployment_makes_a_new_version() -> None:
+    # A new version needs a new key: for SAM, parameters with new values are no change.
+    page = (ROOT / "docs" / "lambda.md").read_text(encoding="utf-8")
+
+    deployments = re.findall(r"aws cloudformation deploy --stack(?:.*\\\n)*.*", page)
+    assert deployments
+    assert all(" CodeKey=" in each for each in deployments)
 
 
 def test_the_documentation_names_every_parameter(template: dict[str, Any]) -> None:

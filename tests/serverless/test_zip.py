@@ -15,9 +15,23 @@ import pytest
 from tests.commands import ROOT
 from tests.parameters import Parameter
 from tests.serverless.runtime import Function
-from tests.serverless.test_story import issue, sign_up
+from tests.serverless.test_story import issue, post, sign_up
 
 pytestmark = pytest.mark.slow
+
+#: The profile's check digits, names and currencies come from data of packages.
+PROFILE = {
+    "full_name": "Ann Example",
+    "language": "ja",
+    "time_zone": "Asia/Tokyo",
+    "business_address": "1 Road",
+    "country": "DE",
+    "vat_id": "DE136695976",
+    "iban": "DE89370400440532013000",
+    "bic": "COBADEFFXXX",
+    "currency": "EUR",
+    "payment_days": "14",
+}
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 ARCH = {"x86_64": "x86_64", "aarch64": "arm64"}[platform.machine()]
@@ -65,11 +79,15 @@ def test_the_zip_serves_the_site_alone(
         environment, folder=unpacked, python=(str(runtime),), log=tmp_path / "log"
     ) as function:
         sign_up(function)
-        pdf = function.request("GET", issue(function).rstrip("/") + ".pdf")
+        assert post(function, "/accounts/profile/", **PROFILE) == "/accounts/profile/"
+        invoice = issue(function, customer_country="FR", payment_terms="14 days").rstrip("/")
+        pdf = function.request("GET", f"{invoice}.pdf")
+        xml = function.request("GET", f"{invoice}.xml")
         found = re.search(r'href="(/static/[^"]+\.css)"', function.request("GET", "/").text)
         assert found is not None
         style = function.request("GET", found[1])
 
     assert pdf.body.startswith(b"%PDF-")
+    assert b"<ram:IBANID>DE89370400440532013000<" in xml.body
     assert style.status == 200
     assert "immutable" in style.headers["cache-control"]

@@ -9,14 +9,14 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from invoices.creditcheck import check_with_credits
 from invoices.management.base import find_account
+from invoices.settlement.creditcheck import check_with_credits
 from sequences.management.base import SeriesCheckCommand
 from sequences.seriesreport import SeriesReport
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: see `invoices.creditcheck.check_with_credits`."""
+    """Safe while invoices are issued. Costs: see `settlement.creditcheck.check_with_credits`."""
 
     help = (
         "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "

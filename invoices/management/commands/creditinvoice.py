@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import Unavailable
-from invoices.credits import CREDIT_REASON, credit
-from invoices.exports import as_json
+from invoices.exports.files import as_json
 from invoices.issuing import check_may_issue
 from invoices.management.base import InvoiceCommand, as_row, find_owner, one_line_errors
+from invoices.settlement.credits import CREDIT_REASON, credit
 
 
 class Command(InvoiceCommand):

@@ -13,10 +13,8 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from dynamo.exceptions import Unavailable
-from invoices.amounts import Line, check_line, check_line_count, check_totals, totals
 from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, check_dates, draft_of
-from invoices.exports import as_json
-from invoices.fields import fields_of
+from invoices.exports.files import as_json
 from invoices.issuing import (
     ISSUE_DATE,
     REQUEST_ID,
@@ -27,9 +25,11 @@ from invoices.issuing import (
     seller_of,
     today,
 )
-from invoices.kinds import Flag
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
 from invoices.requirements import check_requirements
+from invoices.values.amounts import Line, check_line, check_line_count, check_totals, totals
+from invoices.values.fields import fields_of
+from invoices.values.kinds import Flag
 
 _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     name: f"--{name.replace('_', '-')}"

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from dynamo.exceptions import DamagedItem
 from dynamo.management.base import positive, unreadable
-from invoices.exports import as_json
+from invoices.exports.files import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account
 from invoices.records import all_invoices, years_of
 

@@ -14,7 +14,7 @@ from dynamo.exceptions import Unavailable
 from invoices.management.base import InvoiceCommand, one_line_errors
 from invoices.sending.mails import MESSAGE, TO
 from invoices.sending.services import Sending, clean_request_id, send_invoice
-from invoices.states import find_record
+from invoices.settlement.states import find_record
 
 _FAILURES = {
     "refused": "The mail server refused the mail to {0.to}.",

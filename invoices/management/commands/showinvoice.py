@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices.exports import record_as_json
+from invoices.exports.files import as_full_json
 from invoices.management.base import InvoiceCommand, as_text, find_account
-from invoices.states import find_record
+from invoices.settlement.states import find_record
 
 
 class Command(InvoiceCommand):
@@ -24,4 +24,4 @@ class Command(InvoiceCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         record = find_record(find_account(options["user"]), options["number"])
-        self.stdout.write(record_as_json(record) if options["json"] else as_text(record))
+        self.stdout.write(as_full_json(record) if options["json"] else as_text(record))

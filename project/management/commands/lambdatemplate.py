@@ -21,6 +21,7 @@ from accounts.emails import mails
 from dynamo.management.base import DynamoCommand
 from dynamo.management.commands.cloudformation import Part, template
 from dynamo.tables import all_tables
+from invoices.sending import views as sending
 from staff.reports import KINDS, Kind
 from uploads.apps import PRIVATE_BUCKET
 
@@ -104,7 +105,9 @@ _CONCURRENCY = (
 _PARAMETERS: Part = {
     "Parameters": {
         "CodeBucket": _text("The bucket that has the function's zip"),
-        "CodeKey": _text("The key of the zip. A new version needs a new key"),
+        "CodeKey": _text(
+            "The key of the zip. A new version needs a new key, and so do new settings of the pages"
+        ),
         "Architecture": _text(
             "Of the zip. arm64 costs a fifth less", "arm64", AllowedValues=["arm64", "x86_64"]
         ),
@@ -544,7 +547,9 @@ def _functions() -> Part:
             "ReservedConcurrentExecutions": _if("IsSiteReserved", {"Ref": "SiteConcurrency"}),
             "SnapStart": {"ApplyOn": _if("UsesSnapStart", "PublishedVersions", "None")},
             "AutoPublishAlias": "live",
-            # New settings make a new version, too, and not only a new zip.
+            # What changes in this template makes a new version, too, and not only a new zip. Values
+            # of parameters do not: SAM knows them in `CodeUri` only.
+            # Source: https://github.com/aws/serverless-application-model/issues/3820
             "AutoPublishAliasAllProperties": True,
             "DeploymentPreference": {
                 "Type": {"Ref": "DeploymentType"},
@@ -669,6 +674,9 @@ def _alarm(
     }
 
 
+# These two log a line for each mail that could not be sent, and nothing else.
+_FAILED_MAILS = " || ".join(f'($.logger = "{each.logger.name}")' for each in (mails, sending))
+
 _OF_SITE = {"FunctionName": {"Ref": "Site"}}
 _NAMESPACE: Any = _sub("${AWS::StackName}")
 
@@ -689,8 +697,7 @@ _ALARMS: Part = {
             "Type": "AWS::Logs::MetricFilter",
             "Properties": {
                 "LogGroupName": {"Ref": "SiteLog"},
-                # It logs nothing else.
-                "FilterPattern": f'{{ $.logger = "{mails.logger.name}" }}',
+                "FilterPattern": f"{{ {_FAILED_MAILS} }}",
                 "MetricTransformations": [
                     {
                         "MetricName": "FailedMails",

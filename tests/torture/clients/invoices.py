@@ -10,10 +10,10 @@ from decimal import Decimal
 
 from dynamo.exceptions import DynamoError
 from invoices import records
-from invoices.amounts import Line
 from invoices.documents import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
 from invoices.issuing import issue
+from invoices.values.amounts import Line
 from tests.torture.history import Journal
 
 DAY = date(2026, 3, 14)

@@ -20,7 +20,6 @@ from django.views.generic import FormView
 from accounts.pages import SignedInFormMixin
 from dynamo.exceptions import Unavailable
 from dynamo.middleware import as_unavailable
-from invoices.credits import credit
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyPaid,
@@ -32,7 +31,8 @@ from invoices.exceptions import (
 from invoices.forms import CreditForm, PaidForm, VoidForm
 from invoices.issuing import check_may_issue
 from invoices.records import void
-from invoices.states import PAID_ON, Record, mark_paid, mark_unpaid
+from invoices.settlement.credits import credit
+from invoices.settlement.states import PAID_ON, Record, mark_paid, mark_unpaid
 from invoices.views import OwnInvoicesMixin, refusal_text
 from sequences.exceptions import SequenceError
 from web.focus import FocusFirstErrorMixin

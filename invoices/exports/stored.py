@@ -3,9 +3,10 @@
     exports/<account>/<id>/invoices-2026.zip    the file, once it is whole
     exports/<account>/<id>/failed               it could not be made
 
-A page asks Lambda for the file (`start`), another function makes it (`invoices.export_making`), and
-the page looks into the bucket (`state_of`). The URL of the page says which export it is about, and
-is signed. Nothing else is stored, except in the cache which export of an account may be running.
+A page asks Lambda for the file (`start`), another function makes it (`invoices.exports.making`),
+and the page looks into the bucket (`state_of`). The URL of the page says which export it is about,
+and is signed. Nothing else is stored, except in the cache which export of an account may be
+running.
 
 Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
 """
@@ -124,7 +125,7 @@ class Export:
 
 def _signer() -> signing.Signer:
     # Made each time, because the keys of the site may change.
-    return signing.Signer(salt="invoices.stored_exports")
+    return signing.Signer(salt="invoices.exports.stored")
 
 
 def start(account: str, kind: str, year: int | None) -> Export:

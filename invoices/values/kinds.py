@@ -18,8 +18,8 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
-from invoices.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
+from invoices.values.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
 from web.choices import country_choices, currency_choices, is_country, is_currency
 from web.selects import LongSelect
 
@@ -134,7 +134,7 @@ class Number(Kind):
     is_percentage: bool = False
 
     def read(self, typed: str) -> Decimal:
-        """The number of a text such as `1.234,50`; see `invoices.numbers`.
+        """The number of a text such as `1.234,50`; see `invoices.values.numbers`.
 
         Raises:
             ValidationError: also if the text has two readings and both are allowed. The error shows

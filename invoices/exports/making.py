@@ -1,4 +1,4 @@
-"""Makes the files of `invoices.stored_exports`, in a function of AWS Lambda.
+"""Makes the files of `invoices.exports.stored`, in a function of AWS Lambda.
 
 Lambda may run an event twice, also at the same time: both runs write the same key, and S3 takes
 only the first (If-None-Match). It runs an event again if the function was killed; the parts that
@@ -16,11 +16,11 @@ from typing import Any
 from django.conf import settings
 
 from accounts.models import User
-from invoices import stored_exports
 from invoices.exceptions import ExportTooSlow
-from invoices.exports import YEAR_FILES, account_as_json
+from invoices.exports import stored as stored_exports
+from invoices.exports.files import YEAR_FILES, account_as_json
+from invoices.exports.stored import FAILED, Export
 from invoices.records import all_invoices
-from invoices.stored_exports import FAILED, Export
 from uploads import s3
 from uploads.contents import PART_BYTES, sha256_of
 from uploads.exceptions import ObjectExists, StorageFailed

@@ -32,9 +32,9 @@ from invoices.exceptions import (
     NotPaid,
     UnknownInvoice,
 )
-from invoices.fields import Field
-from invoices.kinds import Day
 from invoices.models import InvoiceItem, InvoiceState
+from invoices.values.fields import Field
+from invoices.values.kinds import Day
 
 #: What became of a document; see `Record.standing`.
 STANDINGS = ("voided", "credit_note", "credited", "paid", "overdue", "open")

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from django.utils.translation import gettext_lazy as _
 
-from invoices.amounts import Line
 from invoices.documents import Draft, Invoice, credit_request_id
 from invoices.exceptions import (
     AlreadyCredited,
@@ -21,11 +20,12 @@ from invoices.exceptions import (
     IsCreditNote,
     RequestIdReused,
 )
-from invoices.fields import Field
 from invoices.issuing import issue_checked, today
-from invoices.kinds import SingleLine
 from invoices.records import find_invoice
-from invoices.states import check_issued, find_record, mark_credited
+from invoices.settlement.states import check_issued, find_record, mark_credited
+from invoices.values.amounts import Line
+from invoices.values.fields import Field
+from invoices.values.kinds import SingleLine
 
 #: Why an invoice is credited.
 CREDIT_REASON = Field(

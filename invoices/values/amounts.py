@@ -13,9 +13,9 @@ from typing import ClassVar
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from invoices.fields import declare
-from invoices.kinds import Amount, Choice, Number, SingleLine
-from invoices.money import minor_units
+from invoices.values.fields import declare
+from invoices.values.kinds import Amount, Choice, Number, SingleLine
+from invoices.values.money import minor_units
 
 MAX_LINES = 200
 #: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.

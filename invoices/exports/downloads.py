@@ -37,13 +37,13 @@ from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
 from accounts.views import AccountDeleteView
 from dynamo.processes import PerProcess
-from invoices import stored_exports
 from invoices.customers.book import delete_address_book
 from invoices.exceptions import ExportUnavailable
-from invoices.exports import YEAR_FILES, account_as_json
+from invoices.exports import stored as stored_exports
+from invoices.exports.files import YEAR_FILES, account_as_json
+from invoices.exports.stored import CONTENT_TYPES, Export, file_name
 from invoices.issuing import today
 from invoices.records import all_invoices, list_invoices, years_of
-from invoices.stored_exports import CONTENT_TYPES, Export, file_name
 
 #: Downloads at once in a process: fewer than the server has threads.
 AT_ONCE = 3

@@ -20,7 +20,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.models import Item
-from invoices.kinds import Flag, Kind, is_blank
+from invoices.values.kinds import Flag, Kind, is_blank
 
 #: The default of a field that must have a value.
 REQUIRED = object()

@@ -18,7 +18,7 @@ from invoices.documents import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceState
 from invoices.records import check_invoices, states_of
-from invoices.states import find_record
+from invoices.settlement.states import find_record
 from sequences.check import Progress, Sizes
 from sequences.seriesreport import SeriesReport
 

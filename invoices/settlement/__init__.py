@@ -1,0 +1,1 @@
+"""What happens to an invoice after it was issued: voided, credited, paid."""

@@ -1,0 +1,1 @@
+"""What a person types and a document says: kinds of values, fields, amounts, currencies."""

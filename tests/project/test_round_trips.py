@@ -1,0 +1,162 @@
+"""How many times a page waits for DynamoDB, one request after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from accounts.forms import SignUpForm
+from accounts.models import User
+from benchmarks.far import FarAway
+from dynamo.client.sending import send
+from invoices.forms import InvoiceForm
+from locks.lock import Lock
+from tests.factories import PASSWORD, make_user
+from tests.faults.kinds import Delay
+from tests.faults.proxy import FaultProxy, through
+from tests.requests import Requests, round_trips
+
+#: Longer than a thread needs to send its request after another one.
+LATE_SECONDS = 0.05
+#: More than any operation here sends.
+MANY = 100
+
+
+@pytest.mark.parametrize(
+    ("spans", "count"),
+    [
+        ([], 0),
+        ([(0, 1), (1, 2), (2, 3)], 3),
+        ([(0, 9), (1, 8), (2, 3)], 1),
+        # The last one waited for one of the first two, not for both.
+        ([(0, 5), (0, 2), (3, 6)], 2),
+        ([(0, 10), (1, 2), (3, 4)], 2),
+        ([(3, 4), (0, 1)], 2),
+    ],
+)
+def test_requests_that_overlap_are_one_round_trip(
+    spans: list[tuple[float, float]], count: int
+) -> None:
+    assert round_trips(spans) == count
+
+
+@pytest.fixture
+def ann(proxy: FaultProxy) -> User:
+    return make_user(username="Ann", email="ann@example.org")
+
+
+def read(_number: int = 0) -> Any:
+    return send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "none"}}})
+
+
+def test_requests_of_threads_are_one_round_trip_and_those_of_one_thread_several(
+    proxy: FaultProxy, requests_sent: Requests, at_once: Callable[..., list[Any]]
+) -> None:
+    proxy.plan("*", Delay(1.0), times=4)
+
+    at_once(read, threads=4)
+
+    assert requests_sent.round_trips == 1
+    read()
+    read()
+    assert requests_sent.round_trips == 3
+
+
+def test_the_proxy_of_the_benchmarks_delays_replies_and_counts_the_same(
+    engine: str, at_once: Callable[..., list[Any]]
+) -> None:
+    with FarAway(urlsplit(engine).port or 0, 0.5) as far, through(f"http://127.0.0.1:{far.port}"):
+        began = time.perf_counter()
+        read()
+        assert time.perf_counter() - began >= 0.5
+        read()
+        assert far.take() == 2
+
+        at_once(read, threads=4)
+
+        assert far.take() == 1
+
+
+def home(client: Client) -> None:
+    assert client.get("/").status_code == 200
+
+
+def profile(client: Client) -> None:
+    assert client.get("/accounts/profile/").status_code == 200
+
+
+def invoice_list(client: Client) -> None:
+    assert client.get("/invoices/").status_code == 200
+
+
+def sign_in_as_ann(client: Client) -> None:
+    response = client.post("/accounts/login/", {"username": "Ann", "password": PASSWORD})
+    assert response.status_code == 302
+
+
+def sign_up(client: Client) -> None:
+    form = {
+        "username": "Ben",
+        "email": "ben@example.org",
+        "password1": PASSWORD,
+        "password2": PASSWORD,
+        "request_id": SignUpForm.new_request_id(),
+    }
+    assert client.post("/accounts/signup/", form).status_code == 302
+
+
+def issue(client: Client) -> None:
+    form = {
+        "customer_name": "A customer",
+        "currency": "EUR",
+        "lines-TOTAL_FORMS": "1",
+        "lines-INITIAL_FORMS": "0",
+        "lines-0-description": "Work",
+        "lines-0-quantity": "8",
+        "lines-0-unit_price": "95.50",
+        "lines-0-vat_rate": "19",
+        "request_id": InvoiceForm.new_request_id(),
+    }
+    assert client.post("/invoices/new/", form).status_code == 302
+
+
+def use_lock(_client: Client) -> None:
+    with Lock("of a test"):
+        pass
+
+
+#: What is done, and how many round trips it takes. The account has few invoices, so its home page
+#: also reads those of last year.
+BUDGETS = {
+    home: 6,
+    profile: 2,
+    invoice_list: 4,
+    sign_in_as_ann: 9,
+    sign_up: 5,
+    issue: 3,
+    use_lock: 2,
+}
+
+
+@pytest.mark.parametrize("act", BUDGETS, ids=lambda act: act.__name__)
+def test_an_operation_takes_its_number_of_round_trips(
+    proxy: FaultProxy,
+    client: Client,
+    ann: User,
+    requests_sent: Requests,
+    act: Callable[[Client], None],
+) -> None:
+    client.force_login(ann)  # not by the form, whose limits would have begun to count
+    issue(client)  # from the second on, the counter is known
+    signed_out = Client() if act in {sign_in_as_ann, sign_up} else client
+    proxy.plan("*", Delay(LATE_SECONDS), times=MANY)
+    requests_sent.clear()
+
+    act(signed_out)
+
+    assert requests_sent.round_trips == BUDGETS[act]
