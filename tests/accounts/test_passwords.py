@@ -196,11 +196,11 @@ def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent_enumeration
-    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
     user = make_user(username="ann", email="ann@example.org")
     send = PLACES[place](user)
     before = stored_items()
     request.getfixturevalue("busy")
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
 
     response = send()
 
