@@ -8,6 +8,7 @@ Sources: EN 16931-1:2017 (the names BT-… and BR-… below); https://fnfe-mpe.o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
@@ -17,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from invoices.documents import Customer, Invoice, Party, Seller
 from invoices.values.amounts import Line, VatShare
+from invoices.values.fields import fields_of
 from invoices.values.money import in_major_units, minor_units
 from web.choices import is_country
 
@@ -42,6 +44,8 @@ _OTHER_VAT_PREFIXES = {"EL", "XI"}
 # The standard's amounts have at most two decimals.
 _MOST_MINOR_UNITS = 100
 _PRICE_DECIMALS = Decimal("1e-8")
+# XML cannot contain them, not even escaped.
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
 
@@ -79,10 +83,20 @@ def _missing(invoice: Invoice) -> Iterator[str]:
         yield _("The date of supply")
     if "exempt" in categories and not invoice.exemption_reason:
         yield _("The reason why VAT is not charged")
+    if any(map(_NOT_IN_XML.search, _texts(invoice))):
+        yield _("Texts without the characters that XML does not allow")
+
+
+def _texts(invoice: Invoice) -> Iterator[str]:
+    for part in (invoice, invoice.seller, invoice.customer, *invoice.lines):
+        for each in fields_of(type(part)):
+            if isinstance(text := getattr(part, each.name), str):
+                yield text
 
 
 def as_xml(invoice: Invoice) -> bytes:
-    """The invoice as XML in UTF-8. Complete only if nothing is `missing`. Takes about 2 ms."""
+    """The invoice as XML in UTF-8. Complete only if nothing is `missing`. Takes 2 ms, or
+    30 ms for 100 lines."""
     # Imported with the first electronic invoice, because it takes 50 ms.
     from drafthorse.models.document import Document
 

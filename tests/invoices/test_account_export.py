@@ -25,7 +25,7 @@ from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import issued
 from tests.pages import sign_in
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 
 URL = "/accounts/export/"
 HIDDEN = {
@@ -188,7 +188,7 @@ def test_invoices_are_read_while_they_are_sent(
     list(pieces)
 
     assert requests_sent.operations == [
-        *["GetItem", "GetItem"],
+        *OF_EVERY_PAGE,
         *["TransactGetItems"] * 6,
         *["Query"] * 7,
     ]
