@@ -75,7 +75,9 @@ class Case:
             return False
         limit, currency = _SMALL.get(self.seller.country, (0, ""))
         sums = totals(self.contents.lines, self.contents.currency, self.contents.prices_include_tax)
-        return self.contents.currency == currency and sums.gross <= limit * minor_units(currency)
+        return self.contents.currency == currency and abs(sums.gross) <= limit * minor_units(
+            currency
+        )
 
     def lacks(self, name: str) -> bool:
         return self.contents is None or not getattr(self.contents, name)
