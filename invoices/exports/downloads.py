@@ -82,7 +82,7 @@ class DownloadView(LoginRequiredMixin, View):
         except ExportUnavailable:
             return _export_page(request, self.ending, year, "unavailable", status=503)
         if (export.kind, export.year) != (self.ending, year):
-            messages.warning(request, _("Another file of your account is still being made."))
+            messages.warning(request, _("Another file of your account is still being created."))
         return redirect("export", export.token)
 
     @abstractmethod

@@ -32,7 +32,7 @@ SECONDS_TO_CLEAN_UP = 10.0
 
 
 def make(event: dict[str, Any], seconds: float) -> None:
-    """Make the file of the export in `event`, as `start` sent it, within `seconds`.
+    """Create the file of the export in `event`, as `start` sent it, within `seconds`.
 
     Nothing happens if it was made, or failed, before. Memory holds one part (8 MB) and one page of
     invoices (1 MB). Costs 2 requests to S3, 1 for each part, and those of the file's pieces.

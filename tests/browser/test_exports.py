@@ -55,8 +55,8 @@ def test_without_scripts_the_page_shows_the_file_when_it_is_ready(
 
     page.goto(f"/invoices/?year={DAY.year}")
     page.get_by_role("link", name="PDFs (ZIP)").click()
-    page.get_by_role("button", name="Make the file").click()
-    expect(page.get_by_text("The file is being made.")).to_be_visible()
+    page.get_by_role("button", name="Create the file").click()
+    expect(page.get_by_text("The file is being created.")).to_be_visible()
     export_making.make(api.events[0], 60.0)
     link = page.get_by_role("link", name="Download")
     expect(link).to_be_visible()

@@ -118,10 +118,10 @@ MADE: dict[str, Callable[[bytes], bool]] = {
 def test_a_file_is_made_in_the_background_and_downloaded_from_s3(
     browser: Client, exports: Invocations, url: str
 ) -> None:
-    assert "Make the file" in told(browser, url)
+    assert "Create the file" in told(browser, url)
     address = started(browser, url)
     waiting = browser.get(address)
-    assert "The file is being made." in Page(waiting).text
+    assert "The file is being created." in Page(waiting).text
     assert int(waiting["Refresh"]) > 0
     assert browser.get(f"{address}file/")["Location"] == address
 
@@ -169,7 +169,7 @@ def test_while_an_export_may_be_running_no_other_one_starts(
     other = browser.post(CSV, follow=True)
 
     assert len(addresses) == len(exports.events) == 1
-    assert "Another file of your account is still being made." in Page(other).text
+    assert "Another file of your account is still being created." in Page(other).text
     assert f"invoices-{YEAR}.zip" in Page(other).text
 
 
@@ -272,7 +272,7 @@ def test_an_export_that_fails_is_told_and_can_be_started_again(
 
     page = browser.get(address)
 
-    assert "The file could not be made." in Page(page).text
+    assert "The file could not be created." in Page(page).text
     assert f'action="{ZIP}"' in page.content.decode()
     assert unfinished(s3, bucket) == []
     assert started(browser) != address
@@ -287,7 +287,7 @@ def test_an_export_ends_before_the_function_does(
         export_making.make(exports.events[0], export_making.SECONDS_TO_CLEAN_UP)
 
     assert unfinished(s3, bucket) == []
-    assert "The file could not be made." in told(browser, address)
+    assert "The file could not be created." in told(browser, address)
 
 
 def test_an_export_that_is_not_there_in_time_can_be_started_again(
@@ -355,7 +355,7 @@ def test_while_s3_does_not_answer_the_page_waits_and_nothing_is_linked(
     make(exports.events[0])
     storage.plan("ListObjectsV2", S3Answer(403, "AccessDenied"), times=2)
 
-    assert "The file is being made." in told(browser, address)
+    assert "The file is being created." in told(browser, address)
     assert browser.get(f"{address}file/").status_code == 503
     assert "The file is ready." in told(browser, address)
 

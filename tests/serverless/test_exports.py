@@ -86,7 +86,7 @@ def test_an_export_larger_than_an_answer_is_made_by_another_function(
     sign_up(function)
     issue_many()
     address = post(function, URL)
-    assert "The file is being made." in function.request("GET", address).text
+    assert "The file is being created." in function.request("GET", address).text
 
     [event] = api.events
     with maker(environment, site_folder, tmp_path / "maker") as other:
@@ -117,7 +117,7 @@ def test_a_function_that_was_killed_in_the_middle_runs_again(
         )
         with pytest.raises(FunctionError):
             killed.invoke(event, seconds=60.0)
-    assert "The file is being made." in function.request("GET", address).text
+    assert "The file is being created." in function.request("GET", address).text
     # Meanwhile no other one starts.
     assert post(function, URL) == address
 
@@ -146,7 +146,7 @@ def test_a_failed_export_is_an_error_that_only_our_log_describes(
 
     assert "DamagedItem; see the log." in str(failed.value)
     assert '"message": "An export failed"' in log.read_text()
-    assert "The file could not be made." in function.request("GET", address).text
+    assert "The file could not be created." in function.request("GET", address).text
 
 
 def test_an_answer_that_is_too_large_is_an_error_that_the_log_names(
