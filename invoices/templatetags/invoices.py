@@ -13,12 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
 from invoices.documents import Invoice
-<<<<<<< HEAD
-from invoices.states import Record
-=======
+from invoices.settlement.states import Record
 from invoices.values import money
 from invoices.values.amounts import TAX_CATEGORIES, Line
->>>>>>> origin/main
 from web.choices import country_name
 from web.identifiers import readable_iban
 
