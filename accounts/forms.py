@@ -226,7 +226,7 @@ class ProfileForm(forms.Form):
         help_text=_("Invoices are then checked for what the law of this country asks."),
     )
     vat_id = _text_field(
-        _("VAT number"),
+        _("VAT ID"),
         values.clean_tax_id,
         values.TAX_ID_MAX_LENGTH,
         required=False,

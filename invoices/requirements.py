@@ -148,21 +148,21 @@ _REQUIREMENTS = (
     Requirement(
         frozenset({"DE"}),
         "tax_number",
-        _("Your tax number or VAT number"),
+        _("Your tax number or VAT ID"),
         lambda case: not case.has_vat_id and not case.seller.tax_number,
         in_profile=True,
     ),
     Requirement(
         EU - {"DE"},
         "vat_id",
-        _("Your VAT number, because you charge VAT"),
+        _("Your VAT ID, because you charge VAT"),
         lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
     ),
     Requirement(
         frozenset({"GB", "CH"}),
         "vat_id",
-        _("Your VAT number, because you charge VAT"),
+        _("Your VAT ID, because you charge VAT"),
         lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
         of_small=True,
@@ -177,7 +177,7 @@ _REQUIREMENTS = (
     Requirement(
         EU,
         "vat_id",
-        _("Your VAT number, because the customer owes the VAT"),
+        _("Your VAT ID, because the customer owes the VAT"),
         lambda case: bool(case.categories & _OWED_BY_CUSTOMER) and not case.has_vat_id,
         in_profile=True,
     ),
