@@ -11,7 +11,7 @@ the account changed or was deleted since `user` was read.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -72,13 +72,15 @@ def register(
     is_superuser: bool = False,
     email_confirmed: bool = False,
     request_id: str | None = None,
+    sign_in: Mapping[str, Any] | None = None,
     write: Transaction | None = None,
 ) -> User:
     """Make an account and the guard items of its unique values.
 
     Without `password` and `password_hash` the account has no usable password. `request_id` names
     this registration (default: a new id). Repeated with the same id and values, at any time, it
-    returns the account that it made.
+    returns the account that it made. `sign_in` are attributes of its first session
+    (`accounts.sessions.services.first`); an account that was made before does not get them.
 
     Costs 1 request and 6 write units.
 
@@ -102,6 +104,7 @@ def register(
         # So sessions of a deleted account do not fit another one with the same key.
         session_epoch=new_session_epoch(),
         version=new_version(),
+        **(sign_in or {}),
         **values,
     )
 

@@ -192,5 +192,5 @@ def _reason(error: SequenceError) -> str:
             "date": date_format(error.paid_on)
         }
     if isinstance(error, IsCreditNote):
-        return _("A credit note can be neither voided, credited nor marked as paid.")
+        return _("A credit note cannot be voided, credited, or marked as paid.")
     return refusal_text(error)

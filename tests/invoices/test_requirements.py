@@ -1,4 +1,4 @@
-"""What the law of the seller's country asks of an invoice."""
+"""What the law of the seller's country requires on an invoice."""
 
 from __future__ import annotations
 

@@ -135,16 +135,16 @@ def sign_in_twice(client: Client) -> None:
     sign_in_as_ann(Client())
 
 
-#: What is done, and how many round trips it takes. The account has few invoices, so its home page
+#: What is done, and how many round trips it takes. The account has few invoices, so its start page
 #: also reads those of last year.
 BUDGETS = {
-    home: 5,
+    home: 3,
     profile: 1,
-    invoice_list: 3,
+    invoice_list: 2,
     sign_in_as_ann: 5,
     # The windows of the client's limits have begun: each takes another request.
     sign_in_twice: 5 + 7,
-    sign_up: 5,
+    sign_up: 4,
     issue: 2,
     use_lock: 2,
 }
