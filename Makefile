@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages install lock
+.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages samples install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -70,8 +70,8 @@ scale: install
 # The tables of benchmarks/README.md, in ROUNDS rounds. Use an idle machine.
 ROUNDS ?= 5
 bench: install
-	for question in counters invoices locks registration client uploads servers pages distance \
-			crowds profiles coldstart; do \
+	for question in counters invoices typesetting locks registration client uploads servers pages \
+			distance crowds profiles coldstart; do \
 		$(BIN)/python -m benchmarks.$$question $(ROUNDS) || exit 1; \
 	done
 
@@ -84,6 +84,10 @@ lint: install
 # Updates the catalogues under locale/ from the sources; new texts wait for a translation.
 messages: install
 	$(BIN)/python -m tests.catalogue
+
+# Writes the PDFs of docs/samples/.
+samples: install
+	$(MYPY_ENV) DJANGO_SETTINGS_MODULE=project.settings $(BIN)/python -m tests.sample_invoices
 
 # Needs uv on PATH. Keeps the locked versions; `make lock UPGRADE=--upgrade` renews them. Both files lock
 # the same versions.

@@ -113,13 +113,16 @@ def _log(request: HttpRequest, response: HttpResponseBase, tally: Tally, seconds
     page_answered.send_robust(
         sender=None, url=url, method=method, status=response.status_code, seconds=seconds
     )
+    is_quiet = request.path_info in PROBES and response.status_code < 400
+    level = logging.DEBUG if is_quiet else logging.INFO
+    if not log.isEnabledFor(level):
+        return
     milliseconds = round(seconds * 1000, 1)
     # Here as well as in the formatter: other handlers get the record without secrets, too.
     path = hide(request.path, request)
     account, client = known_account(request), address(request)
-    is_quiet = request.path_info in PROBES and response.status_code < 400
     log.log(
-        logging.DEBUG if is_quiet else logging.INFO,
+        level,
         "%s %s %d, %s ms, %s, %s from %s",
         *(method, printable(path), response.status_code, milliseconds, tally),
         *(account or "nobody", client or "nowhere"),

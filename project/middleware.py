@@ -8,6 +8,9 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from csp.constants import HEADER
+from csp.middleware import CSPMiddleware
+from csp.utils import build_policy
 from django.conf import settings
 from django.core.exceptions import (
     BadRequest,
@@ -98,6 +101,23 @@ class HeadersMiddleware(MiddlewareMixin):
         session = getattr(request, "session", None)
         if session is not None and session.accessed and not _is_not_cached(response):
             response.headers["Cache-Control"] = "private, no-store"
+        return response
+
+
+class PolicyMiddleware(CSPMiddleware):
+    """django-csp's, which builds the policy for each answer. Here only if a view changes it."""
+
+    def __init__(self, get_response: Any) -> None:
+        super().__init__(get_response)
+        self._usual = build_policy()
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        # Django's own error pages, under DEBUG, have no policy.
+        if settings.DEBUG or any(name.startswith("_csp") for name in vars(response)):
+            return super().process_response(request, response)
+        response.headers.setdefault(HEADER, self._usual)
         return response
 
 

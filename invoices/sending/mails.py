@@ -23,7 +23,6 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from accounts.values import clean_email, deliverable_email
 from dynamo.client.deadline import uncounted, uncounted_seconds
-from invoices import einvoices
 from invoices.documents import Invoice
 from invoices.printing.pdf import render
 from invoices.values.fields import Field
@@ -89,8 +88,6 @@ def mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessa
         reply_to=[reply_to],
     )
     mail.attach(f"{invoice.label}.pdf", render(invoice), "application/pdf")
-    if not einvoices.missing(invoice):
-        mail.attach(f"{invoice.label}.xml", einvoices.as_xml(invoice), "application/xml")
     return mail
 
 

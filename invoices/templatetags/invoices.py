@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from datetime import date
+from functools import cache
 from typing import Any
 
 from django import template
+from django.urls import reverse
+from django.utils import dateformat
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from invoices.documents import Invoice
+from invoices.settlement.states import Record
 from invoices.values import money
 from invoices.values.amounts import TAX_CATEGORIES, Line
 from web.choices import country_name
 from web.identifiers import readable_iban
 
 register = template.Library()
+
+#: What a table adds to the customer's name, and how it looks.
+_BADGES: dict[str, tuple[Any, str]] = {
+    "voided": (_("Voided"), ""),
+    "credit_note": (_("Credit note"), " plain"),
+    "credited": (_("Credited"), " plain"),
+    "paid": (_("Paid"), " plain"),
+    "overdue": (_("Overdue"), ""),
+    "open": ("", ""),
+}
 
 #: `{{ invoice.totals.gross|amount:invoice.currency }}`: minor units with their currency.
 register.filter("amount", money.readable_amount)
@@ -36,7 +53,7 @@ def tax_category(name: str) -> Any:
 
 @register.filter
 def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
-    """Whether `line`, or any line, gets the ※ that Japan asks for at its reduced rate."""
+    """Whether `line`, or any line, gets the ※ that Japan requires at its reduced rate."""
     lines = invoice.lines if line is None else (line,)
     return invoice.seller.country == "JP" and any(each.category == "reduced" for each in lines)
 
@@ -51,3 +68,40 @@ def opposite(amount: int) -> int:
 def net(line: Line, currency: str) -> int:
     """A line's net amount in minor units."""
     return line.amount(currency)
+
+
+@register.inclusion_tag("invoices/_table.html")
+def invoice_table(records: list[Record], view: str = "invoice", *args: str) -> dict[str, Any]:
+    """A table of `records`, whose numbers link to `view`.
+
+    A page has up to 50 rows. So each row is a dictionary of texts, which a template reads quickly,
+    and what is the same in several rows is made once.
+    """
+    if not records:
+        return {"rows": []}
+    label = records[0].invoice.label
+    before, _label, after = reverse(view, args=[*args, label]).rpartition(label)
+    badges = {standing: (str(name), style) for standing, (name, style) in _BADGES.items()}
+    day_format = pgettext("a day of the year that is shown, in Django’s letters", "N j")
+
+    @cache
+    def readable(day: date) -> str:
+        return dateformat.format(day, day_format)
+
+    rows = []
+    for record in records:
+        invoice, (badge, style) = record.invoice, badges[record.standing]
+        rows.append(
+            {
+                "url": f"{before}{invoice.label}{after}",
+                "label": invoice.label,
+                "day": invoice.issued_at.isoformat(),
+                "readable_day": readable(invoice.issued_at),
+                "customer": invoice.customer.name,
+                "badge": badge,
+                "badge_style": style,
+                "amount": money.readable_amount(invoice.totals.gross, invoice.currency),
+                "is_voided": invoice.is_voided,
+            }
+        )
+    return {"rows": rows}

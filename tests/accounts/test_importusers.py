@@ -38,6 +38,9 @@ pytestmark = pytest.mark.usefixtures("engine")
 COLUMNS = ["username", "email", "full_name", "phone_number", "password_hash"]
 Counts = dict[str, int]
 
+#: Rows of one transaction.
+ROWS_AT_ONCE = 8
+
 
 def import_file(path: Path, *options: str) -> tuple[Counts, str]:
     """The counts that the command prints, and the line with which it fails; empty on success."""
@@ -567,7 +570,7 @@ def test_rows_are_read_only_as_they_are_needed(
         def _row(self, line: int, fields: list[str]) -> files.Row:
             nonlocal read
             read += 1
-            ahead.append(read - proxy.count("TransactWriteItems"))
+            ahead.append(read - ROWS_AT_ONCE * proxy.count("TransactWriteItems"))
             return super()._row(line, fields)
 
     monkeypatch.setitem(files._BY_ENDING, ".csv", Counted)
@@ -754,7 +757,8 @@ def test_an_import_that_was_killed_is_completed_by_the_next_run(
     assert 0 < made_before < 190
     done, _said = import_file(file)
     assert done["created"] + done["unchanged"] == 190
-    assert done["created"] >= 190 - made_before - 8  # each worker may have had a request under way
+    # Each worker may have had a request under way.
+    assert done["created"] >= 190 - made_before - 8 * ROWS_AT_ONCE
     assert rejections(rejected).keys() == reasons.keys()
     assert sorted(file.parent.iterdir()) == [file, rejected]
     assert_guards_match_users()
@@ -764,14 +768,14 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
     file: Path, rejected: Path, slow_engine: FaultProxy
 ) -> None:
     write_csv(file, [row("nobody", "nonsense"), *numbered(300)])
-    with started(file, slow_engine, 20, "--json", "--workers=8") as process:
+    with started(file, slow_engine, 2, "--json", "--workers=1") as process:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
 
     assert process.returncode == 130
     done = json.loads(out)
     assert done == counts(created=len(users()), rejected=1)
-    assert 20 <= done["created"] < 8 * ROWS_PER_WORKER - 1  # not even its first batch
+    assert ROWS_AT_ONCE < done["created"] < ROWS_PER_WORKER - 1  # not even its first batch
     assert err.startswith("Interrupted at line ")
     assert err.endswith(f"Rejected rows: 1, see {rejected}.\n")
     assert err.count("\n") == 1
@@ -779,8 +783,24 @@ def test_ctrl_c_finishes_the_current_rows_and_reports_what_was_done(
     assert_guards_match_users()
 
 
-def test_a_stopped_import_begins_no_further_row_of_its_batch(file: Path, engine: str) -> None:
-    write_csv(file, [*numbered(ROWS_PER_WORKER - 1), row("nobody", "nonsense"), *numbered(1)])
+def test_a_stopped_import_begins_no_further_rows_of_its_batch(file: Path, engine: str) -> None:
+    write_csv(file, [row("nobody", "nonsense"), *numbered(2 * ROWS_AT_ONCE)])
+    stop = threading.Event()
+    with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
+        proxy.plan("TransactWriteItems", Meanwhile(stop.set))
+
+        results = list(import_users(rows, workers=1, stop=stop))
+
+    assert [result.row.line for result in results] == list(range(2, 2 + ROWS_AT_ONCE))
+    assert len(users()) == ROWS_AT_ONCE - 1
+
+
+@pytest.mark.fault_of("moto", "loses what meets a refused transaction")
+def test_a_stopped_import_begins_no_further_row_of_a_refused_transaction(
+    file: Path, engine: str
+) -> None:
+    make_user(username="user0", email="other@example.org")
+    write_csv(file, numbered(ROWS_AT_ONCE))
     stop = threading.Event()
     with FaultProxy(engine) as proxy, through(proxy), files.open_rows(file) as rows:
         proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=2)
@@ -788,8 +808,25 @@ def test_a_stopped_import_begins_no_further_row_of_its_batch(file: Path, engine:
 
         results = list(import_users(rows, workers=1, stop=stop))
 
-    assert [result.row.line for result in results] == [2, 3, 4]
-    assert users().keys() == {"user0", "user1", "user2"}
+    assert [(result.row.line, result.outcome) for result in results] == [
+        (2, "rejected"),
+        (3, "created"),
+    ]
+    assert users().keys() == {"user0", "user1"}
+
+
+@pytest.mark.fault_of("moto", "reports no capacity for transactions")
+def test_rows_share_a_request_also_when_they_are_imported_again(
+    file: Path, requests_sent: Requests
+) -> None:
+    write_csv(file, numbered(2 * ROWS_AT_ONCE))
+    import_file(file)
+    assert requests_sent.operations == ["TransactWriteItems"] * 2
+    assert requests_sent.units == 6 * 2 * ROWS_AT_ONCE
+    requests_sent.clear()
+
+    assert import_file(file)[0] == counts(unchanged=2 * ROWS_AT_ONCE)
+    assert requests_sent.operations == ["TransactWriteItems"] * 2
 
 
 @pytest.mark.fault_of("moto", "answers 500 to transactions that meet")
@@ -800,17 +837,17 @@ def test_an_import_stops_if_dynamodb_does_and_the_next_run_continues(
     with FaultProxy(engine) as proxy, through(proxy), monkeypatch.context() as patch:
         patch.setattr(deadline, "OPERATION_SECONDS", 1.0)
         proxy.plan("TransactWriteItems", DropReply())
-        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=50)
+        proxy.plan("TransactWriteItems", Meanwhile(lambda: None), times=5)
         proxy.plan("TransactWriteItems", Answer(400, "ThrottlingException"), times=10**9)
 
         began = time.monotonic()
-        done, said = import_file(file)
+        done, said = import_file(file, "--workers", "1")
 
     assert time.monotonic() - began < 10  # not a second for each row under way
-    assert done == counts(created=50)
+    assert done == counts(created=5 * ROWS_AT_ONCE)
     assert said.startswith("Stopped at line ")
     assert "DynamoDB gave no answer to TransactWriteItems in time" in said
-    assert import_file(file)[0] == counts(created=150, unchanged=50)
+    assert import_file(file)[0] == counts(created=160, unchanged=40)
     assert_guards_match_users()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
-from invoices.values.amounts import Line
+from invoices.values.amounts import TAX_CATEGORIES, Line
 
 SELLER = Seller("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
 CUSTOMER = Customer("株式会社山田商店", "東京都千代田区１－１")
@@ -20,7 +20,11 @@ RATES = st.sampled_from([Decimal(rate) for rate in ("0", "7", "8.1", "19", "20")
 NUMBERS = st.decimals(-(10**9), 10**9, allow_nan=False, allow_infinity=False, places=4)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = TEXTS.filter(str.strip)
+CATEGORIES = st.sampled_from(["", *TAX_CATEGORIES])
 LINES = st.builds(Line, NAMES, NUMBERS, NUMBERS, RATES)
+OTHER_LINES = st.builds(Line, NAMES, NUMBERS, NUMBERS, RATES, CATEGORIES)
+COUNTRIES = st.sampled_from(["", "DE", "FR", "JP", "US"])
+DATES = st.none() | st.dates(date(1000, 1, 1))
 
 
 def a_line(
@@ -52,13 +56,21 @@ def a_voided_invoice(**changes: Any) -> Invoice:
 def invoices(draw: st.DrawFn) -> Invoice:
     """Any issued or voided invoice."""
     draft = Draft(
-        draw(st.builds(Customer, NAMES, TEXTS, TEXTS)),
-        tuple(draw(st.lists(LINES, min_size=1, max_size=4))),
+        draw(st.builds(Customer, NAMES, TEXTS, TEXTS, COUNTRIES, TEXTS)),
+        tuple(draw(st.lists(LINES | OTHER_LINES, min_size=1, max_size=4))),
         draw(CURRENCIES),
         draw(TEXTS),
+        prices_include_tax=draw(st.booleans()),
+        supplied_from=draw(DATES),
+        supplied_to=draw(DATES),
+        due_date=draw(DATES),
+        payment_terms=draw(TEXTS),
+        buyer_reference=draw(TEXTS),
+        exemption_reason=draw(TEXTS),
         issued_on=draw(st.dates(date(1000, 1, 1))),
     )
-    seller = draw(st.builds(Seller, NAMES, TEXTS, TEXTS))
+    numbers = [TEXTS] * 4  # of the tax office and of the bank
+    seller = draw(st.builds(Seller, NAMES, TEXTS, TEXTS, COUNTRIES, *numbers))
     invoice = draw_up(draft, "account-1", seller, date(2026, 1, 1), "request-1")
     invoice = replace(invoice, number=draw(st.integers(1, 10**15 - 1)))
     if not draw(st.booleans()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
@@ -14,12 +15,14 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.exceptions import ValidationError
+from pypdf import PdfReader
 
 from accounts.emails.confirmation import mark_confirmed
 from accounts.exceptions import TooManyAttempts
 from accounts.models import User
 from dynamo.exceptions import DamagedItem, Unavailable
 from invoices.documents import Customer, Seller
+from invoices.einvoices import XML_NAME, as_xml
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.issuing import issue
 from invoices.printing.pdf import render
@@ -117,7 +120,7 @@ def test_the_mail_is_in_the_language_of_the_invoice(ann: User) -> None:
     assert "請求書" in the_mail().body
 
 
-def test_an_invoice_that_can_be_an_electronic_one_brings_its_xml(ann: User) -> None:
+def test_the_pdf_of_an_electronic_invoice_brings_its_xml(ann: User) -> None:
     seller = replace(SELLER, country="DE")
     customer = Customer("Bob", "Low Road 2\n12345 Town", country="DE")
     complete = draft(due_date=DAY + timedelta(days=7))
@@ -126,8 +129,8 @@ def test_an_invoice_that_can_be_an_electronic_one_brings_its_xml(ann: User) -> N
 
     send(ann, label=invoice.label)
 
-    names = [name for name, _content, _kind in the_mail().attachments]
-    assert names == [f"{invoice.label}.pdf", f"{invoice.label}.xml"]
+    [(_name, content, _kind)] = the_mail().attachments
+    assert PdfReader(io.BytesIO(content)).attachments[XML_NAME] == [as_xml(invoice)]
 
 
 def test_a_credit_note_can_be_sent_too(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_restored_functions_share_nothing_that_was_drawn_before_the_snapshot(
 
 def test_a_page_ends_before_the_function_s_time_does(function: Function, proxy: FaultProxy) -> None:
     sign_up(function)
-    proxy.plan("GetItem", TimeOut(), times=50)
+    proxy.plan("BatchGetItem", TimeOut(), times=50)
 
     began = time.monotonic()
     reply = function.request("GET", "/accounts/profile/", seconds=9.0)

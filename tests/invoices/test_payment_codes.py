@@ -1,0 +1,106 @@
+"""QR codes of payments: what a banking app reads."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import segno
+from pypdf import PdfReader
+
+from invoices.documents import Invoice
+from invoices.printing.payment_codes import payment_code, payment_image
+from invoices.printing.pdf import render
+from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
+from tests.invoices.test_pdf import FULL_SELLER, roles_of, text_of
+
+
+def payable(**changes: Any) -> Invoice:
+    return an_invoice(**({"seller": FULL_SELLER} | changes))
+
+
+def test_the_code_says_whom_to_pay_how_much_and_for_what() -> None:
+    payload = [
+        "BCD",
+        "002",
+        "1",  # UTF-8
+        "SCT",
+        "COBADEFFXXX",
+        "Ann Example",
+        "DE89370400440532013000",
+        "EUR119",
+        "",
+        "",
+        "2026-000042",
+    ]
+    expected = segno.make_qr("\n".join(payload).encode(), error="m", boost_error=False)
+
+    assert payment_code(payable()).matrix == expected.matrix
+
+
+@pytest.mark.parametrize(
+    ("seller", "name"),
+    [
+        (replace(FULL_SELLER, account_holder=""), "Ann GmbH"),
+        (replace(FULL_SELLER, account_holder="山" * 71), "山" * 70),
+    ],
+)
+def test_the_name_is_the_account_holder_or_the_seller_of_70_letters(seller: Any, name: str) -> None:
+    lines = [
+        "BCD",
+        "002",
+        "1",
+        "SCT",
+        seller.bic,
+        name,
+        seller.iban,
+        "EUR119",
+        "",
+        "",
+        "2026-000042",
+    ]
+    expected = segno.make_qr("\n".join(lines).encode(), error="m", boost_error=False)
+
+    assert payment_code(payable(seller=seller)).matrix == expected.matrix
+
+
+@pytest.mark.parametrize(
+    "invoice",
+    [
+        payable(currency="CHF"),
+        payable(seller=replace(FULL_SELLER, iban="")),
+        payable(seller=replace(FULL_SELLER, account_holder="\U0001f600" * 70)),
+        payable(credits="2026-000041"),
+        a_voided_invoice(seller=FULL_SELLER),
+        replace(an_invoice(a_line("-1")), seller=FULL_SELLER),
+        replace(an_invoice(a_line("1", "0")), seller=FULL_SELLER),
+        replace(an_invoice(a_line("1", "1000000000", "0")), seller=FULL_SELLER),
+    ],
+    ids=[
+        "other currency",
+        "no IBAN",
+        "more bytes than the code takes",
+        "credit note",
+        "voided",
+        "below zero",
+        "zero",
+        "too much",
+    ],
+)
+def test_an_invoice_that_cannot_be_paid_so_has_no_code(invoice: Invoice) -> None:
+    assert payment_code(invoice) is None
+    assert payment_image(invoice) == ""
+    assert "Pay by QR code" not in text_of(invoice)
+
+
+@pytest.mark.parametrize(
+    ("language", "label"), [("en", "Pay by QR code"), ("ja", "QRコードで支払う")]
+)
+def test_the_pdf_has_the_code_with_its_label(language: str, label: str) -> None:
+    invoice = payable(language=language)
+    roles = roles_of(PdfReader(io.BytesIO(render(invoice))).root_object["/StructTreeRoot"])
+
+    assert label in text_of(invoice)
+    assert roles["/Figure"] == 1

@@ -1,0 +1,39 @@
+"""The PDFs of `docs/samples/`: up to date, valid and small. `make samples` writes them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from pypdf import PdfReader
+
+from invoices.documents import Invoice
+from invoices.einvoices import XML_NAME, missing
+from invoices.printing.pdf import render
+from tests.invoices.en16931 import broken_rules
+from tests.sample_invoices import FOLDER, SAMPLES, path_of
+
+LARGEST = 100_000
+
+
+def parts_of(pdf: bytes) -> tuple[list[str], list[bytes]]:
+    """The text of each page, and the attached XML."""
+    reader = PdfReader(io.BytesIO(pdf))
+    return [page.extract_text() for page in reader.pages], reader.attachments[XML_NAME]
+
+
+@pytest.mark.parametrize(("name", "invoice"), SAMPLES.items(), ids=SAMPLES)
+def test_a_sample_is_up_to_date_and_valid(name: str, invoice: Invoice) -> None:
+    stored = path_of(name).read_bytes()
+
+    assert parts_of(stored) == parts_of(render(invoice))
+    assert missing(invoice) == []
+    assert broken_rules(parts_of(stored)[1][0]) == []
+    assert len(stored) < LARGEST
+
+
+def test_the_folder_and_its_page_have_all_samples_and_nothing_else() -> None:
+    page = (FOLDER / "README.md").read_text()
+
+    assert {path.name for path in FOLDER.glob("*.pdf")} == {f"{name}.pdf" for name in SAMPLES}
+    assert [name for name in SAMPLES if f"({name}.pdf)" not in page] == []
