@@ -223,7 +223,7 @@ class ProfileForm(forms.Form):
         _("Country"),
         country_choices,
         attrs={"autocomplete": "country"},
-        help_text=_("Invoices are then checked for what the law of this country asks."),
+        help_text=_("Invoices are then checked for what the law of this country requires."),
     )
     vat_id = _text_field(
         _("VAT ID"),

@@ -7,9 +7,12 @@ passwords with this module, not with Django's functions (ruff enforces it).
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from django.contrib.auth import hashers
@@ -20,6 +23,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.processes import PerProcess
+from web.turns import turn_passed_on
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
@@ -32,9 +36,16 @@ MAX_LENGTH = 256
 #: An imported hash may take this many times the work of the site's own hashes.
 MAX_WORK_RATIO = 10
 
+#: By how much the threads that hash are nicer (nice(2)) than those that make pages.
+NICENESS = 10
+
 # Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
 # 24 request threads it kept 450 MB.
-_threads = PerProcess(lambda: ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password hash"))
+_threads = PerProcess(
+    lambda: ThreadPoolExecutor(
+        AT_ONCE, thread_name_prefix="password hash", initializer=_let_pages_go_first
+    )
+)
 
 Result = TypeVar("Result")
 
@@ -58,7 +69,8 @@ def make_password(password: str | None) -> str:
     """The hash of `password` by the site's first hasher. For None, one that no password matches.
 
     Raises:
-        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline.
+        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline, or the page, which
+            passes its own turn on meanwhile, did not get another one.
     """
     if password is None:
         return hashers.make_password(None)
@@ -82,18 +94,26 @@ def check_password(password: str, encoded: str) -> bool:
     return is_correct
 
 
+def _let_pages_go_first() -> None:
+    # Elsewhere it would be the whole process; a sandbox may forbid it.
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.nice(NICENESS)
+
+
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
     left = page_seconds_left()
     seconds = WAIT_SECONDS if left is None else min(WAIT_SECONDS, left)
     # Marked here too, because a crash report shows the frames of this thread.
     turn = _threads().submit(sensitive_variables()(function), *arguments)
-    try:
-        return turn.result(seconds)
-    except TimeoutError:
-        if turn.cancel():
-            raise Busy("a password hash") from None
-    # It has begun, so it ends soon.
-    return turn.result()
+    with turn_passed_on():
+        try:
+            return turn.result(seconds)
+        except TimeoutError:
+            if turn.cancel():
+                raise Busy("a password hash") from None
+        # It has begun, so it ends soon.
+        return turn.result()
 
 
 # Imported hashes -------------------------------------------------------------------------------

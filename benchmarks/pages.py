@@ -77,7 +77,7 @@ def main() -> None:
     found = {(page.name, name): median(runs[page.name, name]) for page in pages for name in SITES}
     title = f"Pages, {WORKERS} × {PAGES}, 16 clients"
     print_rows(title, ["page", "site"], list(found.items()))
-    print("\n| page | server’s CPU, ours ÷ PostgreSQL | ÷ the home page, ours | PostgreSQL |")
+    print("\n| page | server’s CPU, ours ÷ PostgreSQL | ÷ the start page, ours | PostgreSQL |")
     print("|---|---:|---:|---:|")
     for page in pages:
         [ours, peer] = (found[page.name, name].server_ms for name in SITES)

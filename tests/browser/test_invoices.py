@@ -215,7 +215,7 @@ def test_an_unfinished_line_counts_and_a_group_opens_for_its_link(page: Page, an
     assert totals(page) == ["€100.00", "€100.00"]
 
     expect(page.get_by_label("Due date")).to_be_hidden()
-    page.get_by_role("link", name="The date of the supply").click()
+    page.get_by_role("link", name="The date of supply").click()
     expect(page.get_by_label("Due date")).to_be_visible()
 
 

@@ -119,6 +119,26 @@ def test_a_lost_answer_keeps_the_form_and_sending_it_again_issues_nothing_more(
     assert_whole(ann.pk, 2, TODAY.year)
 
 
+@pytest.mark.parametrize(("change", "field"), [("void", "reason"), ("paid", "paid_on")])
+def test_a_change_without_an_answer_keeps_what_was_typed(
+    client: Client,
+    ann: User,
+    invoice: Invoice,
+    proxy: FaultProxy,
+    impatient: float,
+    change: str,
+    field: str,
+) -> None:
+    form = form_values(client, f"{PAGE}{change}/", **{field: str(YESTERDAY)})
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+    unanswered = client.post(f"{PAGE}{change}/", form)
+    proxy.forget()
+
+    assert unanswered.status_code == 503
+    assert Page(unanswered).value(field) == str(YESTERDAY)
+    assert "it is done only once" in words(unanswered)
+
+
 def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
     client: Client, ann: User, invoice: Invoice
 ) -> None:
@@ -133,7 +153,7 @@ def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
     third = f"/invoices/{TODAY.year}-000003/"
     for change, value in {"credit": "reason", "void": "reason", "paid": "paid_on"}.items():
         refused = Page(client.post(f"{third}{change}/", {value: str(TODAY)}))
-        assert "A credit note can be neither" in refused.errors[value][0]
+        assert "A credit note cannot be" in refused.errors[value][0]
         assert client.get(f"{third}{change}/")["Location"] == third
 
 
@@ -149,6 +169,16 @@ def test_who_must_confirm_the_email_address_does_not_issue_credit_notes(
 
     assert "Confirm your email address" in words(response)
     assert_whole(eve.pk, 1, TODAY.year)
+
+
+def test_a_payment_undone_after_the_session_ended_leads_to_the_invoice(
+    client: Client, ann: User, invoice: Invoice
+) -> None:
+    asked = Client().post(f"{PAGE}unpaid/", {"paid_on": str(TODAY)})
+
+    next_page = asked["Location"].partition("?next=")[2]
+
+    assert client.get(next_page)["Location"] == PAGE
 
 
 @pytest.mark.parametrize("change", ["credit", "paid", "unpaid"])

@@ -1,4 +1,4 @@
-"""What the law of the seller's country asks of an invoice."""
+"""What the law of the seller's country requires on an invoice."""
 
 from __future__ import annotations
 
@@ -155,6 +155,7 @@ def test_less_is_asked_up_to_a_small_amount_with_vat(
 
     assert small(limit) == set()
     assert "customer_address" in small(str(Decimal(limit) + Decimal("0.01")))
+    assert "customer_address" in small(f"-{Decimal(limit) + 1}")
     assert "customer_address" in small(limit, "USD")
     assert "business_address" in lacks(
         plain(line("1"), currency=currency), seller(country, address="")

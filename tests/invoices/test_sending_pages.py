@@ -238,12 +238,13 @@ def test_the_clients_address_has_its_limit_of_mails(
 def test_without_a_confirmed_address_the_page_says_so_and_sends_nothing(
     client: Client, ann: User
 ) -> None:
-    opened_before = form_values(client, SEND, message="Hello")
+    values = form_values(client, SEND, message="Hello")
     ann.update([User.email_confirmed_at.remove()])
     page = Page(client.get(SEND))
     assert "Confirm your email address before you send an invoice." in page.text
+    assert "Send the mail" not in page.text
 
-    refused = Page(client.post(SEND, opened_before))
+    refused = Page(client.post(SEND, values))
 
     assert "Confirm your email address first." in refused.text
     assert refused.value("message") == "Hello"

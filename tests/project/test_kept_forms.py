@@ -365,7 +365,7 @@ def test_a_form_that_is_too_large_is_not_kept_and_its_sender_is_told(
     typed = "".join(chr(0x4E00 + at * 37 % 20_000) for at in range(400))
     asked = sent_too_late(client, PROFILE, business_address=typed)
 
-    assert "too long to be kept" in Page(asked).text
+    assert "too long to keep" in Page(asked).text
     assert signed_in_again(client, asked, ann)["Location"] == PROFILE
     assert not is_kept(client.get(PROFILE))
 

@@ -135,7 +135,7 @@ def sign_in_twice(client: Client) -> None:
     sign_in_as_ann(Client())
 
 
-#: What is done, and how many round trips it takes. The account has few invoices, so its home page
+#: What is done, and how many round trips it takes. The account has few invoices, so its start page
 #: also reads those of last year.
 BUDGETS = {
     home: 3,
