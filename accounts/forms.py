@@ -223,10 +223,10 @@ class ProfileForm(forms.Form):
         _("Country"),
         country_choices,
         attrs={"autocomplete": "country"},
-        help_text=_("Invoices are then checked for what the law of this country asks."),
+        help_text=_("Invoices are then checked for what the law of this country requires."),
     )
     vat_id = _text_field(
-        _("VAT number"),
+        _("VAT ID"),
         values.clean_tax_id,
         values.TAX_ID_MAX_LENGTH,
         required=False,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from django.contrib.auth import hashers
@@ -20,6 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.processes import PerProcess
+from web.turns import threads_after_pages, turn_passed_on
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
@@ -34,7 +34,7 @@ MAX_WORK_RATIO = 10
 
 # Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
 # 24 request threads it kept 450 MB.
-_threads = PerProcess(lambda: ThreadPoolExecutor(AT_ONCE, thread_name_prefix="password hash"))
+_threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
 
 Result = TypeVar("Result")
 
@@ -58,7 +58,8 @@ def make_password(password: str | None) -> str:
     """The hash of `password` by the site's first hasher. For None, one that no password matches.
 
     Raises:
-        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline.
+        Busy: there was no turn within `WAIT_SECONDS` or the page's deadline, or the page, which
+            passes its own turn on meanwhile, did not get another one.
     """
     if password is None:
         return hashers.make_password(None)
@@ -87,13 +88,14 @@ def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
     seconds = WAIT_SECONDS if left is None else min(WAIT_SECONDS, left)
     # Marked here too, because a crash report shows the frames of this thread.
     turn = _threads().submit(sensitive_variables()(function), *arguments)
-    try:
-        return turn.result(seconds)
-    except TimeoutError:
-        if turn.cancel():
-            raise Busy("a password hash") from None
-    # It has begun, so it ends soon.
-    return turn.result()
+    with turn_passed_on():
+        try:
+            return turn.result(seconds)
+        except TimeoutError:
+            if turn.cancel():
+                raise Busy("a password hash") from None
+        # It has begun, so it ends soon.
+        return turn.result()
 
 
 # Imported hashes -------------------------------------------------------------------------------

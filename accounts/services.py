@@ -11,8 +11,8 @@ the account changed or was deleted since `user` was read.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,7 +31,6 @@ from accounts.exceptions import (
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
-from accounts.values import as_uuid
 from dynamo.exceptions import Refused
 from dynamo.models import Item, new_version
 from dynamo.transactions import Refusal, Transaction, joined
@@ -73,13 +72,15 @@ def register(
     is_superuser: bool = False,
     email_confirmed: bool = False,
     request_id: str | None = None,
+    sign_in: Mapping[str, Any] | None = None,
     write: Transaction | None = None,
 ) -> User:
     """Make an account and the guard items of its unique values.
 
     Without `password` and `password_hash` the account has no usable password. `request_id` names
     this registration (default: a new id). Repeated with the same id and values, at any time, it
-    returns the account that it made.
+    returns the account that it made. `sign_in` are attributes of its first session
+    (`accounts.sessions.services.first`); an account that was made before does not get them.
 
     Costs 1 request and 6 write units.
 
@@ -103,6 +104,7 @@ def register(
         # So sessions of a deleted account do not fit another one with the same key.
         session_epoch=new_session_epoch(),
         version=new_version(),
+        **(sign_in or {}),
         **values,
     )
 
@@ -272,14 +274,23 @@ def find_in_even_time(who: str) -> User | None:
     A primary key finds no account, because it is not a name. Costs 2 requests and 2 read units in
     any case.
     """
+    return get_in_even_time(key_in_even_time(who), who)
+
+
+def key_in_even_time(who: str) -> str | None:
+    """The first half of `find_in_even_time`: the account's primary key, from the guard item."""
     try:
-        if as_uuid(who):
-            raise User.DoesNotExist
-        return User.find(who)
+        return User.unique.owner_by_guard(User.attribute_of(who), who)
     except User.DoesNotExist:
-        # The second read, as for an account that exists.
-        with suppress(User.DoesNotExist):
-            User.get("nobody")
+        return None
+
+
+def get_in_even_time(pk: str | None, who: str) -> User | None:
+    """The second half: the account with the key `pk`, if `who` is its name."""
+    try:
+        # Without a key there is a read, too, as for an account that exists.
+        return User.unique.get_from(pk or "nobody", User.attribute_of(who), who)
+    except User.DoesNotExist:
         return None
 
 

@@ -1,4 +1,4 @@
-"""The pages of the account itself, the home page and the language switch."""
+"""The pages of the account itself, the start page and the language switch."""
 
 from __future__ import annotations
 

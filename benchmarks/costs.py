@@ -83,7 +83,7 @@ RDS_GB = 20
 
 #: How often a page is among 100 requests.
 MIX = {
-    "home page, signed in": 25,
+    "start page, signed in": 25,
     "list of invoices": 20,
     "an invoice": 20,
     "an invoice as PDF": 5,
@@ -91,7 +91,7 @@ MIX = {
     "issuing an invoice": 7,
     "form to sign in": 5,
     "signing in": 5,
-    "home page, signed out": 6,
+    "start page, signed out": 6,
 }
 
 
@@ -230,7 +230,7 @@ def _measured(function: Function, meter: Meter, times: int) -> Iterator[tuple[st
     invoice = issue(function)
     function.request("GET", invoice.rstrip("/") + ".pdf")  # the first one loads fonts
     for name, path in (
-        ("home page, signed in", "/"),
+        ("start page, signed in", "/"),
         ("list of invoices", "/invoices/"),
         ("an invoice", invoice),
         ("an invoice as PDF", invoice.rstrip("/") + ".pdf"),
@@ -271,7 +271,7 @@ def _measured(function: Function, meter: Meter, times: int) -> Iterator[tuple[st
 
     yield "signing in", meter.cost_of([sign_in] * times, 302)
     function.cookies = SimpleCookie()
-    yield "home page, signed out", meter.cost_of(get("/"), 200)
+    yield "start page, signed out", meter.cost_of(get("/"), 200)
 
 
 def _page(measured: dict[str, Cost], start: float) -> Iterator[str]:

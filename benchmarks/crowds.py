@@ -1,8 +1,8 @@
 """What do other pages feel of a crowd? `python -m benchmarks.crowds [rounds] [seconds]`
 
-Four clients request the home page of their accounts, first alone, then while 24 others sign in, and
-while 20 others download a year's invoices as PDFs. One who is refused waits as long as the answer
-says.
+Four clients request the start page of their accounts, first alone, then while 24 others sign in,
+and while 20 others download a year's invoices as PDFs. One who is refused waits as long as the
+answer says.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ CROWDS: dict[str, Crowd] = {
 
 
 def feel(crowd: Crowd, server: Server, seconds: int) -> Felt:
-    """Request the home page while the crowd is there."""
+    """Request the start page while the crowd is there."""
     wait_until_idle(server)
     page = Asked("signed in (/)", "/", "signed-in", seconds=seconds)
     with contextmanager(crowd)(server, seconds + 2 * HEAD_START_SECONDS) as done:
@@ -137,7 +137,7 @@ def main() -> None:
                 # A new server for each, because a process keeps the memory of its peak.
                 with served(granian(WORKERS, PAGES), site) as server:
                     runs.setdefault(name, []).append(feel(crowd, server, seconds))
-    print(f"\n### The home page of {OTHERS} others\n")
+    print(f"\n### The start page of {OTHERS} others\n")
     print(
         "| | per second | median ms | 99 % ms | failed | sign-ins or MB per second "
         "| peak MB of a worker |"

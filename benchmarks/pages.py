@@ -1,6 +1,6 @@
 """How fast are the site's pages under the documented server? `python -m benchmarks.pages [rounds]`
 
-Beside it, the same pages by Django's own users, sessions and models on PostgreSQL
+Next to it, the same pages by Django's own users, sessions and models on PostgreSQL
 (`benchmarks.on_postgres`). Forms are prepared beforehand (`benchmarks.prepared`). Each is sent once
 and answered by a redirect.
 """
@@ -77,7 +77,7 @@ def main() -> None:
     found = {(page.name, name): median(runs[page.name, name]) for page in pages for name in SITES}
     title = f"Pages, {WORKERS} × {PAGES}, 16 clients"
     print_rows(title, ["page", "site"], list(found.items()))
-    print("\n| page | server’s CPU, ours ÷ PostgreSQL | ÷ the home page, ours | PostgreSQL |")
+    print("\n| page | server’s CPU, ours ÷ PostgreSQL | ÷ the start page, ours | PostgreSQL |")
     print("|---|---:|---:|---:|")
     for page in pages:
         [ours, peer] = (found[page.name, name].server_ms for name in SITES)

@@ -126,8 +126,10 @@ def _session(name: str) -> str:
     client = Client()
     # Not by the form: on a busy machine sixteen passwords to check take a minute.
     client.force_login(_store().find(name))
-    cookie = settings.SESSION_COOKIE_NAME
-    return f"{cookie}={client.cookies[cookie].value}"
+    # A page sets the other cookies that a browser has after a sign-in.
+    client.get("/accounts/profile/", secure=True, headers={"host": settings.ALLOWED_HOSTS[0]})
+    token = settings.CSRF_COOKIE_NAME
+    return "; ".join(f"{key}={each.value}" for key, each in client.cookies.items() if key != token)
 
 
 def _cookies(session: str) -> str:

@@ -1,7 +1,7 @@
 """Which server, with how many pages at once? `python -m benchmarks.servers [rounds]`
 
 16 clients, which send a proxy's headers, request a page that does nothing, one that reads an item,
-and the home page of a signed-in user.
+and the start page of a signed-in user.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.bulk import read_batches, write_batches
+from dynamo.bulk import read_batches, read_one_of_each, write_batches
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.models import ITEM_MAX_BYTES, IntegerAttribute, Item, Model
@@ -127,6 +127,15 @@ class DynamoCache(BaseCache):
     def get(self, key: Any, default: Any | None = None, version: int | None = None) -> Any:
         """The value of `key`, or `default`. Costs 1 request."""
         return _value_of(self._item(key, version), default)
+
+    def get_beside(self, key: Any, table: str, item_key: Item) -> tuple[Any, Item | None]:
+        """The value of `key` (None without one), and the item of another table. Costs 1 request.
+
+        Each is read consistently, but not both at one instant.
+        """
+        own = self._address(key, None)
+        read = read_one_of_each({own["TableName"]: own["Key"], table: item_key})
+        return _value_of(read.get(own["TableName"]), None), read.get(table)
 
     def has_key(self, key: Any, version: int | None = None) -> bool:
         """Whether `key` has a value, None included. Costs 1 request."""

@@ -43,6 +43,7 @@ from dynamo.exceptions import DamagedItem
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 PARTITION_KEY_MAX_BYTES = 2048
+SORT_KEY_MAX_BYTES = 1024
 ITEM_MAX_BYTES = 400 * 1024
 TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 

@@ -5,7 +5,7 @@ exists. Here the condition of the write decides. So an ended session stays ended
 request saves it at the same time, and a request costs only what it needs:
 
     a visitor without a session                nothing
-    a page that reads the session              1 read
+    a page that reads the session              1 read, together with an item of its choice
     a changed session                          1 write more
     signing in (`cycle_key`, then values)      1 write; if there was a session, 1 read and
                                                1 write more
@@ -31,6 +31,7 @@ from django.contrib.sessions.backends.base import (
 from django.utils.crypto import get_random_string
 
 from dynamo.cache import CacheValueTooLarge, DynamoCache
+from dynamo.models import Item
 
 KEY_LENGTH = 32
 
@@ -54,11 +55,26 @@ class SessionStore(cache.SessionStore):
     #: Whether a request to store something under that key was sent; it may still arrive.
     _is_sent = False
 
+    #: The table and key of an item that `load` reads in the same request.
+    address_beside: tuple[str, Item] | None = None
+
+    #: That item as it was stored then; None if it is absent or was not read.
+    item_beside: Item | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the values are known, so that reading them sends no request."""
+        return hasattr(self, "_session_cache")
+
     def load(self) -> dict[str, Any]:
         """The stored values; empty, and the key is removed, if the session ended. 1 request."""
         if self.session_key is None or self._is_unwritten():
             return {}
-        stored: dict[str, Any] | None = self._cache.get(self.cache_key)
+        stored: dict[str, Any] | None
+        if self.address_beside is None:
+            stored = self._cache.get(self.cache_key)
+        else:
+            stored, self.item_beside = self._cache.get_beside(self.cache_key, *self.address_beside)
         if stored is None:
             self._session_key = None
             return {}

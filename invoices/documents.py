@@ -106,9 +106,7 @@ class Contents:
     supplied_from: date | None = field(
         default=None, metadata=declare(Day(), _("Date of supply, or its first day"))
     )
-    supplied_to: date | None = field(
-        default=None, metadata=declare(Day(), _("Last day of the supply"))
-    )
+    supplied_to: date | None = field(default=None, metadata=declare(Day(), _("Last day of supply")))
     due_date: date | None = field(default=None, metadata=declare(Day(), _("Due date")))
     payment_terms: str = field(default="", metadata=declare(MultiLine(500), _("Payment terms")))
     buyer_reference: str = field(
@@ -292,14 +290,14 @@ def check_dates(contents: Contents, issued_at: date) -> None:
     """Raises ValidationError, at its field, if a date of `contents` contradicts another one."""
     errors: dict[str, Any] = {}
     if contents.supplied_to and not contents.supplied_from:
-        errors["supplied_from"] = ValidationError(_("Enter the first day of the supply."), "period")
+        errors["supplied_from"] = ValidationError(_("Enter the first day of supply."), "period")
     elif (
         contents.supplied_from
         and contents.supplied_to
         and contents.supplied_to < contents.supplied_from
     ):
         errors["supplied_to"] = ValidationError(
-            _("Enter a day that is not before the first day of the supply."), "period"
+            _("Enter a day that is not before the first day of supply."), "period"
         )
     if contents.due_date and contents.due_date < issued_at:
         errors["due_date"] = ValidationError(

@@ -9,7 +9,7 @@ Sources: EN 16931-1:2017 (the names BT-… and BR-… below); https://fnfe-mpe.o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
@@ -73,9 +73,11 @@ def _missing(invoice: Invoice) -> Iterator[str]:
         yield _("The customer’s country")
     if not (invoice.due_date or invoice.payment_terms or invoice.is_credit_note):
         yield _("The due date or the payment terms")
-    if categories & {"zero", "reverse_charge", "intra_community", "export"} and not seller.vat_id:
+    if (categories & {"zero", "reverse_charge"} and not seller.vat_id) or (
+        categories & {"intra_community", "export"} and not _is_vat_id(seller.vat_id)
+    ):
         yield _("The seller’s VAT ID")
-    if categories & {"reverse_charge", "intra_community"} and not customer.vat_id:
+    if categories & {"reverse_charge", "intra_community"} and not _is_vat_id(customer.vat_id):
         yield _("The customer’s VAT ID")
     if "intra_community" in categories and not invoice.supplied_from:
         yield _("The date of supply")
@@ -146,8 +148,8 @@ def _settle(settlement: Any, invoice: Invoice) -> None:
         if seller.bic:
             means.payee_institution.bic = seller.bic
         settlement.payment_means.add(means)
-    for share in totals.shares:
-        settlement.trade_tax.add(_tax(share, invoice))
+    for shares in _breakdown(totals.shares):
+        settlement.trade_tax.add(_tax(shares, invoice))
     if invoice.supplied_from and invoice.supplied_to:
         settlement.period.start = invoice.supplied_from
         settlement.period.end = invoice.supplied_to
@@ -195,16 +197,26 @@ def _line(number: int, line: Line, net: int, invoice: Invoice) -> Any:
     return item
 
 
-def _tax(share: VatShare, invoice: Invoice) -> Any:
+def _breakdown(shares: Iterable[VatShare]) -> Iterable[list[VatShare]]:
+    """The shares that the standard counts as one: it has one code for both rates above zero."""
+    groups: dict[tuple[Decimal, str], list[VatShare]] = {}
+    for share in shares:
+        code, _reason_code = _CATEGORIES[share.category]
+        groups.setdefault((share.rate, code), []).append(share)
+    return groups.values()
+
+
+def _tax(shares: list[VatShare], invoice: Invoice) -> Any:
     from drafthorse.models.accounting import ApplicableTradeTax
 
+    share = shares[0]
     code, reason_code = _CATEGORIES[share.category]
     tax: Any = ApplicableTradeTax()
     tax.type_code = "VAT"
     tax.category_code = code
     tax.rate_applicable_percent = _plain(share.rate)
-    tax.basis_amount = _amount(share.net, invoice)
-    tax.calculated_amount = _amount(share.vat, invoice)
+    tax.basis_amount = _amount(sum(each.net for each in shares), invoice)
+    tax.calculated_amount = _amount(sum(each.vat for each in shares), invoice)
     if share.category == "exempt":
         tax.exemption_reason = invoice.exemption_reason
     elif reason_code:
@@ -223,10 +235,12 @@ def _add_seller(party: Any, seller: Seller) -> None:
 
 
 def _add_customer(party: Any, customer: Customer) -> None:
-    if customer.number:
-        party.id = customer.number
+    is_vat_id = _is_vat_id(customer.vat_id)
+    # The standard has no other tax number of a customer than a VAT ID.
+    if identifier := customer.number or ("" if is_vat_id else customer.vat_id):
+        party.id = identifier
     _add_party(party, customer)
-    if customer.vat_id:
+    if is_vat_id:
         _register(party, customer.vat_id)
 
 
@@ -248,13 +262,15 @@ def _register(party: Any, number: str, scheme: str = "") -> None:
     from drafthorse.models.party import TaxRegistration
 
     registration: Any = TaxRegistration()
-    registration.id = (scheme or ("VA" if _is_vat_id(number) else "FC"), number.replace(" ", ""))
+    scheme = scheme or ("VA" if _is_vat_id(number) else "FC")
+    registration.id = (scheme, number.replace(" ", "").upper() if scheme == "VA" else number)
     party.tax_registrations.add(registration)
 
 
 def _is_vat_id(number: str) -> bool:
     """Whether it begins with its country, as BR-CO-09 asks."""
-    return is_country(number[:2]) or number[:2] in _OTHER_VAT_PREFIXES
+    prefix = number[:2].upper()
+    return is_country(prefix) or prefix in _OTHER_VAT_PREFIXES
 
 
 def _sign(invoice: Invoice) -> int:

@@ -191,7 +191,7 @@ class InvoiceForm(RequestIdForm):
         return [*chain.from_iterable(above), *lines, *below]
 
     def required_by_law(self) -> list[Requirement]:
-        """What the law of the seller's country asks for in the first place, before it is typed."""
+        """What the law of the seller's country requires in the first place, before it is typed."""
         return list(missing(Case(self.seller, self.is_named)))
 
     def clean(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from dynamo.transactions import Write
+from dynamo.transactions import Write, read_together
 from invoices.documents import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -118,8 +118,14 @@ def issue_checked(
         day = today(time_zone)
         invoice = draw_up(draft, account, seller, day, request_id, language)
         _check("The lines", check_totals, invoice.totals)
-        _check("The dates", lambda issued_at: check_dates(draft, issued_at), invoice.issued_at)
         item = InvoiceItem.prepared(invoice.series, to_item(invoice), draft.digest())
+        try:
+            _check("The dates", lambda issued_at: check_dates(draft, issued_at), invoice.issued_at)
+        except ValueError:
+            # It was due on the day it was issued, and midnight has passed since.
+            if earlier := _issued_before(item, request_id):
+                return earlier
+            raise
         try:
             issued = series.issue(item, series=invoice.series, request_id=request_id, also=also)
         except IdReused as error:
@@ -132,6 +138,17 @@ def issue_checked(
         if issued is item:
             return replace(invoice, number=item.number)
         return from_item(issued.stored)
+
+
+def _issued_before(item: InvoiceItem, request_id: str) -> Invoice | None:
+    """The invoice that the same request has issued. Costs 1 request, and 1 more if there is one."""
+    guard_key = InvoiceItem.guard_key(item.series, request_id)
+    [guard] = read_together([InvoiceItem.at(guard_key, 0)])
+    place = InvoiceItem.place_of(guard) if guard else None
+    if guard is None or place is None or guard.get("digest") != {"S": item.digest()}:
+        return None
+    [stored] = read_together([InvoiceItem.at(*place)])
+    return from_item(stored) if stored else None
 
 
 def today(time_zone: str | None = None) -> date:

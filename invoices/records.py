@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -14,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
+from dynamo.together import together
 from dynamo.transactions import (
     READ_TOGETHER,
     Refusal,
@@ -150,25 +153,28 @@ def list_invoices(
     `today`, no invoice is overdue. A page of a search may be short or empty although more pages
     follow.
 
-    Costs 2 requests and 1 read unit per 4 KB of what is listed and of its states. A search costs
-    up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE` invoices or 1 MB
-    each.
+    Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
+    search costs up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE`
+    invoices or 1 MB each.
     """
     found: list[Record] = []
     damaged: list[str] = []
     wanted = folded(customer)
     is_search = bool(wanted) or len(standings) < len(STANDINGS)
     page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
-    # The states come first: of invoices that are issued meanwhile none is needed. The numbers of a
-    # series have no gaps, so as many states as invoices are enough.
-    states, known_from = _states(account, year, before=before, limit=page_size * queries)
+    answers = _answers(InvoiceItem, account, year, before=before, page_size=page_size)
+    # The numbers of a series have no gaps, so as many states as invoices are enough. If states of
+    # newer invoices are added meanwhile, the page ends where the states do.
+    (states, known_from), first = together(
+        partial(_states, account, year, before=before, limit=page_size * queries),
+        partial(next, answers),
+    )
     searched = 0
 
     def page(before: Decimal | int | None) -> Page:
         return Page(found, None if before is None else math.ceil(before), searched, damaged)
 
-    answers = _answers(InvoiceItem, account, year, before=before, page_size=page_size)
-    for requests, (items, has_more) in enumerate(answers, 1):
+    for requests, (items, has_more) in enumerate(chain([first], answers), 1):
         for item in items:
             number = Decimal(item["number"]["N"])
             if number < known_from:

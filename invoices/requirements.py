@@ -1,4 +1,4 @@
-"""What the law of the seller's country asks of an invoice, as far as a program can tell.
+"""What the law of the seller's country requires on an invoice, as far as a program can tell.
 
 `check_requirements` is called by the form and the command before a number is drawn. It checks only
 invoices of sellers whose profile names a country: without one, nothing is known about the law.
@@ -12,7 +12,7 @@ invoices of sellers whose profile names a country: without one, nothing is known
     GB      Regulation 14 of the VAT Regulations 1995                Regulation 16A: up to GBP 250
     CH      Article 26 MWSTG                                         Article 57 MWSTV: up to CHF 400
     JP      Article 57-4 (1) of the Consumption Tax Act              by trade, not by amount
-    US      No law of VAT. Neither the federal government nor a state asks for more than a form has.
+    US      No law of VAT. Neither the federal government nor a state requires more than a form has.
 
 Of other countries nothing is known. Rules that depend on facts that an invoice does not have, such
 as the seller's turnover, are not checked.
@@ -75,7 +75,9 @@ class Case:
             return False
         limit, currency = _SMALL.get(self.seller.country, (0, ""))
         sums = totals(self.contents.lines, self.contents.currency, self.contents.prices_include_tax)
-        return self.contents.currency == currency and sums.gross <= limit * minor_units(currency)
+        return self.contents.currency == currency and abs(sums.gross) <= limit * minor_units(
+            currency
+        )
 
     def lacks(self, name: str) -> bool:
         return self.contents is None or not getattr(self.contents, name)
@@ -112,7 +114,7 @@ def _is_vat_id(text: str, country: str) -> bool:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the law of `countries` asks for. `field` is one of the form, or of the profile."""
+    """What the law of `countries` requires. `field` is one of the form, or of the profile."""
 
     countries: frozenset[str]
     field: str
@@ -146,21 +148,21 @@ _REQUIREMENTS = (
     Requirement(
         frozenset({"DE"}),
         "tax_number",
-        _("Your tax number or VAT number"),
+        _("Your tax number or VAT ID"),
         lambda case: not case.has_vat_id and not case.seller.tax_number,
         in_profile=True,
     ),
     Requirement(
         EU - {"DE"},
         "vat_id",
-        _("Your VAT number, because you charge VAT"),
+        _("Your VAT ID, because you charge VAT"),
         lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
     ),
     Requirement(
         frozenset({"GB", "CH"}),
         "vat_id",
-        _("Your VAT number, because you charge VAT"),
+        _("Your VAT ID, because you charge VAT"),
         lambda case: case.has_vat and not case.has_vat_id,
         in_profile=True,
         of_small=True,
@@ -175,7 +177,7 @@ _REQUIREMENTS = (
     Requirement(
         EU,
         "vat_id",
-        _("Your VAT number, because the customer owes the VAT"),
+        _("Your VAT ID, because the customer owes the VAT"),
         lambda case: bool(case.categories & _OWED_BY_CUSTOMER) and not case.has_vat_id,
         in_profile=True,
     ),
@@ -196,7 +198,7 @@ _REQUIREMENTS = (
     Requirement(
         _WITH_SUPPLY_DATE,
         "supplied_from",
-        _("The date of the supply"),
+        _("The date of supply"),
         lambda case: case.lacks("supplied_from"),
     ),
     Requirement(
@@ -221,7 +223,7 @@ _REQUIREMENTS = (
     Requirement(
         EU,
         "customer_vat_id",
-        _("The customer’s VAT ID of the country of the customer"),
+        _("The customer’s VAT ID, from the customer’s country"),
         lambda case: case.lacks_customer_vat_id,
     ),
     Requirement(
@@ -235,7 +237,7 @@ _REQUIREMENTS = (
 
 
 def missing(case: Case) -> Iterator[Requirement]:
-    """What the law asks for and `case` lacks. Nothing if the seller names no country."""
+    """What the law requires and `case` lacks. Nothing if the seller names no country."""
     is_small = case.is_small
     seen = set()
     for each in _REQUIREMENTS:
@@ -246,7 +248,7 @@ def missing(case: Case) -> Iterator[Requirement]:
 
 
 def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) -> None:
-    """Reject an invoice that lacks what the law of the seller's country asks for.
+    """Reject an invoice that lacks what the law of the seller's country requires.
 
     `is_named` is whether the profile has a name: a username is not one.
 
@@ -256,9 +258,9 @@ def check_requirements(contents: Contents, seller: Seller, *, is_named: bool) ->
     errors: dict[str, list[Any]] = {}
     for each in missing(Case(seller, is_named, contents)):
         message = (
-            _("Your country’s law asks for this. Add it to your profile: %(what)s.")
+            _("Your country’s law requires this. Add it to your profile: %(what)s.")
             if each.in_profile
-            else _("Your country’s law asks for this: %(what)s.")
+            else _("Your country’s law requires this: %(what)s.")
         )
         field = NON_FIELD_ERRORS if each.in_profile else each.field
         error = ValidationError(message, "required_by_law", {"what": each.message})

@@ -221,7 +221,10 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
             return kept
         values, lines = self.defaults(), []
         if id_ := request.GET.get("customer"):
-            values |= self.customer_values(id_)
+            try:
+                values |= self.customer_values(id_)
+            except UnknownCustomer as error:
+                raise Http404(str(error)) from error
         if label := request.GET.get("from"):
             model = self.find(label)
             # Its dates are over.
@@ -252,15 +255,15 @@ class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, 
                 values |= _values_of_customer(customers[0])
                 customers = None
         elif id_ := sent.get("use_customer"):
-            values |= self.customer_values(id_)
+            try:
+                values |= self.customer_values(id_)
+            except UnknownCustomer:
+                messages.error(self.request, _("This customer was deleted meanwhile."))
         return self.show(values, lines, focus=focus, customers=customers)
 
     def customer_values(self, id_: str) -> dict[str, str]:
-        """What a person would type for the customer with this id. Raises Http404."""
-        try:
-            return _values_of_customer(find_customer(self.account, id_))
-        except UnknownCustomer as error:
-            raise Http404(str(error)) from error
+        """What a person would type for the customer with this id. Raises UnknownCustomer."""
+        return _values_of_customer(find_customer(self.account, id_))
 
     def defaults(self) -> dict[str, str]:
         """What a new form begins with, by the profile."""

@@ -113,7 +113,11 @@ def _values(request: HttpRequest) -> Iterator[str]:
         yield str(request.resolver_match.kwargs.get(_HIDDEN_PARAMETER, ""))
     # A bearer token.
     yield request.META.get("HTTP_AUTHORIZATION", "").partition(" ")[2]
-    for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+    for name in (
+        settings.SESSION_COOKIE_NAME,
+        settings.ACCOUNT_COOKIE_NAME,
+        settings.CSRF_COOKIE_NAME,
+    ):
         yield request.COOKIES.get(name, "")
     yield request.META.get("CSRF_COOKIE") or ""
     if hasattr(request, "session"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from csp.constants import HEADER
@@ -27,10 +26,9 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 from django.views.defaults import bad_request
 
-from dynamo.client.deadline import page_seconds_left
-from dynamo.exceptions import Busy
 from dynamo.middleware import unavailable
 from project import secret_keys
+from web.turns import TooManyPages, in_turn
 
 log = logging.getLogger(__name__)
 
@@ -164,18 +162,14 @@ class FormEncodingMiddleware(MiddlewareMixin):
         return bad_request(request, BadRequest("The form is not in UTF-8."))
 
 
-class TooManyPages(Busy):
-    """The process is making as many pages as it may, and this one did not get its turn."""
-
-    def __init__(self) -> None:
-        super().__init__("a page")
-
-
 class PagesAtOnceMiddleware(MiddlewareMixin):
     """Lets a process make `PAGES_AT_ONCE` pages at once; the others wait for their turn.
 
     The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
+
+    A page that waits for a password hash does not count (`web.turns.turn_passed_on`), except in the
+    number of pages that wait.
     """
 
     def __init__(self, get_response: Any) -> None:
@@ -187,24 +181,14 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
         if self.async_mode:  # type: ignore[attr-defined]  # absent from the stubs
             # Under ASGI, views run in one thread, one after the other.
             return self.get_response(request)
+        if not self._places.acquire(blocking=False):
+            return unavailable(request, TooManyPages())
         try:
-            with self._turn(request):
+            with in_turn(self._turns):
                 return self.get_response(request)
         except TooManyPages as error:
+            _read_form(request)
             return unavailable(request, error)
-
-    @contextmanager
-    def _turn(self, request: HttpRequest) -> Iterator[None]:
-        if not self._places.acquire(blocking=False):
-            raise TooManyPages
-        try:
-            if not self._turns.acquire(timeout=page_seconds_left()):
-                _read_form(request)
-                raise TooManyPages
-            try:
-                yield
-            finally:
-                self._turns.release()
         finally:
             self._places.release()
 

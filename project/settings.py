@@ -302,6 +302,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_300
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
+# Sent with each session cookie, with the same flags: see `accounts.sessions.account_cookie`.
+ACCOUNT_COOKIE_NAME = "account"
 # Scripts cannot read cookies. Not "Strict": a link in a mail would open the site without session.
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
@@ -321,6 +323,7 @@ if PRODUCTION:
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
     # Browsers accept these names only over TLS, for all paths, and from this host.
     SESSION_COOKIE_NAME = "__Host-sessionid"
+    ACCOUNT_COOKIE_NAME = "__Host-account"
     CSRF_COOKIE_NAME = "__Host-csrftoken"
     # Only a proxy that always sets or strips the header makes it trustworthy.
     if env.read("DJANGO_BEHIND_TLS_PROXY", flag):

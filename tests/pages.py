@@ -102,6 +102,12 @@ def sign_in(client: Client, user: User, password: str = PASSWORD) -> HttpRespons
     return client.post("/accounts/login/", {"username": user.username, "password": password})
 
 
+def arrive(client: Client, user: User) -> None:
+    """Sign in without the form, and open a page, so that the browser has all cookies."""
+    client.force_login(user)  # type: ignore[arg-type]  # the stubs want a model
+    assert client.get("/accounts/username/").status_code == 200
+
+
 def signed_in_as(client: Client) -> str | None:
     """The username that the pages show to this visitor; None for an anonymous one."""
     return shown_user(client.get("/"))

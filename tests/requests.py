@@ -6,6 +6,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+#: The session and the account, which every page of a signed-in visitor reads.
+OF_EVERY_PAGE = ["BatchGetItem"]
+
 
 def round_trips(spans: Iterable[tuple[float, float]]) -> int:
     """How many of these requests, each from its beginning to its end, followed one another.

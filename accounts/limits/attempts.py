@@ -8,11 +8,14 @@ must not take those of an account.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
+from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import User
 from accounts.values import comparable_email, comparable_username
 from dynamo.exceptions import Busy
+from dynamo.together import together
 
 
 @dataclass(frozen=True)
@@ -31,34 +34,59 @@ class SignIn:
         passwords of others forever. After too many successes a client loses its slots too, so that
         its passwords are refused before they are hashed.
 
-        Costs 3 requests, 1 more after other successes from the client.
+        Costs 3 requests, sent together, and 1 more after other successes from the client.
 
         Raises:
             TooManyAttempts: too many sign-ins succeeded from the client's address.
         """
-        limit("sign_in").clear(self.account)
-        if self.client:
-            limit("sign_in_success_client").take(self.client)
-        limit("sign_in_client").give_back(self.of_client)
+        clear = partial(limit("sign_in").clear, self.account)
+        if self.client is None:
+            clear()
+            return
+        of_clients = limit("sign_in_client")
+        try:
+            together(
+                clear,
+                partial(of_clients.give_back, self.of_client),
+                partial(limit("sign_in_success_client").take, self.client),
+            )
+        except TooManyAttempts:
+            of_clients.take(self.client)
+            raise
 
     def was_not_made(self) -> None:
-        """Give back both slots, because the password was not checked. Costs 2 requests."""
-        limit("sign_in").give_back(self.of_account)
-        limit("sign_in_client").give_back(self.of_client)
+        """Give back both slots, because the password was not checked.
+
+        Costs 2 requests, sent together.
+        """
+        together(
+            partial(limit("sign_in").give_back, self.of_account),
+            partial(limit("sign_in_client").give_back, self.of_client),
+        )
 
 
-def begin_sign_in(who: str, user: User | None, client: str | None) -> SignIn:
-    """Count an attempt to sign in as `who`, which names `user`, or no account.
+def begin_client(client: str | None) -> Slot | None:
+    """Count an attempt to sign in from `client`, for `begin_sign_in`.
 
-    An account has one count for its username and its email address. `client` comes from
-    `accounts.limits.client_address.counted_client`; None is not counted. Costs 2 requests, and 1
-    more for each of the two windows that has begun already.
+    `client` comes from `accounts.limits.client_address.counted_client`; None is not counted. Costs
+    1 request, 2 if the window has begun already.
 
     Raises:
-        TooManyAttempts: too many failed for the account or from the client's address.
+        TooManyAttempts: too many failed from the client's address.
     """
-    of_client = limit("sign_in_client").take(client) if client else None
-    account = _account(user) if user else f"name.{_comparable(who)}"
+    return limit("sign_in_client").take(client) if client else None
+
+
+def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot | None) -> SignIn:
+    """Count an attempt to sign in as `who`, which names the account `pk`, or no account.
+
+    An account has one count for its username and its email address. The client's slot must be taken
+    before (`begin_client`). Costs 1 request, 2 if the window has begun already.
+
+    Raises:
+        TooManyAttempts: too many failed for the account.
+    """
+    account = f"account.{pk}" if pk else f"name.{_comparable(who)}"
     return SignIn(account, client, limit("sign_in").take(account), of_client)
 
 

@@ -92,6 +92,13 @@ def _session(session_id: str, entry: dict[str, Any]) -> Session:
     )
 
 
+def first(*, browser: str, address: str) -> dict[str, Any]:
+    """Attributes of a new account that begin its first session. Sends no request."""
+    now = datetime.now(UTC)
+    entry = _entry(browser, address, now)
+    return {"sessions": {secrets.token_urlsafe(16): entry}, "last_login": now}
+
+
 def begin(
     user: User,
     *,

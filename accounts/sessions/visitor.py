@@ -15,9 +15,12 @@ from django.http import HttpRequest
 
 from accounts.limits.client_address import client_address
 from accounts.models import User
+from accounts.services import register
 from accounts.sessions import services as sessions
 
 _ID = "accounts.session"
+#: Of a request: the id of a session that began with the registration of its account.
+_BEGUN = "_accounts_begun_session"
 _CHECKED_AT = "accounts.checked_at"
 
 #: How long after a check of the password sensitive pages do not ask for it again.
@@ -44,17 +47,29 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
         sessions.note_sign_in_time(user)
         return
     before = session_id(request)
-    new_id = sessions.begin(
-        user,
-        browser=request.META.get("HTTP_USER_AGENT", ""),
-        address=address(request),
-        instead_of=before or "",
+    new_id = getattr(request, _BEGUN, None) or sessions.begin(
+        user, **_from_where(request), instead_of=before or ""
     )
     if before:
         request.session.cycle_key()
     request.session[_ID] = new_id
     keep(request, user)
     note_password_checked(request)
+
+
+def register_signed_in(request: HttpRequest, **values: Any) -> User:
+    """`accounts.services.register`, with the visitor's session. Saves the write of `begin`."""
+    signing_in = sessions.first(**_from_where(request))
+    user = register(**values, sign_in=signing_in)
+    [begun] = signing_in["sessions"]
+    # Not if the form was sent before: then this session begins as any other.
+    if sessions.find(user, begun):
+        setattr(request, _BEGUN, begun)
+    return user
+
+
+def _from_where(request: HttpRequest) -> dict[str, Any]:
+    return {"browser": request.META.get("HTTP_USER_AGENT", ""), "address": address(request)}
 
 
 @receiver(user_logged_out, sender=User)

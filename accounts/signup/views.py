@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from accounts import services
 from accounts.emails import mails
 from accounts.emails.views import LinkView
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
@@ -63,7 +62,8 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
 
     def _register(self, form: SignUpForm) -> HttpResponse:
         """Make the account and sign in. The same form sent again signs in to the same account."""
-        user = services.register(
+        user = visitor.register_signed_in(
+            self.request,
             **form.account_values(),
             password=form.cleaned_data["password1"],
             request_id=form.cleaned_data["request_id"],

@@ -22,7 +22,7 @@ from invoices.forms import InvoiceForm, ListForm
 from invoices.issuing import seller_of
 from invoices.records import PAGE_SIZE, Page
 
-#: How many invoices the home page lists (`invoices.views`, which has other users).
+#: How many invoices the start page lists (`invoices.views`, which has other users).
 RECENT = 5
 
 

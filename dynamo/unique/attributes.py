@@ -136,6 +136,16 @@ class UniqueAttributes(Generic[M]):
         Raises:
             DoesNotExist (the model's): no item holds it.
         """
+        return self.get_from(self.owner_by_guard(name, value), name, value)
+
+    def owner_by_guard(self, name: str, value: str) -> str:
+        """The primary key of the item that holds `value`, from the guard item.
+
+        `get_from` tells whether that item still has the value. Costs 1 request and 1 read unit.
+
+        Raises:
+            DoesNotExist (the model's): no item holds it.
+        """
         try:
             key = self.key(name, value)
         except ValueError:
@@ -146,8 +156,18 @@ class UniqueAttributes(Generic[M]):
             raise self.model.DoesNotExist from None
         if guard.is_reserved or not guard.owner:
             raise self.model.DoesNotExist
-        item: M = self.model.get(guard.owner)
-        if self.keys_of(item).get(name) != key:
+        return str(guard.owner)
+
+    def get_from(self, owner: str, name: str, value: str) -> M:
+        """The item with the primary key `owner`, if it has `value`.
+
+        Costs 1 request and 1 read unit.
+
+        Raises:
+            DoesNotExist (the model's): it does not.
+        """
+        item: M = self.model.get(owner)
+        if self.keys_of(item).get(name) != self.key(name, value):
             raise self.model.DoesNotExist
         return item
 

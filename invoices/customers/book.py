@@ -8,7 +8,7 @@ from typing import Any
 
 from dynamo import bulk
 from dynamo.client.sending import send
-from dynamo.models import Item, new_version, next_version
+from dynamo.models import SORT_KEY_MAX_BYTES, Item, new_version, next_version
 from dynamo.transactions import Refusal, Transaction, joined
 from invoices.documents import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
@@ -60,6 +60,8 @@ def find_customer(account: str, id_: str) -> CustomerItem:
     Raises:
         UnknownCustomer
     """
+    if len(id_.encode()) > SORT_KEY_MAX_BYTES:
+        raise UnknownCustomer(id_)
     try:
         return CustomerItem.get(account, id_)
     except CustomerItem.DoesNotExist:
@@ -71,9 +73,17 @@ def change_customer(
 ) -> None:
     """Give the stored customer other values; it keeps its number. Costs 1 request, 1 write unit.
 
+    Repeated with the same copy and the same values, it changes nothing.
+
     Raises:
         StaleCustomer: it was changed or deleted since `item` was read.
     """
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        if refusal.write.is_done(refusal.stored):
+            return None
+        return refusal.unknown() if refusal.repeated else StaleCustomer(item.number)
+
     values = _values_of(replace(customer, number=item.number))
     written: dict[str, Any] = {**values, "version": next_version(item.version)}
     with joined(write) as write:
@@ -81,7 +91,7 @@ def change_customer(
             item,
             CustomerItem.set_or_remove(written),
             CustomerItem.version == item.version,
-            otherwise=StaleCustomer(item.number),
+            otherwise=otherwise,
         )
 
 
@@ -117,6 +127,13 @@ def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Fou
             break
     matching.sort(key=lambda each: (folded(each.name), each.id))
     return Found(matching[:limit], not is_whole or len(matching) > limit)
+
+
+def all_customers(account: str) -> Iterator[Customer]:
+    """The customers of the account, one by one. Costs 1 request per MB, 1 read unit per 4 KB."""
+    for items, _has_more in _answers(account):
+        for item in items:
+            yield customer_of(CustomerItem.from_raw_data(item))
 
 
 def delete_address_book(account: str) -> None:

@@ -14,16 +14,26 @@ from web.requestids import RequestIdForm
 _FIELDS = {each.name: each for each in fields_of(Customer) if each.name != "number"}
 
 
-class CustomerForm(RequestIdForm):
-    """A customer. A changed one also has the version that the page showed."""
+class VersionForm(forms.Form):
+    """A change of a customer: the version that the page showed."""
+
+    version = forms.IntegerField(
+        required=False, widget=forms.HiddenInput, min_value=0, max_value=2**63
+    )
+
+    def shown_version(self) -> int:
+        """No customer has 0, which stands for none."""
+        return self.cleaned_data["version"] or 0
+
+
+class CustomerForm(VersionForm, RequestIdForm):
+    """A customer. A new one has a request id, a changed one its version."""
 
     request_id_salt = "invoices.customer"
     request_id_refused = _(
         "This form was open for more than a day, or it is not from this site. Nothing was saved. "
         "Send it again."
     )
-
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput, min_value=0)
 
     def customer(self) -> Customer:
         return Customer(**{name: self.cleaned_data[name] for name in _FIELDS})

@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.generic import FormView, TemplateView
 
-from accounts.pages import SignedInFormMixin
+from accounts.pages import KeepFormMixin, SignedInFormMixin
 from invoices.customers.book import (
     add_customer,
     change_customer,
@@ -20,7 +20,7 @@ from invoices.customers.book import (
     find_customer,
     list_customers,
 )
-from invoices.customers.forms import CustomerForm, SearchForm, form_values_of
+from invoices.customers.forms import CustomerForm, SearchForm, VersionForm, form_values_of
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.views import OwnInvoicesMixin
@@ -40,7 +40,9 @@ class CustomerListView(OwnInvoicesMixin, TemplateView):
         )
 
 
-class CustomerNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class CustomerNewView(
+    SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView
+):
     """Adds a customer; with `?from=2026-000042`, the form has the customer of that invoice."""
 
     template_name = "invoices/customer.html"
@@ -80,12 +82,17 @@ class CustomerMixin(OwnInvoicesMixin):
             raise Http404(str(error)) from error
 
 
-class CustomerView(SignedInFormMixin, CustomerMixin, FocusFirstErrorMixin, FormView):
+class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstErrorMixin, FormView):
     """Changes a customer."""
 
     template_name = "invoices/customer.html"
     form_class = CustomerForm
     http_method_names = ("get", "head", "options", "post")
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # Read first, because the page needs it if the database does not answer later.
+        self.item  # noqa: B018
+        return super().post(request, *args, **kwargs)
 
     def get_initial(self) -> dict[str, Any]:
         return form_values_of(customer_of(self.item)) | {
@@ -98,7 +105,7 @@ class CustomerView(SignedInFormMixin, CustomerMixin, FocusFirstErrorMixin, FormV
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.
-        self.item.version = form.cleaned_data["version"] or 0
+        self.item.version = form.shown_version()
         try:
             change_customer(self.item, form.customer())
         except StaleCustomer:
@@ -114,20 +121,27 @@ class CustomerView(SignedInFormMixin, CustomerMixin, FocusFirstErrorMixin, FormV
         return redirect("customer_list")
 
 
-class CustomerDeleteView(CustomerMixin, TemplateView):
-    """Asks, and deletes a customer."""
+class CustomerDeleteView(SignedInFormMixin, CustomerMixin, FormView):
+    """Asks, and deletes a customer as the page showed it."""
 
     template_name = "invoices/customer_delete.html"
+    form_class = VersionForm
     http_method_names = ("get", "head", "options", "post")
+
+    def get_initial(self) -> dict[str, Any]:
+        return {"version": self.item.version}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(item=self.item, **kwargs)
 
-    def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+    def form_valid(self, form: VersionForm) -> HttpResponse:
+        self.item.version = form.shown_version()
         try:
             delete_customer(self.item)
         except StaleCustomer:
-            messages.error(request, _("The customer was changed meanwhile. Nothing was deleted."))
+            messages.error(
+                self.request, _("The customer was changed meanwhile. Nothing was deleted.")
+            )
             return redirect("customer", self.item.id)
-        messages.success(request, _("The customer was deleted."))
+        messages.success(self.request, _("The customer was deleted."))
         return redirect("customer_list")

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
@@ -17,6 +16,7 @@ from typing import Any
 from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
 from dynamo.processes import PerProcess
+from invoices.customers.book import all_customers
 from invoices.documents import Invoice, Party
 from invoices.printing.pdf import render
 from invoices.records import all_records, years_of
@@ -24,6 +24,7 @@ from invoices.settlement.states import Record
 from invoices.values.amounts import Line, VatShare
 from invoices.values.fields import fields_of
 from invoices.values.money import plain_amount
+from web.turns import threads_after_pages
 
 COLUMNS = (
     "number",
@@ -83,7 +84,8 @@ _FORMULA = re.compile(r"(^|;)(?=[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _ZIP_FIRST_YEAR = 1980
 _READABLE_BY_ALL = 0o644 << 16
 
-_rendering = PerProcess(threading.Lock)
+# One PDF at a time for all downloads: each may take a core for seconds, and 100 MB.
+_threads = PerProcess(lambda: threads_after_pages(1, "PDF of a download"))
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -97,7 +99,8 @@ def as_json(invoice: Invoice) -> str:
 def as_full_json(record: Record) -> str:
     """Everything the invoice says, and what became of it, as one JSON object.
 
-    `paidOn`, and `creditedBy`, the number of the credit note, are there only if it is so.
+    `paidOn`, and `creditedBy`, the number of the credit note, are there only if it is so. Records
+    of lists do not know `creditedBy`; there the credit note has `credits`.
     """
     events = {"paidOn": record.state.paid_on, "creditedBy": record.credit_note}
     happened = {name: value for name, value in events.items() if value}
@@ -127,13 +130,16 @@ def account_as_json(user: User) -> Iterator[bytes]:
         "invoices": [
         {...},
         {...}
+        ],
+        "customers": [
+        {...}
         ]}
 
     The first invoice is read at once. If DynamoDB stops answering later, the document ends early
     and is not valid JSON. Memory holds one page of invoices and one of states (1 MB each).
 
-    Costs 6 requests and 260 read units to find the years, then 2 requests for each year and 1 for
-    each further MB, and 1 read unit per 4 KB of invoices and states.
+    Costs 6 requests and 260 read units to find the years, then 2 requests for each year, 1 for the
+    customers and 1 for each further MB, and 1 read unit per 4 KB.
     """
     records = (
         record for year in sorted(years_of(user.pk)) for record in all_records(user.pk, year)
@@ -146,11 +152,19 @@ def _account_pieces(user: User, records: Iterable[Record]) -> Iterator[bytes]:
     yield f'{{"account": {_dumped(account_of(user))},\n'.encode()
     yield f'"sessions": {_dumped(sessions_of(user))},\n'.encode()
     yield b'"invoices": ['
+    yield from _elements(map(as_full_json, records))
+    yield b',\n"customers": ['
+    yield from _elements(_dumped(_values(each)) for each in all_customers(user.pk))
+    yield b"}\n"
+
+
+def _elements(values: Iterable[str]) -> Iterator[bytes]:
+    """The rest of a JSON array."""
     separator = "\n"
-    for record in records:
-        yield f"{separator}{as_full_json(record)}".encode()
+    for value in values:
+        yield f"{separator}{value}".encode()
         separator = ",\n"
-    yield b"\n]}\n"
+    yield b"\n]"
 
 
 def _summary(invoice: Invoice) -> dict[str, Any]:
@@ -285,9 +299,7 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for invoice in invoices:
-            # One PDF at a time for all downloads: each may take all cores and 100 MB.
-            with _rendering():
-                pdf = render(invoice)
+            pdf = _threads().submit(render, invoice).result()
             archive.writestr(_entry(invoice), pdf)
             yield sink.take()
     yield sink.take()

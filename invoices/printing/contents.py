@@ -210,8 +210,9 @@ def _remarks(invoice: Invoice) -> Iterator[str]:
     for category in categories:
         if category in _REASONS:
             yield str(_REASONS[category])
-    if invoice.exemption_reason:
-        yield _("Exempt from VAT: %(reason)s") % {"reason": _lines(invoice.exemption_reason)}
+    if reason := _lines(invoice.exemption_reason):
+        is_exempt = "exempt" in categories
+        yield _("Exempt from VAT: %(reason)s") % {"reason": reason} if is_exempt else reason
 
 
 def _is_marked(category: str, invoice: Invoice) -> bool:

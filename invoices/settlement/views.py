@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views import View
 from django.views.generic import FormView
 
@@ -42,6 +43,11 @@ class ChangeView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, Form
     """Asks for one value and makes one change of an invoice. Subclasses make it."""
 
     http_method_names = ("get", "head", "options", "post")
+    #: What the form says if the change may have been made.
+    unanswered: Any = gettext_lazy(
+        "The database did not answer in time, so we do not know whether this was done. Send the "
+        "form again: it is done only once."
+    )
 
     @cached_property
     def record(self) -> Record:
@@ -79,6 +85,9 @@ class ChangeView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, Form
         except SequenceError as error:
             # The only field: an error stands where the visitor types.
             form.add_error(next(iter(form.fields)), _reason(error))
+        except Unavailable as error:
+            form.add_error(None, self.unanswered)
+            return as_unavailable(self.request, self.form_invalid(form), error)
         else:
             return redirect("invoice", shown)
         return self.form_invalid(form)
@@ -106,6 +115,10 @@ class InvoiceCreditView(ChangeView):
 
     template_name = "invoices/invoice_credit.html"
     form_class = CreditForm
+    unanswered = gettext_lazy(
+        "The database did not answer in time. The credit note may have been issued. Send the form "
+        "again: it is issued only once."
+    )
 
     def change(self, label: str, form: Form) -> str:
         check_may_issue(self.user)
@@ -118,19 +131,6 @@ class InvoiceCreditView(ChangeView):
             % {"number": label, "credit_note": note.label},
         )
         return note.label
-
-    def form_valid(self, form: Form) -> HttpResponse:
-        try:
-            return super().form_valid(form)
-        except Unavailable as error:
-            form.add_error(
-                None,
-                _(
-                    "The database did not answer in time. The credit note may have been issued. "
-                    "Send the form again: it is issued only once."
-                ),
-            )
-            return as_unavailable(self.request, self.form_invalid(form), error)
 
 
 class InvoicePaidView(ChangeView):
@@ -160,7 +160,11 @@ class InvoicePaidView(ChangeView):
 class InvoiceUnpaidView(OwnInvoicesMixin, View):
     """Undoes the payment of the day that the page showed."""
 
-    http_method_names = ("options", "post")
+    http_method_names = ("get", "head", "options", "post")
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        """The invoice's page: a sign-in leads here if the session had ended."""
+        return redirect("invoice", label)
 
     def post(self, request: HttpRequest, label: str) -> HttpResponse:
         self.find(label)
@@ -188,5 +192,5 @@ def _reason(error: SequenceError) -> str:
             "date": date_format(error.paid_on)
         }
     if isinstance(error, IsCreditNote):
-        return _("A credit note can be neither voided, credited nor marked as paid.")
+        return _("A credit note cannot be voided, credited, or marked as paid.")
     return refusal_text(error)

@@ -53,7 +53,7 @@ def tax_category(name: str) -> Any:
 
 @register.filter
 def marks_reduced(invoice: Invoice, line: Line | None = None) -> bool:
-    """Whether `line`, or any line, gets the ※ that Japan asks for at its reduced rate."""
+    """Whether `line`, or any line, gets the ※ that Japan requires at its reduced rate."""
     lines = invoice.lines if line is None else (line,)
     return invoice.seller.country == "JP" and any(each.category == "reduced" for each in lines)
 

@@ -139,7 +139,7 @@ def line_nets(
     """The net amounts of `lines`, in minor units; they add up to those of the shares of `sums`.
 
     If prices include tax, the net amount of a share is divided among its lines in proportion, and
-    the remaining units go to the largest remainders.
+    the remaining units go to the largest remainders. Those of a credit note have the other sign.
     """
     amounts = [line.amount(currency) for line in lines]
     if not prices_include_tax:
@@ -152,13 +152,14 @@ def line_nets(
                 for at, line in enumerate(lines)
                 if (line.vat_rate, line.category) == (share.rate, share.category)
             ]
-            exact = {at: amounts[at] * 100 / (100 + share.rate) for at in own}
+            # Rounding down would divide the amounts of a credit note in another way.
+            sign = -1 if next((amounts[at] for at in own if amounts[at]), 0) < 0 else 1
+            exact = {at: sign * amounts[at] * 100 / (100 + share.rate) for at in own}
+            down = {at: int(exact[at].to_integral_value(ROUND_FLOOR)) for at in own}
+            left = sign * share.net - sum(down.values())
+            up = set(sorted(own, key=lambda at: down[at] - exact[at])[:left])
             for at in own:
-                nets[at] = int(exact[at].to_integral_value(ROUND_FLOOR))
-            left = share.net - sum(nets[at] for at in own)
-            by_remainder = sorted(own, key=lambda at: nets[at] - exact[at])
-            for at in by_remainder[:left]:
-                nets[at] += 1
+                nets[at] = sign * (down[at] + (at in up))
     return nets
 
 

@@ -19,7 +19,7 @@ from accounts.services import change_password, edit_profile
 from tests.factories import make_user, stored_user
 from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 
 SWITCH = "/i18n/setlang/"
 PROFILE = "/accounts/profile/"
@@ -225,7 +225,7 @@ def test_a_page_in_the_language_of_the_profile_costs_no_further_request(
 
     assert language_of(client.get(PROFILE)) == "ja"
 
-    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert requests_sent.operations == OF_EVERY_PAGE
 
 
 def test_the_cookie_follows_the_profile(client: Client, ann: User) -> None:

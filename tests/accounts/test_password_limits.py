@@ -122,9 +122,9 @@ def test_a_refusal_costs_the_same_for_known_and_unknown_names(
     for who in ("ann", "nobody"):
         requests_sent.clear()
         attempt(who, PASSWORD)
-        costs.append(requests_sent.operations)
+        costs.append(sorted(requests_sent.operations))
 
-    assert costs == [["GetItem", "GetItem"] + ["PutItem", "UpdateItem"] * 2] * 2
+    assert costs == [["GetItem"] * 2 + ["PutItem"] * 2 + ["UpdateItem"] * 2] * 2
 
 
 # The limits of a client ---------------------------------------------------------------------------
@@ -315,13 +315,13 @@ def test_a_sign_in_costs_the_limits_five_requests_and_two_more_after_others(
 ) -> None:
     attempt("ann", PASSWORD)
     _others, of_limits = requests_sent.apart()
-    assert of_limits == ["PutItem", "PutItem", "DeleteItem", "PutItem", "UpdateItem"]
+    assert sorted(of_limits) == ["DeleteItem", "PutItem", "PutItem", "PutItem", "UpdateItem"]
     requests_sent.clear()
 
     attempt("ann", PASSWORD)
     _others, of_limits = requests_sent.apart()
-    first = ["PutItem", "UpdateItem", "PutItem"]
-    assert of_limits == [*first, "DeleteItem", "PutItem", "UpdateItem", "UpdateItem"]
+    again = ["PutItem", "UpdateItem"]
+    assert sorted(of_limits) == sorted([*again, "PutItem", "DeleteItem", "UpdateItem", *again])
 
 
 def test_a_form_that_asks_for_the_password_costs_the_limits_two_requests(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,7 @@ from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
+from web.turns import NICENESS
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -55,7 +58,7 @@ class Counting(Argon2idHasher):
         with cls.lock:
             Counting.now += change
             Counting.most = max(Counting.most, Counting.now)
-            Counting.threads.add(threading.get_ident())
+            Counting.threads.add(threading.get_native_id())
 
 
 class Blocking(MD5PasswordHasher):
@@ -142,6 +145,18 @@ def test_a_process_hashes_at_most_a_few_passwords_at_once(
     assert len(Counting.threads) <= AT_ONCE
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads are equally nice")
+def test_pages_go_before_hashes(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = [f"{__name__}.Counting"]
+    Counting.threads.clear()
+
+    passwords.make_password(NEW)
+
+    [thread] = Counting.threads
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, thread) == own + NICENESS
+
+
 def reset_link(user: User) -> tuple[Client, str]:
     visitor = Client()
     visitor.post("/accounts/password_reset/", {"email": user.email})
@@ -196,11 +211,11 @@ def test_a_page_that_cannot_hash_in_time_is_a_503_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = prevent_enumeration
-    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
     user = make_user(username="ann", email="ann@example.org")
     send = PLACES[place](user)
     before = stored_items()
     request.getfixturevalue("busy")
+    monkeypatch.setattr(passwords, "WAIT_SECONDS", 0.1)
 
     response = send()
 

@@ -21,7 +21,7 @@ from tests.factories import PASSWORD, make_user, stored_items, stored_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 from tests.pages import Page, meanwhile, sign_in, signed_in_as, stored_sessions
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 from tests.session_maps import begun, let_pass, only, stored_ids
 
 URL = "/accounts/sessions/"
@@ -258,7 +258,7 @@ def test_a_page_notes_every_five_minutes_that_its_session_was_seen(
     client.get(PROFILE, REMOTE_ADDR="192.0.2.9")
     client.get(PROFILE)
 
-    assert requests_sent.operations == ["GetItem", "GetItem", "UpdateItem", "GetItem", "GetItem"]
+    assert requests_sent.operations == [*OF_EVERY_PAGE, "UpdateItem", *OF_EVERY_PAGE]
     assert only(ann).address == "192.0.2.9"
 
 
@@ -286,7 +286,7 @@ def test_ending_sessions_and_signing_out_cost_one_update_and_the_write_of_this_s
     client.post(END_OTHERS)
     client.post("/accounts/logout/")
 
-    ended = ["GetItem", "GetItem", "UpdateItem"]
+    ended = [*OF_EVERY_PAGE, "UpdateItem"]
     assert requests_sent.operations == [*ended, *ended, "PutItem", *ended, "PutItem"]
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.services import change_username, deactivate, delete
+from accounts.sessions import services as sessions
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -20,10 +21,11 @@ from tests.factories import (
     make_user,
     stored_items,
 )
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
 from tests.pages import (
     Page,
     form_values,
-    meanwhile,
     request_id_drawn,
     shown_user,
     sign_in,
@@ -77,13 +79,33 @@ def test_the_form_registers_an_account_and_signs_in(client: Client, typed: dict[
     assert signed_in_as(client) == "Ann"
 
 
-def test_a_sign_up_costs_the_registration_the_sign_in_and_one_session(
+def test_the_session_begins_with_the_account(client: Client, typed: dict[str, Any]) -> None:
+    client.post(URL, typed, HTTP_USER_AGENT="A browser", REMOTE_ADDR="192.0.2.7")
+
+    [session] = sessions.alive(User.find("Ann"))
+    assert (session.browser, session.address) == ("A browser", "192.0.2.7")
+    assert session.signed_in_at == session.seen_at
+
+
+def test_a_form_sent_again_begins_a_session_of_its_own(
+    client: Client, typed: dict[str, Any]
+) -> None:
+    other = Client()
+    other.post(URL, typed)
+
+    client.post(URL, typed)
+
+    assert signed_in_as(client) == signed_in_as(other) == "Ann"
+    assert len(sessions.alive(User.find("Ann"))) == len(stored_sessions()) == 2
+
+
+def test_a_sign_up_costs_the_registration_and_one_session(
     client: Client, typed: dict[str, Any], requests_sent: Requests
 ) -> None:
     client.post(URL, typed)
 
     operations, of_limits = requests_sent.apart()
-    assert operations == ["TransactWriteItems", "UpdateItem", "PutItem"]
+    assert operations == ["TransactWriteItems", "PutItem"]
     assert of_limits == ["PutItem", "PutItem"]
 
 
@@ -210,17 +232,22 @@ def test_the_same_form_does_not_sign_in_to_an_account_that_changed(
     assert stored_items() == before
 
 
-def test_an_account_deleted_before_its_first_sign_in_leaves_nothing(
-    engine: str, client: Client, typed: dict[str, Any]
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
+def test_an_account_deleted_before_a_repeated_form_signs_in_leaves_nothing(
+    proxy: FaultProxy, client: Client, typed: dict[str, Any]
 ) -> None:
-    with meanwhile(engine, "UpdateItem", lambda: delete(User.find("Ann"))):
-        response = client.post(URL, typed)
+    Client().post(URL, typed)
+    [session_of_the_first] = stored_sessions()
+    deletion = Meanwhile(lambda: delete(User.find("Ann")))
+    proxy.plan("UpdateItem", deletion, when=lambda body: body["TableName"] == User.table())
+
+    response = client.post(URL, typed)
 
     assert response.status_code == 200
     assert Page(response).errors == {"": ["This account was deleted meanwhile."]}
     assert shown_user(response) is None
     assert stored_items() == {}
-    assert stored_sessions() == []
+    assert stored_sessions() == [session_of_the_first]
 
 
 # The request id -----------------------------------------------------------------------------------

@@ -219,7 +219,6 @@ def test_pages_that_need_no_account_are_served(engine: str, outage: Outage) -> N
 @pytest.mark.parametrize(
     ("write", "when", "is_pending", "accounts"),
     [
-        ("UpdateItem", {}, False, 1),
         ("TransactWriteItems", {}, False, 1),
         ("PutItem", {}, False, 0),
         ("PutItem", {"when": is_session}, False, 1),

@@ -136,7 +136,7 @@ def test_an_invoice_is_written_issued_printed_voided_and_issued_again(
     page.get_by_role("button", name="Void the invoice").click()
     expect(page.get_by_role("main")).to_contain_text("Wrong price")
 
-    page.get_by_role("link", name="Issue again…").click()
+    page.get_by_role("link", name="Copy as new…").click()
     expect(page.get_by_label("Customer’s name")).to_have_value("Bob & Söhne")
     assert totals(page) == promised
     fill_line(page, 2, ("Rebate", "-1", "60", "19"))
@@ -215,7 +215,7 @@ def test_an_unfinished_line_counts_and_a_group_opens_for_its_link(page: Page, an
     assert totals(page) == ["€100.00", "€100.00"]
 
     expect(page.get_by_label("Due date")).to_be_hidden()
-    page.get_by_role("link", name="The date of the supply").click()
+    page.get_by_role("link", name="The date of supply").click()
     expect(page.get_by_label("Due date")).to_be_visible()
 
 

@@ -15,6 +15,8 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
+from invoices.customers.book import add_customer
+from invoices.documents import Customer
 from invoices.records import void
 from invoices.settlement.states import mark_paid
 from tests.commands import run
@@ -23,7 +25,7 @@ from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import issued
 from tests.pages import sign_in
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 
 URL = "/accounts/export/"
 HIDDEN = {
@@ -150,6 +152,23 @@ def test_the_export_has_the_invoices_of_all_years_as_showinvoice_prints_them(
         assert json.loads(out) == each
 
 
+def test_the_export_has_the_address_book(client: Client, ann: User) -> None:
+    bob = Customer("Bob Ltd", "2 Low Road\nLeeds", "GB123456789", "GB", email="bob@example.org")
+    for account in (ann.pk, make_user().pk):
+        add_customer(account, bob, request_id="r")
+
+    assert exported(client)["customers"] == [
+        {
+            "name": "Bob Ltd",
+            "address": "2 Low Road\nLeeds",
+            "vatId": "GB123456789",
+            "country": "GB",
+            "number": "1",
+            "email": "bob@example.org",
+        }
+    ]
+
+
 @pytest.mark.parametrize("page", ["/accounts/profile/", "/accounts/delete/"])
 def test_two_pages_offer_the_export(client: Client, ann: User, page: str) -> None:
     assert f'href="{URL}"' in client.get(page).content.decode()
@@ -169,9 +188,9 @@ def test_invoices_are_read_while_they_are_sent(
     list(pieces)
 
     assert requests_sent.operations == [
-        *["GetItem", "GetItem"],
+        *OF_EVERY_PAGE,
         *["TransactGetItems"] * 6,
-        *["Query"] * 6,
+        *["Query"] * 7,
     ]
 
 

@@ -21,8 +21,8 @@ from tests.factories import make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import assert_whole, issued
-from tests.pages import Page, form_values
-from tests.requests import Requests
+from tests.pages import Page, arrive, form_values
+from tests.requests import OF_EVERY_PAGE, Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -30,7 +30,6 @@ TODAY = date(2026, 11, 20)
 YESTERDAY = TODAY - timedelta(days=1)
 FIRST, SECOND = (f"{TODAY.year}-{number:06}" for number in (1, 2))
 PAGE, NOTE = f"/invoices/{FIRST}/", f"/invoices/{SECOND}/"
-OF_EVERY_PAGE = ["GetItem", "GetItem"]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +41,7 @@ def _it_stays_today(monkeypatch: pytest.MonkeyPatch) -> None:
 def ann(client: Client) -> User:
     """An account whose owner is signed in as `client`."""
     user = make_user(username="ann")
-    client.force_login(user)
+    arrive(client, user)
     return user
 
 
@@ -69,7 +68,7 @@ def test_crediting_leads_to_the_credit_note_and_both_pages_name_each_other(
 
     response = client.post(f"{PAGE}credit/", {"reason": "Returned <b>"})
 
-    assert requests_sent.operations[2] == "TransactGetItems"
+    assert requests_sent.operations[1] == "TransactGetItems"
     assert requests_sent.operations[-1] == "TransactWriteItems"
     assert (response.status_code, response["Location"]) == (302, NOTE)
     note, original = client.get(NOTE), client.get(PAGE)
@@ -120,6 +119,26 @@ def test_a_lost_answer_keeps_the_form_and_sending_it_again_issues_nothing_more(
     assert_whole(ann.pk, 2, TODAY.year)
 
 
+@pytest.mark.parametrize(("change", "field"), [("void", "reason"), ("paid", "paid_on")])
+def test_a_change_without_an_answer_keeps_what_was_typed(
+    client: Client,
+    ann: User,
+    invoice: Invoice,
+    proxy: FaultProxy,
+    impatient: float,
+    change: str,
+    field: str,
+) -> None:
+    form = form_values(client, f"{PAGE}{change}/", **{field: str(YESTERDAY)})
+    proxy.plan("TransactWriteItems", DropReply(), times=1_000)
+    unanswered = client.post(f"{PAGE}{change}/", form)
+    proxy.forget()
+
+    assert unanswered.status_code == 503
+    assert Page(unanswered).value(field) == str(YESTERDAY)
+    assert "it is done only once" in words(unanswered)
+
+
 def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
     client: Client, ann: User, invoice: Invoice
 ) -> None:
@@ -134,11 +153,11 @@ def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
     third = f"/invoices/{TODAY.year}-000003/"
     for change, value in {"credit": "reason", "void": "reason", "paid": "paid_on"}.items():
         refused = Page(client.post(f"{third}{change}/", {value: str(TODAY)}))
-        assert "A credit note can be neither" in refused.errors[value][0]
+        assert "A credit note cannot be" in refused.errors[value][0]
         assert client.get(f"{third}{change}/")["Location"] == third
 
 
-def test_who_must_confirm_the_email_address_does_not_issue_credit_notes(
+def test_an_account_that_must_confirm_its_address_issues_no_credit_notes(
     client: Client, settings: Any
 ) -> None:
     settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True
@@ -150,6 +169,16 @@ def test_who_must_confirm_the_email_address_does_not_issue_credit_notes(
 
     assert "Confirm your email address" in words(response)
     assert_whole(eve.pk, 1, TODAY.year)
+
+
+def test_a_payment_undone_after_the_session_ended_leads_to_the_invoice(
+    client: Client, ann: User, invoice: Invoice
+) -> None:
+    asked = Client().post(f"{PAGE}unpaid/", {"paid_on": str(TODAY)})
+
+    next_page = asked["Location"].partition("?next=")[2]
+
+    assert client.get(next_page)["Location"] == PAGE
 
 
 @pytest.mark.parametrize("change", ["credit", "paid", "unpaid"])

@@ -175,6 +175,55 @@ def test_a_form_that_is_outdated_keeps_what_was_typed(client: Client, ann: User)
     assert find_customer(ann.pk, item.id).name == "Meanwhile"
 
 
+def form_at(client: Client, address: str, **typed: str) -> dict[str, str]:
+    """The form that the page shows, with other values."""
+    fields = Page(client.get(address)).fields
+    return {name: field.get("value", "") for name, field in fields.items()} | typed
+
+
+def test_a_changed_customer_that_is_sent_again_is_a_success(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    address = f"/invoices/customers/{item.id}/"
+    form = form_at(client, address, name="Carol")
+    client.post(address, form)
+
+    assert Page(client.post(address, form, follow=True)).messages[-1] == "The customer was saved."
+    assert "changed or deleted" in Page(client.post(address, form | {"name": "D"})).errors[""][0]
+    assert find_customer(ann.pk, item.id).name == "Carol"
+
+
+def test_a_page_that_is_outdated_deletes_nothing(client: Client, ann: User) -> None:
+    item = added(ann.pk)
+    address = f"/invoices/customers/{item.id}/delete/"
+    form = form_at(client, address)
+    change_customer(find_customer(ann.pk, item.id), Customer("Meanwhile"))
+
+    page = Page(client.post(address, form, follow=True))
+
+    assert page.messages == ["The customer was changed meanwhile. Nothing was deleted."]
+    assert find_customer(ann.pk, item.id).name == "Meanwhile"
+
+
+def test_a_form_that_the_database_does_not_answer_keeps_what_was_typed(
+    client: Client, ann: User, proxy: FaultProxy, impatient: float
+) -> None:
+    item = added(ann.pk)
+    address = f"/invoices/customers/{item.id}/"
+    changed = form_at(client, address, name="Carol")
+    new = form_at(client, "/invoices/customers/new/", name="Dora")
+    proxy.plan("UpdateItem", DropReply(), times=1_000)
+
+    for form, place in ((changed, address), (new, "/invoices/customers/new/")):
+        answer = client.post(place, form)
+        assert answer.status_code == 503
+        assert Page(answer).fields["name"]["value"] == form["name"]
+
+
+def test_a_version_that_no_customer_has_is_an_error_of_the_form() -> None:
+    # More than DynamoDB's numbers hold.
+    assert "version" in CustomerForm({"name": "Bob", "version": "9" * 60}).errors
+
+
 def test_a_customer_is_made_of_an_invoice(client: Client, ann: User) -> None:
     invoice = issued(ann.pk, customer="Carol")
 
@@ -194,7 +243,7 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
     ("values", "field"),
     [({"name": ""}, "name"), ({"email": "x"}, "email"), ({"country": "XX"}, "country")],
 )
-def test_an_error_stands_at_its_field(
+def test_an_error_is_shown_at_its_field(
     client: Client, ann: User, values: dict[str, str], field: str
 ) -> None:
     form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}
@@ -269,7 +318,8 @@ def test_a_new_invoice_begins_with_the_data_of_a_customer(client: Client, ann: U
     assert page.fields["customer_name"]["value"] == "Bob Ltd"
     assert page.fields["customer_address"]["value"].strip() == "2 Low Road\nLeeds"
     assert page.fields["customer_number"]["value"] == "1"
-    assert client.get(f"/invoices/new/?customer={uuid.uuid4()}").status_code == 404
+    for id_ in (uuid.uuid4(), "x" * 2_000):
+        assert client.get(f"/invoices/new/?customer={id_}").status_code == 404
 
 
 def test_the_only_customer_that_matches_is_filled_in(client: Client, ann: User) -> None:
@@ -301,3 +351,14 @@ def test_a_customer_that_is_not_found_leaves_what_was_typed(client: Client, ann:
 
     assert "No customer matches “Zoe”." in page.text
     assert page.fields["customer_name"]["value"] == "Zoe"
+
+
+@pytest.mark.parametrize("id_", ["gone", "x" * 2_000])
+def test_a_chosen_customer_that_was_deleted_leaves_what_was_typed(
+    client: Client, ann: User, id_: str
+) -> None:
+    page = shown_after(client, customer_name="Zoe", use_customer=id_)
+
+    assert page.messages == ["This customer was deleted meanwhile."]
+    assert page.fields["customer_name"]["value"] == "Zoe"
+    assert page.fields["note"]["value"].strip() == "Typed"

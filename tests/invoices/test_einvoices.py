@@ -17,7 +17,8 @@ from lxml import etree
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
 from invoices.einvoices import as_xml, missing
 from invoices.issuing import issue
-from invoices.values.amounts import Line, totals
+from invoices.settlement.credits import negated
+from invoices.values.amounts import Line, line_nets, totals
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules
@@ -85,6 +86,12 @@ CASES = {
     "credit note": an_invoice(a_line("-3"), credits="2026-000041", credit_reason="Returned"),
     "no VAT ID": an_invoice(seller=replace(SELLER, vat_id="")),
     "yen": an_invoice(a_line("3", "999", "10"), currency="JPY"),
+    "customer’s VAT ID in another form": an_invoice(
+        customer=replace(CUSTOMER, vat_id="fr 40303265045")
+    ),
+    "customer’s number that is not a VAT ID": an_invoice(
+        customer=replace(CUSTOMER, vat_id="12345")
+    ),
     "address of five lines": an_invoice(customer=replace(CUSTOMER, address="a\nb\nc\nd\ne")),
 }
 
@@ -93,6 +100,14 @@ CASES = {
 def test_an_electronic_invoice_follows_the_standard(invoice: Invoice) -> None:
     assert missing(invoice) == []
     assert broken_rules(as_xml(invoice)) == []
+
+
+def test_two_categories_that_the_standard_does_not_tell_apart_are_one() -> None:
+    xml = as_xml(an_invoice(a_line(price="0.01"), a_line(price="0.01", category="reduced")))
+
+    assert broken_rules(xml) == []
+    # The sum of both, each rounded.
+    assert texts_of(xml, "TaxTotalAmount") == ["0.02"]
 
 
 AMOUNTS = st.decimals(-999, 9999, allow_nan=False, allow_infinity=False, places=2)
@@ -129,6 +144,9 @@ def test_the_net_amounts_of_lines_add_up_to_those_of_the_rates(
     invoice = an_invoice(*lines, prices_include_tax=include_tax)
 
     assert sum(invoice.line_nets()) == totals(lines, "EUR", include_tax).net
+    credited = negated(lines)
+    sums = totals(credited, "EUR", include_tax)
+    assert line_nets(credited, sums, "EUR", include_tax) == [-net for net in invoice.line_nets()]
 
 
 def test_the_amounts_are_those_of_the_invoice() -> None:
@@ -165,6 +183,19 @@ def test_the_same_invoice_gives_the_same_bytes() -> None:
         (an_invoice(due_date=None), "The due date or the payment terms"),
         (
             an_invoice(
+                a_line(rate="0", category="export"), seller=replace(SELLER, vat_id="T1180301018771")
+            ),
+            "The seller’s VAT ID",
+        ),
+        (
+            an_invoice(
+                a_line(rate="0", category="reverse_charge"),
+                customer=replace(CUSTOMER, vat_id="12345"),
+            ),
+            "The customer’s VAT ID",
+        ),
+        (
+            an_invoice(
                 a_line(rate="0", category="reverse_charge"), customer=replace(CUSTOMER, vat_id="")
             ),
             "The customer’s VAT ID",
@@ -181,7 +212,7 @@ def test_the_same_invoice_gives_the_same_bytes() -> None:
         (replace(an_invoice(), status="voided"), "A voided invoice has no electronic invoice."),
     ],
 )
-def test_what_the_standard_asks_and_the_invoice_lacks_is_named(
+def test_what_the_standard_requires_and_the_invoice_lacks_is_named(
     invoice: Invoice, lacks: str
 ) -> None:
     assert missing(invoice) == [lacks]

@@ -172,7 +172,7 @@ def test_midnight_and_the_year_are_those_of_the_seller(
         ("lines-0-tax_category", "exempt", "lines-0-vat_rate"),
     ],
 )
-def test_an_error_of_any_field_stands_at_its_field(
+def test_an_error_of_any_field_is_shown_at_its_field(
     client: Client, ann: User, name: str, text: str, at: str
 ) -> None:
     page = Page(client.post(NEW, typed(**{name: text})))
@@ -182,7 +182,7 @@ def test_an_error_of_any_field_stands_at_its_field(
     assert issued(ann) == []
 
 
-# What the law asks --------------------------------------------------------------------------------
+# What the law requires ----------------------------------------------------------------------------
 
 
 def test_an_account_without_a_country_issues_with_the_plain_fields(
@@ -227,7 +227,7 @@ def test_the_command_refuses_the_same_in_one_line(ann: User) -> None:
     edit_profile(ann, **GERMAN)
     arguments = ["issueinvoice", "--user=ann", "--customer=Bob", "--line=Work;2;500;19"]
 
-    with pytest.raises(CommandError, match="asks for this: The customer’s address") as refused:
+    with pytest.raises(CommandError, match="requires this: The customer’s address") as refused:
         call_command(*arguments)
     assert "\n" not in str(refused.value)
     assert issued(ann) == []

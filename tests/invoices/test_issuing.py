@@ -122,6 +122,22 @@ def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
     assert_whole(account, 0, year=2027)
 
 
+def test_the_same_request_for_an_invoice_that_was_due_at_once_returns_it_after_midnight(
+    account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last_day = date(2026, 12, 31)
+    monkeypatch.setattr("invoices.issuing.today", lambda _zone: last_day)
+    first = issued(account, request_id="a", day=None, due_date=last_day)
+    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2027, 1, 1))
+
+    assert issued(account, request_id="a", day=None, due_date=last_day) == first
+    for request_id, note in (("a", "other"), ("b", "")):
+        with pytest.raises(ValueError, match="date of the invoice"):
+            issued(account, request_id=request_id, day=None, due_date=last_day, note=note)
+    assert_whole(account, 1)
+    assert_whole(account, 0, year=2027)
+
+
 @pytest.mark.parametrize(
     "other",
     [

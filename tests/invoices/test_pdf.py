@@ -419,7 +419,7 @@ def test_a_pdf_has_every_field() -> None:
         "Total €100.00",
         "Prices include VAT",
         "Reverse charge: the customer is liable for the VAT.",
-        "Exempt from VAT: Article 196",
+        "Article 196",
         "Payment",
         "30 days net.",
         "Account holder Ann Example",
@@ -443,6 +443,12 @@ def test_a_category_without_vat_has_its_reason(category: str, reason: str) -> No
     line = replace(a_line(vat_rate="0"), tax_category=category)
 
     assert f"\n{reason}\n" in text_of(an_invoice(line))
+
+
+def test_an_exempt_line_has_the_reason_that_was_typed() -> None:
+    line = replace(a_line(vat_rate="0"), tax_category="exempt")
+
+    assert "\nExempt from VAT: § 4 UStG\n" in text_of(an_invoice(line, exemption_reason="§ 4 UStG"))
 
 
 def test_a_category_that_the_rate_says_is_not_named() -> None:

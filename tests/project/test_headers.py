@@ -223,7 +223,11 @@ def test_cookies_have_names_that_no_other_host_can_set(browser: Client) -> None:
     response = relaxed.post("/accounts/login/", values, secure=True)
 
     assert response.status_code == 302
-    assert set(relaxed.cookies) - {"messages"} == {"__Host-sessionid", "__Host-csrftoken"}
+    assert set(relaxed.cookies) - {"messages"} == {
+        "__Host-account",
+        "__Host-csrftoken",
+        "__Host-sessionid",
+    }
     assert_whole(response)
     ended = relaxed.post("/accounts/logout/", secure=True)
     assert ended.cookies["__Host-sessionid"]["max-age"] == 0

@@ -23,7 +23,7 @@ from tests.accounts.test_unavailable_pages import not_listening, with_short_time
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers
 from tests.pages import Page, sign_in, stored_sessions
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 from tests.staff.scenes import make_staff, stored_entries
 from web import keptforms
 
@@ -365,7 +365,7 @@ def test_a_form_that_is_too_large_is_not_kept_and_its_sender_is_told(
     typed = "".join(chr(0x4E00 + at * 37 % 20_000) for at in range(400))
     asked = sent_too_late(client, PROFILE, business_address=typed)
 
-    assert "too long to be kept" in Page(asked).text
+    assert "too long to keep" in Page(asked).text
     assert signed_in_again(client, asked, ann)["Location"] == PROFILE
     assert not is_kept(client.get(PROFILE))
 
@@ -444,14 +444,14 @@ def test_keeping_costs_nothing_before_the_sign_in_and_one_write_when_it_is_sent(
     requests_sent.clear()
 
     asked = client.post(PROFILE, values)
-    assert requests_sent.operations == ["GetItem"]
+    assert requests_sent.operations == OF_EVERY_PAGE
     requests_sent.clear()
     signed_in_again(client, asked, ann)
     others, _of_limits = requests_sent.apart()
     with_form = len(others)
     requests_sent.clear()
     client.get(PROFILE)
-    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert requests_sent.operations == OF_EVERY_PAGE
 
     plain = browser()
     shown = plain.get(LOGIN)

@@ -10,23 +10,36 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
+from accounts import passwords
 from dynamo.client.deadline import page
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
+from tests.accounts.test_passwords import Blocking
 from tests.pages import Page
+from web.turns import turn_passed_on
 
 REQUEST = RequestFactory().get("/")
+PASSING_ON = RequestFactory().get("/passing-on/")
 
 
 class Site:
-    """A view behind the middleware that answers when it may."""
+    """A view behind the middleware that answers when it may.
+
+    `PASSING_ON` first passes its turn on until `has_waited` is set.
+    """
 
     def __init__(self) -> None:
+        self.passed_on = threading.Semaphore(0)
+        self.has_waited = threading.Event()
         self.reached = threading.Semaphore(0)
         self.may_answer = threading.Event()
         self._pages = PagesAtOnceMiddleware(self._answer)
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
+        if request is PASSING_ON:
+            with turn_passed_on():
+                self.passed_on.release()
+                assert self.has_waited.wait(60)
         self.reached.release()
         assert self.may_answer.wait(60)
         return HttpResponse("done")
@@ -112,3 +125,77 @@ def test_a_page_that_fails_gives_up_its_turn(settings: Any) -> None:
     for _number in range(3):
         with page(0.1), pytest.raises(LookupError):
             pages(REQUEST)
+
+
+def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash(settings: Any) -> None:
+    settings.PAGES_AT_ONCE = 1
+    settings.PASSWORD_HASHERS = ["tests.accounts.test_passwords.Blocking"]
+    Blocking.may_end.clear()
+
+    def view(request: HttpRequest) -> HttpResponse:
+        if request is not REQUEST:
+            passwords.make_password("blocks")
+        return HttpResponse("done")
+
+    pages = PagesAtOnceMiddleware(view)
+    with ThreadPoolExecutor(1) as pool:
+        signing_in = pool.submit(pages, RequestFactory().post("/accounts/login/"))
+        assert Blocking.entered.acquire(timeout=60)
+
+        with page(5):
+            response = pages(REQUEST)
+        assert not signing_in.done()
+        Blocking.may_end.set()
+
+        assert (response.status_code, signing_in.result().status_code) == (200, 200)
+
+
+def test_a_page_that_passed_its_turn_on_waits_for_another_one(settings: Any) -> None:
+    settings.PAGES_AT_ONCE = 1
+    site = Site()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(site.visit, 60, PASSING_ON)
+        assert site.passed_on.acquire(timeout=60)
+        second = pool.submit(site.visit)
+        assert site.reached.acquire(timeout=60)
+
+        site.has_waited.set()
+        assert not site.reached.acquire(timeout=0.2)
+        site.may_answer.set()
+
+        assert [first.result().status_code, second.result().status_code] == [200, 200]
+
+
+def test_a_page_that_gets_no_turn_again_is_a_503_and_adds_no_turn(settings: Any) -> None:
+    settings.PAGES_AT_ONCE = 1
+    site = Site()
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(site.visit, 1, PASSING_ON)
+        assert site.passed_on.acquire(timeout=60)
+        visits = [pool.submit(site.visit)]
+        assert site.reached.acquire(timeout=60)
+
+        site.has_waited.set()
+        assert first.result().status_code == 503
+        visits.append(pool.submit(site.visit))
+        assert not site.reached.acquire(timeout=0.2)
+        site.may_answer.set()
+
+        assert [visit.result().status_code for visit in visits] == [200, 200]
+
+
+def test_a_page_that_passed_its_turn_on_counts_as_one_that_waits(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.PAGES_AT_ONCE = 1
+    monkeypatch.setattr(middleware, "MOST_WAITING", 0)
+    site = Site()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(site.visit, 60, PASSING_ON)
+        assert site.passed_on.acquire(timeout=60)
+
+        response = site.visit()
+        site.has_waited.set()
+        site.may_answer.set()
+
+    assert response.status_code == 503

@@ -212,7 +212,9 @@ ROWS = {
         "invoice", LABEL, sent=lambda _user: {"reason": "Wrong"}, but={"POST unconfirmed": 200}
     ),
     "invoice_paid": own("invoice", LABEL, sent=lambda _user: {"paid_on": str(DAY)}),
-    "invoice_unpaid": own("invoice", LABEL, get=405, sent=lambda _user: {"paid_on": str(DAY)}),
+    "invoice_unpaid": own(
+        "invoice", LABEL, get="invoice", sent=lambda _user: {"paid_on": str(DAY)}
+    ),
     # Staff
     "staff:overview": staff(200, "staff:account", sent=lambda _user: {"who": LOOKED_AT}),
     "staff:account": staff(200, 405, LOOKED_AT),

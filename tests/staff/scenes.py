@@ -13,6 +13,7 @@ from staff.audit_log import Actor
 from staff.models import StaffAction
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
 from tests.factories import PASSWORD, make_user
+from tests.pages import arrive
 
 ADDRESS = "192.0.2.9"
 WHY = {"reason": "Spam", "password": PASSWORD}
@@ -30,7 +31,7 @@ def acting(user: User | None = None) -> Actor:
 def let_in(user: User) -> Client:
     """A browser in which `user` is signed in."""
     client = Client(REMOTE_ADDR=ADDRESS)
-    client.force_login(user)
+    arrive(client, user)
     return client
 
 

@@ -16,13 +16,12 @@ from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy, through
 from tests.invoice_factories import DAY, issued, stored_invoices
 from tests.pages import Page, meanwhile
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 from tests.staff.scenes import let_in, make_staff, page_of, stored_entries, take_rights
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 LABEL = f"{DAY.year}-000001"
-OF_EVERY_PAGE = ["GetItem"] * 2  # session and account
 #: The page below that of the account, and the request that reads what it shows.
 PAGES = {
     f"invoices/?year={DAY.year}": ["Query", "Query"],
@@ -62,7 +61,7 @@ def opened() -> list[tuple[str, str]]:
 
 
 @each_page
-def test_opening_invoices_is_recorded_and_costs_three_requests_or_four_for_a_list(
+def test_opening_invoices_is_recorded_and_costs_two_requests_more_than_the_page(
     client: Any, bob: User, below: str, requests_sent: Requests
 ) -> None:
     before = stored_invoices(bob.pk)

@@ -22,7 +22,7 @@ from tests.emailchanges import days_later
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import issued
 from tests.pages import Page, meanwhile
-from tests.requests import Requests
+from tests.requests import OF_EVERY_PAGE, Requests
 from tests.session_maps import begun, stored_ids
 from tests.staff.scenes import (
     WHY,
@@ -37,7 +37,6 @@ from tests.staff.scenes import (
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-OF_EVERY_PAGE = ["GetItem"] * 2  # session and account
 UNKNOWN = str(uuid.UUID(int=7))
 
 

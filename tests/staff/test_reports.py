@@ -325,6 +325,6 @@ def test_a_page_runs_no_report(requests_sent: Requests) -> None:
         assert client.post(f"/staff/runs/{kind.key}/").status_code == 405
         assert client.get(f"/staff/runs/{kind.key}/").status_code == 200
 
-    assert set(requests_sent.operations) == {"GetItem", "TransactGetItems"}
+    assert set(requests_sent.operations) == {"BatchGetItem", "TransactGetItems"}
     assert client.get("/staff/runs/format-disks/").status_code == 404
     assert client.get("/staff/runs/guards/").status_code == 404

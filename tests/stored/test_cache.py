@@ -9,12 +9,14 @@ import pytest
 from django.core.cache import cache
 
 from accounts.exceptions import TooManyAttempts
-from accounts.limits.attempts import begin_sign_in, forget
+from accounts.limits.attempts import begin_client, begin_sign_in, forget
 from accounts.limits.windows import limit
 from accounts.models import User
 from tests.stored.releases import Stored, each_release
 
 pytestmark = each_release
+
+CLIENT = "192.0.2.1"
 
 VALUES: dict[str, Any] = {
     "number": 41,
@@ -52,9 +54,9 @@ def test_a_stored_or_new_limit_stops_too_many_attempts(stored: Stored) -> None:
 
     def try_too_often() -> None:
         for _attempt in range(times + 1):
-            begin_sign_in("hal", hal, "192.0.2.1")
+            begin_sign_in("hal", hal.pk, CLIENT, begin_client(CLIENT))
 
     with pytest.raises(TooManyAttempts):
         try_too_often()
     forget(hal)
-    begin_sign_in("hal", hal, "192.0.2.1")
+    begin_sign_in("hal", hal.pk, CLIENT, begin_client(CLIENT))

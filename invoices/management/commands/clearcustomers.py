@@ -1,4 +1,4 @@
-"""`clearcustomers`: removes the address books of accounts that do not exist any more."""
+"""`clearcustomers`: deletes the address books of accounts that do not exist any more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoices.models import CustomerItem
 
 class Command(DynamoCommand):
     help = (
-        "Removes the address books of deleted accounts: after deleteuser, and if a process ended "
+        "Delete the address books of deleted accounts: after deleteuser, and if a process ended "
         "between the deletion of an account and that of its customers. Reads the whole table "
         "`customers`."
     )

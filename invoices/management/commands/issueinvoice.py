@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from dynamo.exceptions import Unavailable
-from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, check_dates, draft_of
+from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.exports.files import as_json
 from invoices.issuing import (
     ISSUE_DATE,
@@ -23,7 +23,6 @@ from invoices.issuing import (
     is_named,
     issue,
     seller_of,
-    today,
 )
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
 from invoices.requirements import check_requirements
@@ -86,7 +85,7 @@ class Command(InvoiceCommand):
             seller = seller_of(user)
             check_may_issue(user)
             check_seller(seller)
-        draft = _draft(options, today(user.time_zone))
+        draft = _draft(options)
         with one_line_errors():
             check_requirements(draft, seller, is_named=is_named(user))
         try:
@@ -98,6 +97,9 @@ class Command(InvoiceCommand):
                 language=language_of(user) or DEFAULT_LANGUAGE,
                 time_zone=user.time_zone,
             )
+        except ValueError as error:
+            # The dates. Checked by `issue`, which knows whether the request was carried out before.
+            raise CommandError(str(error)) from error
         except Unavailable as error:
             raise CommandError(
                 f"{error} Repeat the command with --request-id {request_id}: the invoice is "
@@ -121,7 +123,7 @@ def _date(text: str) -> date:
     return day
 
 
-def _draft(options: dict[str, Any], today: date) -> Draft:
+def _draft(options: dict[str, Any]) -> Draft:
     values = {}
     for name, each in TYPED_FIELDS.items():
         with one_line_errors(_OPTIONS[name][2:].replace("-", " ").capitalize()):
@@ -130,10 +132,7 @@ def _draft(options: dict[str, Any], today: date) -> Draft:
     with one_line_errors("Lines"):
         check_line_count(lines)
         check_totals(totals(lines, values["currency"], values["prices_include_tax"]))
-    draft = draft_of(values, lines, options["date"])
-    with one_line_errors("Dates"):
-        check_dates(draft, draft.issued_on or today)
-    return draft
+    return draft_of(values, lines, options["date"])
 
 
 def _line(number: int, typed: list[str]) -> Line:

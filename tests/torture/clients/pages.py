@@ -158,7 +158,8 @@ def _write_down(call: Running, do: str, answer: Answer) -> None:
     elif do == "change" and CHANGED in said.values():
         call.refused("StaleUser", taken=[])
     else:
-        raise PageFailed(f"the form says: {said}")
+        text = " ".join(answer.page.text.split())
+        raise PageFailed(f"the form says: {said}; the page: {text[:300]!r}")
 
 
 def _number_of(page: str) -> int:

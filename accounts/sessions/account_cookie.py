@@ -1,0 +1,70 @@
+"""The account cookie: it names the account of a session, so that a page reads both in one request.
+
+The value is the account's key, signed for this session. It is a hint. Only the stored session
+tells whose session it is (`accounts.sessions.middleware`): a browser without the cookie,
+or with another value, gets the same page with one request more, and then a new cookie.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.core.signing import BadSignature, Signer
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from accounts.models import User
+from dynamo.sessions import SessionStore
+
+
+def read_account_beside(request: HttpRequest) -> None:
+    """Let the session, when it is read, also read the account that the cookie names."""
+    given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
+    key = request.session.session_key
+    if not given or not key:
+        return
+    try:
+        account = _signer(key).unsign(given)
+    except BadSignature:
+        return
+    _session(request).address_beside = User.table(), {"pk": {"S": account}}
+
+
+def renew(request: HttpRequest, response: HttpResponseBase) -> None:
+    """Give the browser the cookie of its session, if it has another one or none."""
+    session = _session(request)
+    if not session.is_read:
+        return
+    given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
+    # As Django's session middleware does.
+    shared: dict[str, Any] = {
+        "path": settings.SESSION_COOKIE_PATH,
+        "domain": settings.SESSION_COOKIE_DOMAIN,
+        "samesite": settings.SESSION_COOKIE_SAMESITE,
+    }
+    account, key = session.get(SESSION_KEY), session.session_key
+    if not account or not key:
+        if given is not None:
+            response.delete_cookie(settings.ACCOUNT_COOKIE_NAME, **shared)
+        return
+    value = _signer(key).sign(account)
+    if given != value or session.modified:
+        at_close = session.get_expire_at_browser_close()
+        response.set_cookie(
+            settings.ACCOUNT_COOKIE_NAME,
+            value,
+            max_age=None if at_close else session.get_expiry_age(),
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=settings.SESSION_COOKIE_HTTPONLY,
+            **shared,
+        )
+
+
+def _session(request: HttpRequest) -> SessionStore:
+    return cast(SessionStore, request.session)
+
+
+def _signer(session_key: str) -> Signer:
+    return Signer(salt=f"accounts.account_cookie {session_key}")

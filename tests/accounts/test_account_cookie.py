@@ -1,0 +1,191 @@
+"""The cookie that names the account: session and account are read in one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import HttpRequest
+from django.test import Client
+
+from accounts.models import User
+from accounts.services import change_password, deactivate, delete
+from accounts.sessions import services as sessions
+from accounts.sessions.middleware import AuthenticationMiddleware
+from dynamo.sessions import SessionStore
+from tests.factories import PASSWORD, make_user
+from tests.pages import shown_user, sign_in, signed_in_as, stored_sessions
+from tests.requests import OF_EVERY_PAGE, Requests
+
+PROFILE = "/accounts/profile/"
+
+
+@pytest.fixture
+def ann(engine: str) -> User:
+    return make_user(username="ann", email="ann@example.org")
+
+
+@pytest.fixture
+def signed_in(client: Client, ann: User) -> Client:
+    sign_in(client, ann)
+    return client
+
+
+def cookie_of(client: Client) -> str:
+    value: str = client.cookies["account"].value
+    return value
+
+
+def test_the_cookie_of_a_sign_in_has_the_account_and_not_the_session(
+    signed_in: Client, ann: User
+) -> None:
+    assert cookie_of(signed_in).startswith(f"{ann.pk}:")
+    assert signed_in.cookies["sessionid"].value not in cookie_of(signed_in)
+
+
+@pytest.mark.parametrize("remember", [{}, {"remember_me": "on"}], ids=["short", "remembered"])
+def test_it_has_the_flags_and_the_age_of_the_session_s_cookie(
+    client: Client, ann: User, settings: Any, remember: dict[str, str]
+) -> None:
+    settings.SESSION_COOKIE_SECURE = True
+    settings.SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+    typed = {"username": "ann", "password": PASSWORD} | remember
+
+    cookies = client.post("/accounts/login/", typed).cookies
+
+    ours, session = dict(cookies["account"]), dict(cookies["sessionid"])
+    del ours["expires"], session["expires"]
+    assert ours == session
+    assert (ours["httponly"], ours["secure"], ours["samesite"]) == (True, True, "Lax")
+    assert bool(ours["max-age"]) == bool(remember)
+
+
+def other_session(_client: Client) -> str:
+    other = Client()
+    sign_in(other, User.find("ann"))
+    return cookie_of(other)
+
+
+def other_account(_client: Client) -> str:
+    other = Client()
+    sign_in(other, make_user(username="ben", email="ben@example.org"))
+    return cookie_of(other)
+
+
+USELESS: dict[str, Callable[[Client], str]] = {
+    "empty": lambda _client: "",
+    "no signature": lambda client: cookie_of(client).partition(":")[0],
+    "changed account": lambda client: "userName#ann" + cookie_of(client)[36:],
+    "changed signature": lambda client: cookie_of(client)[:-1] + "!",
+    "long": lambda _client: "x:" * 2_000,
+    "of another session": other_session,
+    "of another account": other_account,
+}
+
+
+@pytest.mark.parametrize("value", USELESS.values(), ids=USELESS)
+def test_a_page_with_a_useless_cookie_is_the_same_and_renews_it(
+    signed_in: Client, requests_sent: Requests, value: Callable[[Client], str]
+) -> None:
+    right, wrong = cookie_of(signed_in), value(signed_in)
+    signed_in.cookies["account"] = wrong
+    requests_sent.clear()
+
+    response = signed_in.get(PROFILE)
+
+    assert shown_user(response) == "ann"
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert response.cookies["account"].value == right
+    requests_sent.clear()
+    assert "account" not in signed_in.get(PROFILE).cookies
+    assert requests_sent.operations == OF_EVERY_PAGE
+
+
+def test_a_session_of_an_older_version_gets_the_cookie(
+    signed_in: Client, requests_sent: Requests
+) -> None:
+    del signed_in.cookies["account"]
+    requests_sent.clear()
+
+    assert shown_user(signed_in.get(PROFILE)) == "ann"
+
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert signed_in.cookies["account"].value
+
+
+def test_without_a_session_the_cookie_reads_nothing_and_signs_nobody_in(
+    signed_in: Client, requests_sent: Requests
+) -> None:
+    del signed_in.cookies["sessionid"]
+    requests_sent.clear()
+
+    response = signed_in.get(PROFILE)
+
+    assert response.status_code == 302
+    assert requests_sent.operations == []
+
+
+def test_signing_out_removes_the_cookie(signed_in: Client) -> None:
+    response = signed_in.post("/accounts/logout/")
+
+    assert response.cookies["account"]["max-age"] == 0
+    assert response.cookies["account"].value == ""
+
+
+def end_session(ann: User) -> None:
+    for session in sessions.alive(ann):
+        sessions.end(ann, session.id)
+
+
+def change(ann: User) -> None:
+    change_password(ann, "another good password")
+
+
+@pytest.mark.parametrize("end", [end_session, sessions.end_all, change, deactivate, delete])
+def test_a_session_that_was_ended_elsewhere_is_over_in_spite_of_the_cookie(
+    signed_in: Client, ann: User, end: Callable[[User], None]
+) -> None:
+    end(User.get(ann.pk))
+
+    assert signed_in_as(signed_in) is None
+
+
+def test_the_cookie_goes_with_a_session_that_was_ended_elsewhere(
+    signed_in: Client, ann: User
+) -> None:
+    end_session(User.get(ann.pk))
+
+    response = signed_in.get("/")
+
+    for name in ("account", "sessionid"):
+        assert response.cookies[name]["max-age"] == 0
+
+
+def test_a_backend_that_was_removed_signs_nobody_in(signed_in: Client, settings: Any) -> None:
+    settings.AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+
+    assert signed_in_as(signed_in) is None
+
+
+@pytest.mark.parametrize("new", [sessions.end_others, change], ids=["end others", "password"])
+def test_an_account_that_was_read_before_its_session_ends_no_session(
+    signed_in: Client, ann: User, new: Callable[[User], None]
+) -> None:
+    """One request reads both, but not at one instant: another page may write both in between."""
+    read = User.get(ann.pk)
+    user = User.get(ann.pk)
+    [session] = sessions.alive(user)
+    user.session_id = session.id
+    new(user)
+    store = SessionStore(signed_in.cookies["sessionid"].value)
+    store["_auth_user_hash"] = user.get_session_auth_hash()
+    store.save()
+
+    request = HttpRequest()
+    request.session = store
+    store.item_beside = read.stored
+    AuthenticationMiddleware(lambda _request: None).process_request(request)  # type: ignore[arg-type, return-value]
+
+    assert request.user == ann
+    assert len(stored_sessions()) == 1

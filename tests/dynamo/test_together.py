@@ -1,0 +1,116 @@
+"""Requests that are sent at the same time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+
+from dynamo.client.deadline import page, page_seconds_left
+from dynamo.client.sending import send
+from dynamo.exceptions import Unavailable
+from dynamo.tally import counting
+from dynamo.together import THREADS, together
+from tests.faults.kinds import Delay
+from tests.faults.proxy import FaultProxy
+from tests.requests import Requests
+
+
+def read() -> Any:
+    return send("GetItem", {"TableName": "cache", "Key": {"key": {"S": "none"}}})
+
+
+def test_the_results_are_in_order() -> None:
+    assert together(*(partial(pow, 2, number) for number in range(20))) == [
+        2**number for number in range(20)
+    ]
+
+
+def test_calls_share_the_tally_and_the_deadline(engine: str) -> None:
+    with counting() as tally, page(100):
+        _one, _two, left = together(read, read, page_seconds_left)
+
+    assert tally.requests == 2
+    assert 90 < left <= 100
+
+
+def test_a_page_that_is_over_sends_nothing(engine: str, requests_sent: Requests) -> None:
+    with page(-1), pytest.raises(Unavailable):
+        together(read, read, read)
+
+    assert requests_sent.operations == []
+
+
+def test_calls_are_sent_together(proxy: FaultProxy, requests_sent: Requests) -> None:
+    proxy.plan("GetItem", Delay(0.5), times=3)
+
+    together(read, read, read)
+
+    assert requests_sent.round_trips == 1
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_is_raised_when_no_call_is_under_way(failing: int) -> None:
+    under_way: set[int] = set()
+    others_began = threading.Barrier(3)
+
+    def call(number: int) -> None:
+        under_way.add(number)
+        others_began.wait(60)
+        if number == failing:
+            under_way.discard(number)
+            raise LookupError(number)
+        threading.Event().wait(0.05)
+        under_way.discard(number)
+
+    with pytest.raises(LookupError):
+        together(*(partial(call, number) for number in range(3)))
+
+    assert under_way == set()
+
+
+def test_the_first_error_in_order_is_raised() -> None:
+    def fail(number: int) -> None:
+        raise LookupError(number)
+
+    with pytest.raises(LookupError) as raised:
+        together(lambda: None, partial(fail, 1), partial(fail, 2))
+
+    assert raised.value.args == (1,)
+
+
+def test_without_a_free_thread_the_caller_makes_its_calls() -> None:
+    busy = threading.Barrier(THREADS + 1)
+    done = threading.Event()
+
+    def hang() -> None:
+        busy.wait(60)
+        done.wait(60)
+
+    hanging = threading.Thread(target=together, args=[int, *[hang] * THREADS])
+    hanging.start()
+    busy.wait(60)
+    try:
+        assert together(threading.get_ident, threading.get_ident) == [threading.get_ident()] * 2
+    finally:
+        done.set()
+        hanging.join()
+
+
+def test_calls_can_be_nested() -> None:
+    def outer() -> list[Any]:
+        return together(*[lambda: 1] * THREADS)
+
+    assert together(*[outer] * THREADS) == [[1] * THREADS] * THREADS
+
+
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    together(int, int)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if together(int, int, int) == [0, 0, 0] else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

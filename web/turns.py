@@ -1,0 +1,100 @@
+"""Turns: a process makes a few pages at once (`project.middleware.PagesAtOnceMiddleware`).
+
+A page that waits for something scarce passes its turn on. Otherwise a crowd of such pages would
+hold all turns, and pages that do not need it would wait as well. What takes a core for long is
+computed in threads of its own, so that crowds do not take the cores from other pages either.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+from dynamo.client.deadline import page_seconds_left
+from dynamo.exceptions import Busy
+
+#: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
+NICENESS = 10
+
+
+class TooManyPages(Busy):
+    """The process is making as many pages as it may, and this one did not get its turn."""
+
+    def __init__(self) -> None:
+        super().__init__("a page")
+
+
+class _Turn:
+    """One page's turn."""
+
+    def __init__(self, turns: threading.Semaphore) -> None:
+        self._turns = turns
+        self._is_held = False
+
+    def take(self) -> None:
+        if not self._turns.acquire(timeout=page_seconds_left()):
+            raise TooManyPages
+        self._is_held = True
+
+    def end(self) -> None:
+        # Not held by a page that passed it on and did not get another one.
+        if self._is_held:
+            self._is_held = False
+            self._turns.release()
+
+
+_turn: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+
+
+@contextmanager
+def in_turn(turns: threading.Semaphore) -> Iterator[None]:
+    """Run the body, a page, in one of `turns`.
+
+    Raises:
+        TooManyPages: none was free before the page's deadline.
+    """
+    turn = _Turn(turns)
+    turn.take()
+    token = _turn.set(turn)
+    try:
+        yield
+    finally:
+        _turn.reset(token)
+        turn.end()
+
+
+@contextmanager
+def turn_passed_on() -> Iterator[None]:
+    """Let another page have this one's turn while the body waits; then wait for a turn again.
+
+    Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page.
+
+    Raises:
+        TooManyPages: after the body, none was free before the page's deadline.
+    """
+    turn = _turn.get()
+    if turn is None:
+        yield
+        return
+    turn.end()
+    try:
+        yield
+    finally:
+        turn.take()
+
+
+def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:
+    """Threads to compute in. On Linux the system prefers those that make pages."""
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_let_pages_go_first)
+
+
+def _let_pages_go_first() -> None:
+    # Elsewhere it would be the whole process; a sandbox may forbid it.
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.nice(NICENESS)
