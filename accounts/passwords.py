@@ -7,12 +7,8 @@ passwords with this module, not with Django's functions (ruff enforces it).
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from django.contrib.auth import hashers
@@ -23,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 from dynamo.processes import PerProcess
-from web.turns import turn_passed_on
+from web.turns import threads_after_pages, turn_passed_on
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
@@ -36,16 +32,9 @@ MAX_LENGTH = 256
 #: An imported hash may take this many times the work of the site's own hashes.
 MAX_WORK_RATIO = 10
 
-#: By how much the threads that hash are nicer (nice(2)) than those that make pages.
-NICENESS = 10
-
 # Threads of their own, because glibc keeps the memory of a hash for the thread that made it: with
 # 24 request threads it kept 450 MB.
-_threads = PerProcess(
-    lambda: ThreadPoolExecutor(
-        AT_ONCE, thread_name_prefix="password hash", initializer=_let_pages_go_first
-    )
-)
+_threads = PerProcess(lambda: threads_after_pages(AT_ONCE, "password hash"))
 
 Result = TypeVar("Result")
 
@@ -92,13 +81,6 @@ def check_password(password: str, encoded: str) -> bool:
     """Whether `encoded` is the hash of `password`. Raises Busy."""
     is_correct, _is_outdated = verify_password(password, encoded)
     return is_correct
-
-
-def _let_pages_go_first() -> None:
-    # Elsewhere it would be the whole process; a sandbox may forbid it.
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.nice(NICENESS)
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:

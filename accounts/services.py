@@ -278,7 +278,7 @@ def find_in_even_time(who: str) -> User | None:
 
 
 def key_in_even_time(who: str) -> str | None:
-    """The first half of `find_in_even_time`: the account's primary key, as the guard item tells."""
+    """The first half of `find_in_even_time`: the account's primary key, from the guard item."""
     try:
         return User.unique.owner_by_guard(User.attribute_of(who), who)
     except User.DoesNotExist:

@@ -1,6 +1,6 @@
 """How fast are the site's pages under the documented server? `python -m benchmarks.pages [rounds]`
 
-Beside it, the same pages by Django's own users, sessions and models on PostgreSQL
+Next to it, the same pages by Django's own users, sessions and models on PostgreSQL
 (`benchmarks.on_postgres`). Forms are prepared beforehand (`benchmarks.prepared`). Each is sent once
 and answered by a redirect.
 """

@@ -1,18 +1,25 @@
 """Turns: a process makes a few pages at once (`project.middleware.PagesAtOnceMiddleware`).
 
 A page that waits for something scarce passes its turn on. Otherwise a crowd of such pages would
-hold all turns, and pages that do not need it would wait as well.
+hold all turns, and pages that do not need it would wait as well. What takes a core for long is
+computed in threads of its own, so that crowds do not take the cores from other pages either.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
+
+#: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
+NICENESS = 10
 
 
 class TooManyPages(Busy):
@@ -79,3 +86,15 @@ def turn_passed_on() -> Iterator[None]:
         yield
     finally:
         turn.take()
+
+
+def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:
+    """Threads to compute in. On Linux the system prefers those that make pages."""
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_let_pages_go_first)
+
+
+def _let_pages_go_first() -> None:
+    # Elsewhere it would be the whole process; a sandbox may forbid it.
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.nice(NICENESS)

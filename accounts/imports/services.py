@@ -224,8 +224,8 @@ def _account_of(candidate: Candidate, write: Transaction | None = None) -> User:
 
 def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
     """Whether the registration that began at `began_at` made the account of `candidate`."""
-    # The date tells it, also if an attempt made it whose reply was lost. All three times come from
-    # the clock of this machine.
+    # The date shows it, even if the reply to the attempt that made it was lost. All three times
+    # come from the clock of this machine.
     joined_at = user.date_joined
     made_now = (
         joined_at is not None  # type: ignore[redundant-expr]  # PynamoDB's types know no null

@@ -139,7 +139,7 @@ class UniqueAttributes(Generic[M]):
         return self.get_from(self.owner_by_guard(name, value), name, value)
 
     def owner_by_guard(self, name: str, value: str) -> str:
-        """The primary key of the item that holds `value`, as the guard item tells.
+        """The primary key of the item that holds `value`, from the guard item.
 
         `get_from` tells whether that item still has the value. Costs 1 request and 1 read unit.
 

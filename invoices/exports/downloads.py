@@ -157,7 +157,7 @@ class OwnExportMixin(LoginRequiredMixin):
 
 
 class ExportView(OwnExportMixin, View):
-    """Tells how far the file is. While it is made, the page refreshes itself."""
+    """Shows whether the file is ready. Until then, the page refreshes itself."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         try:
@@ -301,7 +301,7 @@ class _Download(Iterator[bytes]):
 
 
 def _refused(request: HttpRequest, status: int) -> HttpResponse:
-    """The page that tells why the download is rejected."""
+    """The page that says why the download is rejected."""
     page = render_to_string("invoices/download_refused.html", {"is_own": status == 429})
     response = HttpResponse(page, status=status)
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import threading
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
@@ -25,6 +24,7 @@ from invoices.settlement.states import Record
 from invoices.values.amounts import Line, VatShare
 from invoices.values.fields import fields_of
 from invoices.values.money import plain_amount
+from web.turns import threads_after_pages
 
 COLUMNS = (
     "number",
@@ -84,7 +84,8 @@ _FORMULA = re.compile(r"(^|;)(?=[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _ZIP_FIRST_YEAR = 1980
 _READABLE_BY_ALL = 0o644 << 16
 
-_rendering = PerProcess(threading.Lock)
+# One PDF at a time for all downloads: each may take a core for seconds, and 100 MB.
+_threads = PerProcess(lambda: threads_after_pages(1, "PDF of a download"))
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -298,9 +299,7 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for invoice in invoices:
-            # One PDF at a time for all downloads: each may take all cores and 100 MB.
-            with _rendering():
-                pdf = render(invoice)
+            pdf = _threads().submit(render, invoice).result()
             archive.writestr(_entry(invoice), pdf)
             yield sink.take()
     yield sink.take()

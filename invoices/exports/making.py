@@ -48,7 +48,7 @@ def make(event: dict[str, Any], seconds: float) -> None:
         try:
             _upload(export, ends_at)
         except BaseException:
-            # The page tells it, and the account may start again.
+            # The page says so, and the account may start again.
             with suppress(ObjectExists):
                 s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
             stored_exports.end(export)

@@ -206,7 +206,7 @@ def link_to(export: Export) -> str:
 
 
 def _unavailable(error: Exception) -> ExportUnavailable:
-    # Such as a missing right, which somebody must be told.
+    # Such as a missing right, which the operator must learn about.
     log.warning("An export cannot be reached: %s", error)
     return ExportUnavailable()
 

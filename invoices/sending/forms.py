@@ -9,7 +9,7 @@ from web.requestids import RequestIdForm
 
 
 class SendForm(RequestIdForm):
-    """To whom an invoice is sent, and with what words."""
+    """The recipient of an invoice, and the message."""
 
     request_id_salt = "invoices.sending"
     request_id_refused = _(

@@ -49,7 +49,7 @@ class _Recipient(Email):
             ) from error
 
 
-#: To whom an invoice is sent.
+#: The recipient of an invoice.
 TO = Field("to", _Recipient(), label=_("To"))
 #: What the sender adds to the mail. It is not printed, so it may have any characters.
 MESSAGE = Field(

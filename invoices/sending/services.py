@@ -33,7 +33,7 @@ from invoices.settlement.states import Record, find_record
 MAX_SENDINGS = 10
 #: A sending is kept at least this long: twice as long as a form can be sent.
 KEPT_AT_LEAST = timedelta(days=2)
-#: Longer than a mail server takes that works.
+#: Longer than a working mail server takes.
 UNDER_WAY = timedelta(minutes=1)
 
 _REQUEST_ID = re.compile(r"[\w.:#-]{1,100}", re.ASCII)

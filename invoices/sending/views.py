@@ -85,7 +85,7 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
                 messages.success(self.request, _sent(sending, self.record))
                 return redirect("invoice", self.record.invoice.label)
             if sending.may_be_under_way:
-                # A second click on the button. The first one answers nobody any more.
+                # A second click on the button: the browser dropped the first request.
                 messages.info(
                     self.request,
                     _("The mail is still being sent. Load this page again to see the outcome."),

@@ -16,7 +16,7 @@ from django.test import Client
 
 from accounts import passwords
 from accounts.models import User
-from accounts.passwords import AT_ONCE, NICENESS, WAIT_SECONDS, Argon2idHasher
+from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
 from dynamo.client import deadline
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
@@ -24,6 +24,7 @@ from tests.factories import PASSWORD, make_user, stored_items
 from tests.forked import in_a_child
 from tests.mailbox import link
 from tests.pages import Page, form_values, signed_in_as
+from web.turns import NICENESS
 
 pytestmark = pytest.mark.usefixtures("engine")
 

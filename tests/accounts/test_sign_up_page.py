@@ -232,6 +232,7 @@ def test_the_same_form_does_not_sign_in_to_an_account_that_changed(
     assert stored_items() == before
 
 
+@pytest.mark.fault_of("moto", "fails at the size of an attribute that is not there")
 def test_an_account_deleted_before_a_repeated_form_signs_in_leaves_nothing(
     proxy: FaultProxy, client: Client, typed: dict[str, Any]
 ) -> None:

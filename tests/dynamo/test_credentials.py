@@ -21,6 +21,7 @@ from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
 from django.conf import settings as django_settings
 from django.test import Client
+from urllib3 import HTTPConnectionPool
 
 from accounts.models import User
 from dynamo.client import credentials, deadline, sending
@@ -528,7 +529,7 @@ def test_a_failing_call_is_not_repeated_at_once() -> None:
     assert began_at[1] - began_at[0] >= LEAST_SECONDS_BETWEEN
 
 
-# Private names of botocore ------------------------------------------------------------------------
+# Private names of botocore and urllib3 ------------------------------------------------------------
 
 PRIVATE = {
     "_ruleset_resolver": BaseClient,
@@ -539,6 +540,8 @@ PRIVATE = {
     "_get_connection_manager": URLLib3Session,
     "_setup_ssl_cert": URLLib3Session,
     "_verify": URLLib3Session,
+    "_get_conn": HTTPConnectionPool,
+    "_put_conn": HTTPConnectionPool,
 }
 
 
@@ -560,7 +563,7 @@ def _hide(name: str, owner: type, patch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("name", PRIVATE)
-def test_botocore_sends_everything_if_one_of_its_private_names_is_missing(
+def test_botocore_sends_everything_if_a_private_name_is_missing(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     _hide(name, PRIVATE[name], monkeypatch)
@@ -578,7 +581,7 @@ def test_botocore_sends_everything_if_one_of_its_private_names_is_missing(
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("owner", [BaseClient, URLLib3Session])
+@pytest.mark.parametrize("owner", [BaseClient, URLLib3Session, HTTPConnectionPool])
 def test_the_table_has_every_private_name_that_is_used(
     owner: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from types import TracebackType
@@ -25,9 +26,10 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
-from urllib3 import HTTPConnectionPool, Timeout
+from urllib3 import Timeout
 
 from dynamo.client import sending
+from dynamo.client.lean import LeanClient
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import (
     Answer,
@@ -71,7 +73,7 @@ class FaultProxy:
         self._dropped: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._hurried: HTTPConnectionPool | None = None
+        self._hurried: LeanClient | None = None
         self._transactions = 0
         self._committed = threading.Condition()
         #: Every request that arrived, in order.
@@ -121,21 +123,16 @@ class FaultProxy:
         """Shorten the client's time-out for each request under a TimeOut, and for no other."""
         lean = sending._shared().lean
         assert lean is not None
-        pool = lean._pool
-        if pool is self._hurried:
+        if lean is self._hurried:
             return
-        self._hurried, exchange = pool, pool.urlopen
+        self._hurried, usual, short = lean, copy(lean), copy(lean)
+        short._timeout = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
 
-        def urlopen(
-            method: str, url: str, body: Any = None, headers: Any = None, **named: Any
-        ) -> Any:
-            target = headers["X-Amz-Target"]
-            # Requests by botocore, such as CreateTable, have another type of header.
-            if isinstance(target, str) and self._lets_time_out(target, body):
-                named["timeout"] = Timeout(connect=sending.CONNECT_SECONDS, read=SHORT_SECONDS)
-            return exchange(method, url, body, headers, **named)
+        def exchange(body: bytes, headers: dict[str, str]) -> Any:
+            is_short = self._lets_time_out(headers["X-Amz-Target"], body)
+            return (short if is_short else usual)._exchange(body, headers)
 
-        pool.urlopen = urlopen  # type: ignore[method-assign]  # of this one pool
+        lean._exchange = exchange  # type: ignore[method-assign]  # of this one client
 
     def _lets_time_out(self, target: str, body: bytes) -> bool:
         with self._lock:

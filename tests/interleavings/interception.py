@@ -1,7 +1,7 @@
 """Intercepts what the scheduler controls: requests and time.
 
-All requests to DynamoDB, those of botocore included, pass one method of urllib3. That method and
-the functions of Python's `time` are wrapped. Of our own code only one thing is replaced: how a
+All requests for items pass one method of the client, those of botocore one of urllib3. Both and the
+functions of Python's `time` are wrapped. Of our own code only one other thing is replaced: how a
 thread sleeps until it is its turn in a combiner. Only the threads of operations, and the one that
 steps them, see the scenario's clock.
 """
@@ -14,18 +14,22 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from functools import partial
 from typing import Any
 
 import pytest
-from urllib3 import HTTPResponse
-from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.exceptions import ProtocolError
+from botocore.exceptions import ConnectionClosedError
+from urllib3 import HTTPConnectionPool, HTTPResponse
 
+from dynamo.client.lean import HttpAnswer, LeanClient
 from dynamo.client.retries import is_read
 from sequences import combining
 from tests.faults.kinds import Answer
 from tests.interleavings.operations import Conflicted, Lost, Step, running, wait_for
+
+#: AWS's answer to a transaction that conflicts with another one on its first item.
+_CONFLICTED = Answer(400, "TransactionCanceledException", reasons=["TransactionConflict"])
 
 
 class Clock:
@@ -60,23 +64,25 @@ class Interception:
         self.fine = fine
         self.forgetful = forgetful
 
-    def urlopen(self, real: Callable[..., Any], pool: Any, *args: Any, **named: Any) -> Any:
-        """`HTTPConnectionPool.urlopen`, when the scheduler lets it."""
+    def exchange(
+        self, deliver: Callable[[bytes], Any], body: bytes, headers: Any, conflicted: Any
+    ) -> Any:
+        """The answer of `deliver` to a request, when the scheduler lets it; or `conflicted`."""
         operation = running()
         if operation is None:
-            return real(pool, *args, **named)
-        call = _named(args, named)
+            return deliver(body)
         if self.forgetful:
-            call["body"] = _with_new_token(call["body"])
-        deliver = partial(real, pool, **call)
-        label = _label(call)
+            body = _with_new_token(body)
+            headers["Content-Length"] = str(len(body))
+        label = _label(body, headers)
+        step = Step(label, partial(deliver, body), writes=not is_read(label.split()[0]))
         try:
-            operation.stop_before(Step(label, deliver, writes=not is_read(label.split()[0])))
+            operation.stop_before(step)
         except Lost:
-            raise ProtocolError("The answer was lost.") from None
+            raise ConnectionClosedError(endpoint_url="", error="The answer was lost.") from None
         except Conflicted:
-            return _cancelled()
-        answer = deliver()
+            return conflicted
+        answer = deliver(body)
         if self.fine:
             operation.stop_before(Step("its answer"))
         return answer
@@ -108,19 +114,33 @@ def installed(interception: Interception) -> Iterator[None]:
 
         return read
 
-    real_sleep, real_urlopen = time.sleep, HTTPConnectionPool.urlopen
+    real_sleep, real_exchange = time.sleep, LeanClient._exchange
+    real_urlopen = HTTPConnectionPool.urlopen
 
     def sleep(seconds: float) -> None:
         (interception.sleep if is_ours() else real_sleep)(seconds)
 
-    def urlopen(pool: Any, *args: Any, **named: Any) -> Any:
-        return interception.urlopen(real_urlopen, pool, *args, **named)
+    def exchange(client: LeanClient, body: bytes, headers: Any) -> HttpAnswer:
+        conflicted = HttpAnswer(_CONFLICTED.status, Message(), _CONFLICTED.body())
+        deliver = partial(real_exchange, client, headers=headers)
+        return interception.exchange(deliver, body, headers, conflicted)
+
+    def urlopen(pool: HTTPConnectionPool, *args: Any, **named: Any) -> Any:
+        named |= zip(("method", "url", "body", "headers"), args, strict=False)
+        body, headers = named.pop("body"), named["headers"]
+        conflicted = HTTPResponse(_CONFLICTED.body(), status=_CONFLICTED.status)
+
+        def deliver(body: bytes) -> Any:
+            return real_urlopen(pool, body=body, **named)
+
+        return interception.exchange(deliver, body, headers, conflicted)
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("time", "monotonic", "clock_gettime"):
             patch.setattr(time, name, on_our_clock(getattr(time, name)))
         patch.setattr(time, "time_ns", lambda: int(time.time() * 10**9))
         patch.setattr(time, "sleep", sleep)
+        patch.setattr(LeanClient, "_exchange", exchange)
         patch.setattr(HTTPConnectionPool, "urlopen", urlopen)
         patch.setattr(combining.Caller, "sleep", _sleep)
         yield
@@ -132,30 +152,20 @@ def _sleep(caller: Any) -> bool:
     return bool(caller._sleep.acquire(blocking=False))
 
 
-def _named(args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    return dict(zip(("method", "url", "body", "headers"), args, strict=False)) | named
-
-
-def _cancelled() -> HTTPResponse:
-    """AWS's answer to a transaction that conflicts with another one on its first item."""
-    answer = Answer(400, "TransactionCanceledException", reasons=["TransactionConflict"])
-    return HTTPResponse(answer.body(), status=answer.status)
-
-
-def _label(call: dict[str, Any]) -> str:
+def _label(body: bytes, headers: Any) -> str:
     """The operation and the tables of a request, which are the same in each replay."""
-    target = call["headers"]["X-Amz-Target"]
+    target = headers["X-Amz-Target"]
     text = target.decode() if isinstance(target, bytes) else target
-    body = json.loads(call["body"])
+    request = json.loads(body)
     actions = [
         f"{kind} {action['TableName']}"
-        for each in body.get("TransactItems", ())
+        for each in request.get("TransactItems", ())
         for kind, action in each.items()
     ]
-    return " ".join([text.rpartition(".")[2], *(actions or [body.get("TableName", "")])])
+    return " ".join([text.rpartition(".")[2], *(actions or [request.get("TableName", "")])])
 
 
-def _with_new_token(body: Any) -> bytes:
+def _with_new_token(body: bytes) -> bytes:
     request = json.loads(body)
     if "ClientRequestToken" in request:
         request["ClientRequestToken"] = str(uuid.uuid4())

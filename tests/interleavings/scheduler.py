@@ -200,8 +200,6 @@ class _Schedule:
             answer = step.deliver()
             if operation.next is None and answer.status == 200:
                 self.scenario.late.add(operation.number)
-            answer.drain_conn()
-            answer.release_conn()
 
         return arrive
 

@@ -157,7 +157,7 @@ def test_what_was_voided_meanwhile_is_not_credited_and_the_reverse(
         assert client.get(f"{third}{change}/")["Location"] == third
 
 
-def test_who_must_confirm_the_email_address_does_not_issue_credit_notes(
+def test_an_account_that_must_confirm_its_address_issues_no_credit_notes(
     client: Client, settings: Any
 ) -> None:
     settings.ACCOUNTS_REQUIRE_CONFIRMED_EMAIL = True

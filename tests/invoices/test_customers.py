@@ -243,7 +243,7 @@ def test_another_accounts_customer_is_not_found(client: Client, ann: User) -> No
     ("values", "field"),
     [({"name": ""}, "name"), ({"email": "x"}, "email"), ({"country": "XX"}, "country")],
 )
-def test_an_error_stands_at_its_field(
+def test_an_error_is_shown_at_its_field(
     client: Client, ann: User, values: dict[str, str], field: str
 ) -> None:
     form = {"name": "Bob", "request_id": CustomerForm.new_request_id()}

@@ -212,7 +212,7 @@ def test_the_same_invoice_gives_the_same_bytes() -> None:
         (replace(an_invoice(), status="voided"), "A voided invoice has no electronic invoice."),
     ],
 )
-def test_what_the_standard_asks_and_the_invoice_lacks_is_named(
+def test_what_the_standard_requires_and_the_invoice_lacks_is_named(
     invoice: Invoice, lacks: str
 ) -> None:
     assert missing(invoice) == [lacks]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import sys
+import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +20,7 @@ from invoices.exports.files import YEAR_FILES, as_csv, as_zip
 from invoices.printing.pdf import render
 from invoices.values.amounts import totals
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
+from web.turns import NICENESS
 
 
 def rows_of(*invoices: Invoice, ending: str = "csv") -> list[dict[str, str]]:
@@ -122,6 +126,15 @@ def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
         for invoice, entry in zip(invoices, archive.infolist(), strict=True):
             assert archive.read(entry) == render(invoice)
             assert entry.date_time == (2026, 11, 21, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads are equally nice")
+def test_pages_go_before_the_pdfs_of_a_zip() -> None:
+    b"".join(as_zip([an_invoice()]))
+
+    named = [thread for thread in threading.enumerate() if "PDF of a download" in thread.name]
+    found = {os.getpriority(os.PRIO_PROCESS, thread.native_id or 0) for thread in named}
+    assert found == {os.getpriority(os.PRIO_PROCESS, 0) + NICENESS}
 
 
 def test_an_invoice_before_1980_has_the_first_year_of_zip() -> None:

@@ -172,7 +172,7 @@ def test_midnight_and_the_year_are_those_of_the_seller(
         ("lines-0-tax_category", "exempt", "lines-0-vat_rate"),
     ],
 )
-def test_an_error_of_any_field_stands_at_its_field(
+def test_an_error_of_any_field_is_shown_at_its_field(
     client: Client, ann: User, name: str, text: str, at: str
 ) -> None:
     page = Page(client.post(NEW, typed(**{name: text})))

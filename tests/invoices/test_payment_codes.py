@@ -21,7 +21,7 @@ def payable(**changes: Any) -> Invoice:
     return an_invoice(**({"seller": FULL_SELLER} | changes))
 
 
-def test_the_code_says_whom_to_pay_how_much_and_for_what() -> None:
+def test_the_code_has_the_recipient_the_amount_and_the_reference() -> None:
     payload = [
         "BCD",
         "002",

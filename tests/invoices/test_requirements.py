@@ -73,7 +73,7 @@ def test_a_whole_invoice_lacks_nothing_in_any_country(country: str) -> None:
 
 
 @pytest.mark.parametrize("country", ["", "US", "BR"])
-def test_nothing_is_asked_where_no_law_is_known(country: str) -> None:
+def test_nothing_is_required_where_no_law_is_known(country: str) -> None:
     nobody = Seller("ann", country=country)
 
     assert lacks(plain(), nobody, is_named=False) == set()
@@ -92,7 +92,7 @@ def test_nothing_is_asked_where_no_law_is_known(country: str) -> None:
         ("JP", {"business_name", "vat_id"}),
     ],
 )
-def test_a_profile_must_have_what_its_country_asks_for(country: str, asked: set[str]) -> None:
+def test_a_profile_must_have_what_its_country_requires(country: str, asked: set[str]) -> None:
     assert lacks(whole(), Seller("ann", country=country), is_named=False) == asked
 
 
@@ -108,7 +108,7 @@ def test_a_profile_must_have_what_its_country_asks_for(country: str, asked: set[
         ("JP", {"supplied_from"}),
     ],
 )
-def test_an_invoice_must_have_what_the_country_asks_for(country: str, asked: set[str]) -> None:
+def test_an_invoice_must_have_what_the_country_requires(country: str, asked: set[str]) -> None:
     complete = seller(country)
 
     assert lacks(plain(), complete) == asked
@@ -146,7 +146,7 @@ def test_a_seller_who_charges_no_vat_needs_no_vat_id(country: str) -> None:
         ("CH", "CHF", "400", "8.1"),
     ],
 )
-def test_less_is_asked_up_to_a_small_amount_with_vat(
+def test_less_is_required_up_to_a_small_amount_with_vat(
     country: str, currency: str, limit: str, rate: str
 ) -> None:
     def small(price: str, currency: str = currency) -> set[str]:
@@ -167,7 +167,7 @@ def test_nothing_is_left_out_of_a_small_invoice_in_france() -> None:
 
 
 @pytest.mark.parametrize("category", ["reverse_charge", "intra_community"])
-def test_who_owes_the_vat_needs_a_vat_id_that_fits_the_country(category: str) -> None:
+def test_a_customer_who_owes_the_vat_needs_a_vat_id_of_the_country(category: str) -> None:
     def of(customer: Customer, **changes: str) -> set[str]:
         draft = whole(line("1", "0", category), customer=customer)
         return lacks(draft, seller("DE", **changes))
@@ -200,13 +200,13 @@ def test_an_exempt_line_needs_a_reason_in_the_union(country: str) -> None:
     assert lacks(replace(exempt, exemption_reason="§ 19 UStG"), seller(country)) == set()
 
 
-def test_terms_are_asked_for_between_businesses_in_france() -> None:
+def test_terms_are_required_between_businesses_in_france() -> None:
     assert lacks(whole(payment_terms=""), seller("FR")) == {"payment_terms"}
     private = Customer("Bob", "Road 2")
     assert lacks(whole(payment_terms="", customer=private), seller("FR")) == set()
 
 
-def test_the_errors_stand_at_their_fields_and_those_of_the_profile_at_none() -> None:
+def test_errors_are_shown_at_their_fields_and_those_of_the_profile_at_none() -> None:
     with pytest.raises(ValidationError) as refused:
         check_requirements(plain(), seller("DE", address=""), is_named=True)
 

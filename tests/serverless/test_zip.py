@@ -80,7 +80,8 @@ def test_the_zip_serves_the_site_alone(
     ) as function:
         sign_up(function)
         assert post(function, "/accounts/profile/", **PROFILE) == "/accounts/profile/"
-        invoice = issue(function, customer_country="FR", payment_terms="14 days").rstrip("/")
+        more = {"customer_country": "FR", "supplied_from": "2026-01-15", "payment_terms": "14 days"}
+        invoice = issue(function, **more).rstrip("/")
         pdf = function.request("GET", f"{invoice}.pdf")
         xml = function.request("GET", f"{invoice}.xml")
         found = re.search(r'href="(/static/[^"]+\.css)"', function.request("GET", "/").text)
