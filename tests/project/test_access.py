@@ -81,6 +81,7 @@ def ann() -> User:
     return make_user(username="ann")
 
 
+@pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 def test_a_page_has_one_line_with_all_fields(ann: User, lines: Lines) -> None:
     client = Client(REMOTE_ADDR="192.0.2.7")
@@ -245,6 +246,7 @@ def test_the_record_itself_contains_no_token(
     assert HIDDEN in formatter.format(record)
 
 
+@pytest.mark.fault_of("ministack", "tells no capacity of a batch of reads")
 @pytest.mark.fault_of("moto", "counts half a unit for a consistent read")
 def test_under_debug_a_header_has_the_cost(ann: User, settings: Any, lines: Lines) -> None:
     client = Client()
