@@ -25,8 +25,8 @@ run: install .env
 # each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# More workers than two cores, because some tests wait; but each needs ten seconds to import all tests.
-WORKERS := -n 3 --dist worksteal
+# Some tests wait, so two cores have work for four workers, too. Each needs ten seconds to import all tests.
+WORKERS := -n 4 --dist worksteal
 
 test: lint
 	$(BIN)/pytest $(WORKERS) -m "not slow"

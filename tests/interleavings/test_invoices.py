@@ -209,6 +209,7 @@ TODAY = today()
 OF_TODAY = f"{TODAY.year}-000001"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faults", [LOSS, LOSS_FORGETFUL])
 def test_an_invoice_that_is_credited_twice_has_one_credit_note_which_both_callers_get(
     explore: Explore, processes: Processes, faults: Faults

@@ -642,6 +642,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[
 """
 
 
+@pytest.mark.slow
 def test_large_invoices_are_not_kept_in_memory() -> None:
     megabytes = subprocess.check_output([sys.executable, "-c", LARGE], cwd=ROOT, timeout=120)
 
