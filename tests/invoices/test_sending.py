@@ -320,6 +320,7 @@ def test_a_request_id_has_plain_characters(ann: User, request_id: str) -> None:
     assert mail.outbox == []
 
 
+@pytest.mark.fault_of("moto", "ignores request tokens")
 def test_a_lost_reply_to_the_claim_or_the_outcome_does_not_matter(
     ann: User, proxy: FaultProxy
 ) -> None:
