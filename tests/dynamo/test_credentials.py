@@ -354,8 +354,8 @@ def test_a_provider_without_newer_credentials_is_asked_rarely(
 
     wait_until(lambda: held.error)
 
-    # After half of the rest each time, and botocore asks twice for credentials that expire soon: six
-    # or seven times. Without a pause it would be hundreds of times in these three seconds.
+    # After half of the rest each time, and botocore asks twice for credentials that expire soon.
+    # Without a pause it would be hundreds of times in these three seconds.
     assert provider.calls <= 20
 
 
