@@ -27,7 +27,7 @@ PYTHONS = ("3.13", "3.12", "3.11")
 PLATFORMS = {"arm64": "aarch64", "x86_64": "x86_64"}
 _GLIBCS = ("manylinux2014", "manylinux_2_17", "manylinux_2_28", "manylinux_2_34")
 
-#: The site's code, and what it reads beside it.
+#: The site's code, its templates and its translations.
 SITE = (
     "accounts",
     "dynamo",

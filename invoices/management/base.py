@@ -28,6 +28,8 @@ class InvoiceCommand(SequenceCommand):
 
     #: Whether it takes the number of an invoice.
     takes_number = False
+    #: Whether it changes an invoice for a reason, and prints the result.
+    takes_reason = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -38,6 +40,9 @@ class InvoiceCommand(SequenceCommand):
         )
         if self.takes_number:
             parser.add_argument("number", metavar="NUMBER", help="such as 2026-000042")
+        if self.takes_reason:
+            parser.add_argument("--reason", required=True)
+            parser.add_argument("--json", action="store_true")
 
 
 class InvoiceFileCommand(InvoiceCommand):

@@ -221,8 +221,8 @@ class Amount(Kind):
         return int(text)
 
 
-class Currency(Kind):
-    """The ISO 4217 code of a currency in use today."""
+class Code(Kind):
+    """A code in capital letters. People may type small ones."""
 
     python_type = str
 
@@ -230,6 +230,10 @@ class Currency(Kind):
         code = typed.strip().upper()
         self.check(code)
         return code
+
+
+class Currency(Code):
+    """The ISO 4217 code of a currency in use today."""
 
     def check(self, value: str) -> None:
         if not is_currency(value):
@@ -257,7 +261,7 @@ class Choice(Kind):
         return typed.strip()
 
     def widget(self) -> forms.Widget:
-        return forms.Select(choices=[("", self.blank), *self.names.items()])
+        return LongSelect(choices=[("", self.blank), *self.names.items()])
 
 
 class Flag(Kind):
@@ -272,15 +276,8 @@ class Flag(Kind):
         return text == "yes"
 
 
-class Country(Kind):
+class Country(Code):
     """The ISO 3166 code of a country."""
-
-    python_type = str
-
-    def clean(self, typed: str) -> str:
-        code = typed.strip().upper()
-        self.check(code)
-        return code
 
     def check(self, value: str) -> None:
         if not is_country(value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from dynamo.exceptions import Unavailable
 from invoices.exports.files import as_json
@@ -18,12 +18,7 @@ class Command(InvoiceCommand):
         "Issue the credit note that cancels an invoice, dated today. If the invoice is already "
         "credited, print its credit note. WHO may also be the primary key of a deleted account."
     )
-    takes_number = True
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--reason", required=True)
-        parser.add_argument("--json", action="store_true")
+    takes_number = takes_reason = True
 
     def handle(self, *args: Any, **options: Any) -> None:
         with one_line_errors("Reason"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from invoices.exports.files import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
@@ -17,12 +17,7 @@ class Command(InvoiceCommand):
         "Void an invoice. It keeps its number and shows the reason. WHO may also be the primary "
         "key of a deleted account."
     )
-    takes_number = True
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--reason", required=True)
-        parser.add_argument("--json", action="store_true")
+    takes_number = takes_reason = True
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.INVOICES_ALLOW_VOID:
