@@ -1,6 +1,6 @@
-"""Many items: whole tables in parallel segments, and batches of reads or writes.
+"""Many items: whole tables in parallel segments, partitions, and batches of reads or writes.
 
-Neither is a transaction: each item is read or written by itself.
+None is a transaction: each item is read or written by itself.
 
 Source: "Scanning tables in DynamoDB", section "Parallel scan",
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Scan.html
@@ -70,6 +70,24 @@ def pages(
                 if "LastEvaluatedKey" in answer:
                     ask(page | {"ExclusiveStartKey": answer["LastEvaluatedKey"]})
                 yield answer["Items"]
+
+
+def query_pages(request: Mapping[str, Any]) -> Iterator[tuple[list[Item], bool]]:
+    """The items of each answer to the Query `request`, and whether more may follow.
+
+    Costs 1 request per page of 1 MB (or of `Limit` items, if the request names one).
+
+    Raises:
+        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+    """
+    page = dict(request)
+    while True:
+        answer = send("Query", page)
+        has_more = bool(answer.get("LastEvaluatedKey"))
+        yield answer["Items"], has_more
+        if not has_more:
+            return
+        page["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def read_batches(table: str, keys: Sequence[Item]) -> Iterator[Item]:

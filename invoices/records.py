@@ -13,6 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from dynamo.bulk import query_pages
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.models import Item
@@ -26,7 +27,7 @@ from dynamo.transactions import (
     joined,
     read_together,
 )
-from invoices.documents import Invoice, from_item, parse_label, series_of
+from invoices.documents import Invoice, from_item, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.settlement.states import (
@@ -34,6 +35,8 @@ from invoices.settlement.states import (
     STANDINGS,
     Record,
     check_not_credited,
+    invoice_at,
+    table_and_key,
     why_not_issued,
 )
 from invoices.values.fields import Field
@@ -85,7 +88,7 @@ def find_invoice(account: str, label: str) -> Invoice:
         UnknownInvoice: there is no such invoice, or `label` is not a label.
         DamagedItem: its stored item is damaged.
     """
-    item = send("GetItem", _key_of(account, label)).get("Item")
+    item = send("GetItem", table_and_key(invoice_at(account, label))).get("Item")
     if not item:
         raise UnknownInvoice(label)
     return from_item(item)
@@ -112,7 +115,7 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
         raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
     voided_at = datetime.now(UTC)
-    request = _key_of(account, label) | {
+    request = table_and_key(invoice_at(account, label)) | {
         "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
         "ConditionExpression": ISSUED,
         "ExpressionAttributeNames": {"#status": "status"},
@@ -335,16 +338,4 @@ def _answers(
         request["ExpressionAttributeValues"][":before"] = {"N": str(before)}
     if page_size is not None:
         request["Limit"] = page_size
-    while True:
-        answer = send("Query", request)
-        has_more = bool(answer.get("LastEvaluatedKey"))
-        yield answer["Items"], has_more
-        if not has_more:
-            return
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _key_of(account: str, label: str) -> dict[str, Any]:
-    year, number = parse_label(label)
-    key: Item = {"series": {"S": series_of(account, year)}, "number": {"N": str(number)}}
-    return {"TableName": InvoiceItem.table(), "Key": key}
+    return query_pages(request)

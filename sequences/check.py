@@ -17,7 +17,6 @@ from operator import itemgetter
 from typing import Any
 
 from dynamo import bulk
-from dynamo.client.sending import send
 from dynamo.findings import RUN_LENGTH, Spool
 from dynamo.models import Item, Model
 from dynamo.transactions import READ_TOGETHER, read_together
@@ -130,17 +129,12 @@ def _pages_of(
     }
     if sizes.page_limit is not None:
         request["Limit"] = sizes.page_limit
-    while True:
-        answer = send("Query", request)
-        page = answer["Items"]
+    for page, _has_more in bulk.query_pages(request):
         yield page
         # Each key once, as a transaction requires: twins have the same guard item.
         ids = {request_id for request_id in map(_request_id, page) if request_id}
         keys = [model.at(model.guard_key(series, each), 0) for each in sorted(ids)]
         yield list(_read_items(keys, sizes.guards_together))
-        if "LastEvaluatedKey" not in answer:
-            return
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def _claim_counter(model: type[NumberedItem], item: Item, claims: Spool) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo import bulk
-from dynamo.client.sending import send
 from dynamo.models import SORT_KEY_MAX_BYTES, Item, new_version, next_version
 from dynamo.transactions import Refusal, Transaction, joined
 from invoices.documents import Customer
@@ -165,10 +164,4 @@ def _answers(account: str) -> Iterator[tuple[list[Item], bool]]:
         "ExpressionAttributeNames": {"#account": "account"},
         "ExpressionAttributeValues": {":account": {"S": account}},
     }
-    while True:
-        answer = send("Query", request)
-        has_more = bool(answer.get("LastEvaluatedKey"))
-        yield answer["Items"], has_more
-        if not has_more:
-            return
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return bulk.query_pages(request)

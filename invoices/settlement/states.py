@@ -94,7 +94,7 @@ def find_record(account: str, label: str, today: date | None = None) -> Record:
         UnknownInvoice: there is no such invoice, or `label` is not a label.
         DamagedItem: a stored item is damaged.
     """
-    key, state_key = _item_at(account, label), state_at(account, label)
+    key, state_key = invoice_at(account, label), state_at(account, label)
     item, state, guard = read_together([key, state_key, _credit_guard(key.series, label)])
     if not item:
         raise UnknownInvoice(label)
@@ -193,9 +193,9 @@ def check_issued(account: str, label: str) -> Write:
 
     Its refusal means UnknownInvoice, IsCreditNote, AlreadyVoided, or DamagedItem.
     """
-    key = _item_at(account, label)
+    key = invoice_at(account, label)
     check = {
-        **_table_and_key(key),
+        **table_and_key(key),
         "ConditionExpression": ISSUED,
         "ExpressionAttributeNames": {"#status": "status"},
         "ExpressionAttributeValues": {":issued": {"S": "issued"}},
@@ -220,9 +220,9 @@ def why_not_issued(label: str, refusal: Refusal) -> Exception:
 
 def check_not_credited(account: str, label: str) -> Write:
     """The check that no credit note cancels the invoice; its refusal means AlreadyCredited."""
-    guard = _credit_guard(_item_at(account, label).series, label)
+    guard = _credit_guard(invoice_at(account, label).series, label)
     check = {
-        **_table_and_key(guard),
+        **table_and_key(guard),
         "ConditionExpression": "attribute_not_exists(series)",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
@@ -246,7 +246,8 @@ def mark_credited(account: str, label: str) -> Write:
 # Keys --------------------------------------------------------------------------------------------
 
 
-def _item_at(account: str, label: str) -> InvoiceItem:
+def invoice_at(account: str, label: str) -> InvoiceItem:
+    """The key of an invoice. Raises UnknownInvoice if `label` is not a label."""
     year, number = parse_label(label)
     return InvoiceItem.at(series_of(account, year), number)
 
@@ -264,6 +265,7 @@ def _label_of_guard(guard: Item) -> str:
     return label_of(int(place.series.rpartition("#")[2]), place.number)
 
 
-def _table_and_key(item: InvoiceItem) -> dict[str, Any]:
+def table_and_key(item: InvoiceItem) -> dict[str, Any]:
+    """The parameters of a request that name `item`."""
     key: Item = {"series": {"S": item.series}, "number": {"N": str(item.number)}}
     return {"TableName": InvoiceItem.table(), "Key": key}
