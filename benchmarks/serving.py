@@ -44,7 +44,10 @@ SITE = {
     "EMAIL_URL": "dummymail://",
     **{
         f"ACCOUNTS_LIMIT_{name}": "999999/1h"
-        for name in ("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_UP_CLIENT", "MAIL", "MAIL_CLIENT")
+        for name in (
+            *("SIGN_IN", "SIGN_IN_CLIENT", "SIGN_IN_SUCCESS_CLIENT", "SIGN_UP_CLIENT"),
+            *("MAIL", "MAIL_CLIENT"),
+        )
     },
 }
 HEADERS = {
