@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -27,7 +27,7 @@ from dynamo.transactions import (
     joined,
     read_together,
 )
-from invoices.documents import Invoice, from_item, series_of
+from invoices.documents import Invoice, from_item, label_of, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.settlement.states import (
@@ -36,6 +36,7 @@ from invoices.settlement.states import (
     Record,
     check_not_credited,
     invoice_at,
+    standing_of,
     table_and_key,
     why_not_issued,
 )
@@ -62,21 +63,45 @@ SEARCH_PAGE_SIZE = 200
 
 
 @dataclass(frozen=True)
+class Listed:
+    """What lists show of an invoice, and which of `STANDINGS` it has. `gross` is in minor units."""
+
+    number: int
+    issued_at: date
+    customer_name: str
+    currency: str
+    gross: int
+    standing: str
+
+    @property
+    def label(self) -> str:
+        return label_of(self.issued_at.year, self.number)
+
+    @property
+    def is_voided(self) -> bool:
+        return self.standing == "voided"
+
+
+#: What lists read: of an invoice, and of its state.
+_LISTED = (
+    *("series", "number", "status", "credits", "issuedAt", "dueDate"),
+    *("customerName", "currency", "gross"),
+)
+_LISTED_OF_STATE = ("number", "paidOn", "creditedBy")
+
+
+@dataclass(frozen=True)
 class Page:
     """Some invoices, newest first. The next page begins at `before`, None at the end.
 
-    The `records` do not name credit notes. `searched` counts the invoices that were read. `damaged`
-    has the labels (`2026-000042`) of those that cannot be shown.
+    `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of those
+    that cannot be shown.
     """
 
-    records: list[Record]
+    invoices: list[Listed]
     before: int | None
     searched: int
     damaged: list[str]
-
-    @property
-    def invoices(self) -> list[Invoice]:
-        return [record.invoice for record in self.records]
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -160,12 +185,12 @@ def list_invoices(
     search costs up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE`
     invoices or 1 MB each.
     """
-    found: list[Record] = []
+    found: list[Listed] = []
     damaged: list[str] = []
     wanted = folded(customer)
     is_search = bool(wanted) or len(standings) < len(STANDINGS)
     page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
-    answers = _answers(InvoiceItem, account, year, before=before, page_size=page_size)
+    answers = _answers(InvoiceItem, account, year, before, page_size=page_size, only=_LISTED)
     # The numbers of a series have no gaps, so as many states as invoices are enough. If states of
     # newer invoices are added meanwhile, the page ends where the states do.
     (states, known_from), first = together(
@@ -183,44 +208,62 @@ def list_invoices(
             if number < known_from:
                 return page(known_from)
             try:
-                record = _record_of(item, states.get(number), today)
-            except DamagedItem:
+                invoice = _listed(item, states.get(number, {}), today)
+            except (KeyError, ValueError):
                 damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
             else:
-                if wanted in folded(record.invoice.customer.name) and record.standing in standings:
+                if wanted in folded(invoice.customer_name) and invoice.standing in standings:
                     if len(found) == limit:
-                        return page(found[-1].invoice.number)
-                    found.append(record)
+                        return page(found[-1].number)
+                    found.append(invoice)
             searched += 1
         if has_more and requests == MAX_REQUESTS - 1:
             return page(number)
     return page(None)
 
 
-def latest_invoices(account: str, today: date) -> list[Record]:
+def latest_invoices(account: str, today: date) -> list[Listed]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
     Costs 2 requests for each of both years, and 1 read unit per 4 KB.
     """
     page = list_invoices(account, today.year, today=today)
     if page.before is not None:
-        return page.records
-    return page.records + list_invoices(account, today.year - 1, today=today).records
+        return page.invoices
+    return page.invoices + list_invoices(account, today.year - 1, today=today).invoices
 
 
 def _states(
     account: str, year: int, *, before: int | None, limit: int
 ) -> tuple[dict[Decimal, Item], Decimal]:
     """The newest states of the year by number, and the number from which on they are complete."""
-    items, has_more = next(_answers(InvoiceState, account, year, before=before, page_size=limit))
+    answers = _answers(InvoiceState, account, year, before, page_size=limit, only=_LISTED_OF_STATE)
+    items, has_more = next(answers)
     states = {Decimal(item["number"]["N"]): item for item in items}
     return states, min(states) if has_more else Decimal(0)
 
 
-def _record_of(item: Item, state: Item | None, today: date | None) -> Record:
-    invoice = from_item(item)
-    key = InvoiceState(invoice.series, invoice.number)
-    return Record(invoice, InvoiceState.from_raw_data(state) if state else key, today)
+def _listed(item: Item, state: Item, today: date | None) -> Listed:
+    """What lists show. Raises KeyError, ValueError."""
+    issued_at = date.fromisoformat(item["issuedAt"]["S"])
+    if item["series"]["S"].rpartition("#")[2] != str(issued_at.year):
+        raise ValueError(f"issued at {issued_at}")
+    standing = standing_of(
+        is_voided=item["status"]["S"] == "voided",
+        is_credit_note="credits" in item,
+        is_credited="creditedBy" in state,
+        is_paid="paidOn" in state,
+        due_date=date.fromisoformat(item["dueDate"]["S"]) if "dueDate" in item else None,
+        today=today,
+    )
+    return Listed(
+        int(item["number"]["N"]),
+        issued_at,
+        item["customerName"]["S"],
+        item["currency"]["S"],
+        int(item["gross"]["N"]),
+        standing,
+    )
 
 
 def all_invoices(
@@ -239,9 +282,7 @@ def all_invoices(
     Raises:
         DamagedItem: an item is damaged, and `damaged` is not given.
     """
-    for items, _has_more in _answers(
-        InvoiceItem, account, year, before=before, oldest_first=oldest_first
-    ):
+    for items, _has_more in _answers(InvoiceItem, account, year, before, oldest_first=oldest_first):
         for item in items:
             try:
                 invoice = from_item(item)
@@ -269,8 +310,11 @@ def all_records(account: str, year: int) -> Iterator[Record]:
             number = Decimal(item["number"]["N"])
             while state and Decimal(state["number"]["N"]) < number:
                 state = next(states, None)
-            is_of_item = state is not None and Decimal(state["number"]["N"]) == number
-            yield _record_of(item, state if is_of_item else None, None)
+            invoice = from_item(item)
+            stored = InvoiceState(invoice.series, invoice.number)
+            if state and Decimal(state["number"]["N"]) == number:
+                stored = InvoiceState.from_raw_data(state)
+            yield Record(invoice, stored)
 
 
 def years_of(account: str, among: range = YEARS) -> list[int]:
@@ -320,12 +364,16 @@ def _answers(
     model: type[InvoiceItem | InvoiceState],
     account: str,
     year: int,
-    *,
     before: int | None = None,
+    *,
     oldest_first: bool = False,
     page_size: int | None = None,
+    only: Sequence[str] = (),
 ) -> Iterator[tuple[list[Item], bool]]:
-    """The items of each answer to the queries for a year, and whether more may follow."""
+    """The items of each answer to the queries for a year, and whether more may follow.
+
+    With `only`, no other attributes are sent.
+    """
     request: dict[str, Any] = {
         "TableName": model.table(),
         "KeyConditionExpression": "series = :series",
@@ -334,8 +382,12 @@ def _answers(
     }
     if before is not None:
         request["KeyConditionExpression"] += " AND #number < :before"
-        request["ExpressionAttributeNames"] = {"#number": "number"}
         request["ExpressionAttributeValues"][":before"] = {"N": str(before)}
     if page_size is not None:
         request["Limit"] = page_size
+    names = {*only, *(["number"] if before is not None else [])}
+    if only:
+        request["ProjectionExpression"] = ", ".join(f"#{name}" for name in only)
+    if names:
+        request["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
     return query_pages(request)

@@ -117,10 +117,10 @@ class HomeView(TemplateView):
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
-        records = latest_invoices(user.pk, today(user.time_zone))
+        latest = latest_invoices(user.pk, today(user.time_zone))
         return super().get_context_data(
-            recent=records[:RECENT],
-            overdue=[each for each in records if each.standing == "overdue"][:RECENT],
+            recent=latest[:RECENT],
+            overdue=[each for each in latest if each.standing == "overdue"][:RECENT],
             **kwargs,
         )
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.db import connection, models, transaction
 from django.utils.functional import cached_property
+from django.utils.timezone import localdate
 
 from invoices.documents import Customer, Draft, Seller, label_of
 from invoices.settlement.states import Record
@@ -94,6 +95,14 @@ class Invoice(models.Model):  # noqa: DJ008 - never printed
     @property
     def label(self) -> str:
         return label_of(self.year, self.number)
+
+    @property
+    def gross(self) -> int:
+        return self.totals.gross
+
+    @property
+    def standing(self) -> str:
+        return self.record(localdate()).standing
 
     @property
     def is_voided(self) -> bool:

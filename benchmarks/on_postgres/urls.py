@@ -72,8 +72,8 @@ class HomeView(TemplateView):
         overdue = own.filter(due_date__lt=today, paid_on=None, credited_by=None, status="issued")
         newest = ("-year", "-number")
         return super().get_context_data(
-            recent=[row.record(today) for row in own.order_by(*newest)[:RECENT]],
-            overdue=[row.record(today) for row in overdue.order_by(*newest)[:RECENT]],
+            recent=list(own.order_by(*newest)[:RECENT]),
+            overdue=list(overdue.order_by(*newest)[:RECENT]),
             **kwargs,
         )
 
@@ -82,12 +82,11 @@ class InvoiceListView(LoginRequiredMixin, TemplateView):
     template_name = "invoices/invoice_list.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        today = localdate()
-        year = today.year
+        year = localdate().year
         found = Invoice.objects.filter(owner=self.request.user, year=year).order_by("-number")
         rows = list(found[: PAGE_SIZE + 1])
         before = rows[PAGE_SIZE - 1].number if len(rows) > PAGE_SIZE else None
-        shown = [row.record(today) for row in rows[:PAGE_SIZE]]
+        shown: Any = rows[:PAGE_SIZE]
         return super().get_context_data(
             form=ListForm(self.request.GET),
             page=Page(shown, before, len(shown), []),

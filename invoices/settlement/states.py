@@ -72,17 +72,37 @@ class Record:
 
     @property
     def standing(self) -> str:
-        """The first of `STANDINGS` that holds."""
-        if self.invoice.is_voided:
-            return "voided"
-        if self.invoice.is_credit_note:
-            return "credit_note"
-        if self.is_credited:
-            return "credited"
-        if self.is_paid:
-            return "paid"
-        due = self.invoice.due_date
-        return "overdue" if due and self.today and due < self.today else "open"
+        """The one of `STANDINGS` that it has."""
+        invoice = self.invoice
+        return standing_of(
+            is_voided=invoice.is_voided,
+            is_credit_note=invoice.is_credit_note,
+            is_credited=self.is_credited,
+            is_paid=self.is_paid,
+            due_date=invoice.due_date,
+            today=self.today,
+        )
+
+
+def standing_of(
+    *,
+    is_voided: bool,
+    is_credit_note: bool,
+    is_credited: bool,
+    is_paid: bool,
+    due_date: date | None,
+    today: date | None,
+) -> str:
+    """The first of `STANDINGS` that holds. Without `today`, no invoice is overdue."""
+    if is_voided:
+        return "voided"
+    if is_credit_note:
+        return "credit_note"
+    if is_credited:
+        return "credited"
+    if is_paid:
+        return "paid"
+    return "overdue" if due_date and today and due_date < today else "open"
 
 
 def find_record(account: str, label: str, today: date | None = None) -> Record:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
 from invoices.documents import Invoice
-from invoices.settlement.states import Record
+from invoices.records import Listed
 from invoices.values import money
 from invoices.values.amounts import TAX_CATEGORIES, Line
 from web.choices import country_name
@@ -71,15 +71,15 @@ def net(line: Line, currency: str) -> int:
 
 
 @register.inclusion_tag("invoices/_table.html")
-def invoice_table(records: list[Record], view: str = "invoice", *args: str) -> dict[str, Any]:
-    """A table of `records`, whose numbers link to `view`.
+def invoice_table(invoices: list[Listed], view: str = "invoice", *args: str) -> dict[str, Any]:
+    """A table of `invoices`, whose numbers link to `view`.
 
     A page has up to 50 rows. So each row is a dictionary of texts, which a template reads quickly,
     and what is the same in several rows is made once.
     """
-    if not records:
+    if not invoices:
         return {"rows": []}
-    label = records[0].invoice.label
+    label = invoices[0].label
     before, _label, after = reverse(view, args=[*args, label]).rpartition(label)
     badges = {standing: (str(name), style) for standing, (name, style) in _BADGES.items()}
     day_format = pgettext("a day of the year that is shown, in Django’s letters", "N j")
@@ -89,18 +89,18 @@ def invoice_table(records: list[Record], view: str = "invoice", *args: str) -> d
         return dateformat.format(day, day_format)
 
     rows = []
-    for record in records:
-        invoice, (badge, style) = record.invoice, badges[record.standing]
+    for invoice in invoices:
+        badge, style = badges[invoice.standing]
         rows.append(
             {
                 "url": f"{before}{invoice.label}{after}",
                 "label": invoice.label,
                 "day": invoice.issued_at.isoformat(),
                 "readable_day": readable(invoice.issued_at),
-                "customer": invoice.customer.name,
+                "customer": invoice.customer_name,
                 "badge": badge,
                 "badge_style": style,
-                "amount": money.readable_amount(invoice.totals.gross, invoice.currency),
+                "amount": money.readable_amount(invoice.gross, invoice.currency),
                 "is_voided": invoice.is_voided,
             }
         )
