@@ -1,8 +1,8 @@
 """What is limited: attempts at passwords, sign-ups, mails that anybody can request or send.
 
 A slot is taken before a password is checked or anything is written, so of simultaneous attempts
-only as many as the limit allows succeed. The client's slot is taken first: a client without slots
-must not take those of an account.
+only as many as the limit allows succeed. A client without slots must not use up those of an account
+or of an address: the client's slot is taken first, or the other one is given back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import User
 from accounts.values import comparable_email, comparable_username
-from dynamo.exceptions import Busy
+from dynamo.exceptions import Busy, Unavailable
 from dynamo.together import together
 
 
@@ -132,13 +132,29 @@ class SignUp:
 def begin_sign_up(email: str, client: str) -> SignUp:
     """Count a sign-up and its mail to `email`.
 
-    Costs 2 requests, at most 4; 1 more for each limit whose reply was lost.
+    Both slots are taken at the same time, which saves a round trip. A client without slots gives
+    that of the mail back at once.
+
+    Costs 2 requests, sent together, at most 4; 1 more for each limit whose reply was lost.
 
     Raises:
         TooManyAttempts: too many from the client's address, or with this email address.
+        Unavailable: see `accounts.limits.windows.Limit.take`.
     """
-    limit("sign_up_client").take(client)
-    return SignUp(_take_mail("sign_up", email))
+
+    def of_client() -> Exception | None:
+        try:
+            limit("sign_up_client").take(client)
+        except (TooManyAttempts, Unavailable) as error:
+            return error
+        return None
+
+    mail, refusal = together(partial(_take_mail, "sign_up", email), of_client)
+    attempt = SignUp(mail)
+    if refusal is not None:
+        attempt.was_refused()
+        raise refusal
+    return attempt
 
 
 def begin_mail(kind: str, email: str, client: str) -> None:

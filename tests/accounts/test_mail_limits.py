@@ -106,6 +106,18 @@ def test_sign_ups_of_a_client_are_limited(
     assert (stored_items(), len(mail.outbox)) == (before, sent)
 
 
+def test_a_client_over_its_limit_of_sign_ups_uses_up_none_of_an_address(
+    ann: User, client: Client, limits: dict[str, Any]
+) -> None:
+    limits |= {"sign_up_client": (1, 3600), "mail": (2, 3600)}
+    assert sign_up(Client(), "first", "first@example.org").status_code == 302
+    for number in range(4):
+        assert sign_up(Client(), f"user{number}x", "new@example.org").status_code == 429
+    limits["sign_up_client"] = (100, 3600)
+
+    assert sign_up(client, "bob", "new@example.org").status_code == 302
+
+
 @pytest.mark.parametrize("email", ["ann@example.org", "new@example.org"])
 def test_pending_sign_ups_send_a_known_or_unknown_address_five_mails_an_hour(
     ann: User, settings: Any, email: str

@@ -144,7 +144,7 @@ BUDGETS = {
     sign_in_as_ann: 5,
     # The windows of the client's limits have begun: each takes another request.
     sign_in_twice: 5 + 7,
-    sign_up: 4,
+    sign_up: 3,
     issue: 2,
     use_lock: 2,
 }
