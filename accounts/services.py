@@ -33,7 +33,7 @@ from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
 from dynamo.exceptions import Refused
 from dynamo.models import Item, new_version
-from dynamo.transactions import Refusal, Transaction, joined
+from dynamo.transactions import Refusal, Transaction, Write, joined
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -115,12 +115,13 @@ def register(
 
     def made(stored: Item | None) -> None:
         if stored is None:
-            user.stored = user.to_dynamodb_dict()
+            user.stored = put.request["Item"]
         else:
             user.deserialize(stored)
 
+    put = Write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
     with counted_refusals(), joined(write) as write:
-        write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
+        write.add(put)
         User.unique.claim(write, user, taken)
         write.on_commit(user, made)
     return user

@@ -124,7 +124,19 @@ class Write:
         cls, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
     ) -> Self:
         """Put the whole `item` if `condition` holds."""
-        request = item.get_save_kwargs_from_instance(condition, _ALL_OLD)
+        names: dict[str, str] = {}
+        values: Item = {}
+        # As PynamoDB's `get_save_kwargs_from_instance` with fewer steps: a put is on every hot path.
+        request = {
+            "TableName": item.table(),
+            "Item": item.serialize(),
+            "ConditionExpression": condition.serialize(names, values),
+            "ReturnValuesOnConditionCheckFailure": _ALL_OLD,
+        }
+        if names:
+            request["ExpressionAttributeNames"] = {each: name for name, each in names.items()}
+        if values:
+            request["ExpressionAttributeValues"] = values
         return cls(item, {"Put": request}, otherwise, part_of=part_of)
 
     @classmethod
