@@ -29,12 +29,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
-from pynamodb.attributes import Attribute
+from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
 from pynamodb.constants import NUMBER
-from pynamodb.exceptions import AttributeDeserializationError
+from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
@@ -139,6 +139,20 @@ class Model(PynamoModel):
         """Take the values of a stored item. PynamoDB calls this after an update."""
         super().deserialize(attribute_values)
         self.stored = attribute_values
+
+    def serialize(self, null_check: bool = True) -> Item:
+        """The item as stored. PynamoDB's looks at attributes without a value, too, most of them."""
+        item: Item = {}
+        for name, attribute in self.get_attributes().items():
+            value = self.attribute_values.get(name)
+            if value is None:
+                if null_check and not attribute.null:
+                    raise AttributeNullError(name)
+            elif isinstance(attribute, (ListAttribute, MapAttribute)):
+                return super().serialize(null_check)
+            else:
+                item[attribute.attr_name] = {attribute.attr_type: attribute.serialize(value)}
+        return item
 
     def insert(self) -> None:
         """Put the item under the condition that its key is absent.

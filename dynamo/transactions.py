@@ -125,8 +125,8 @@ class Write:
     ) -> Self:
         """Put the whole `item` if `condition` holds."""
         names: dict[str, str] = {}
-        values: Item = {}
-        # As PynamoDB's `get_save_kwargs_from_instance` with fewer steps: a put is on every hot path.
+        values: dict[str, Any] = {}
+        # PynamoDB's `get_save_kwargs_from_instance` takes more steps to the same.
         request = {
             "TableName": item.table(),
             "Item": item.serialize(),
