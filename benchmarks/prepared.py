@@ -10,6 +10,7 @@ ids are signed with the site's key, and a CSRF token only has to equal its cooki
 
 from __future__ import annotations
 
+import logging
 import sys
 import uuid
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ PASSWORD = "correct horse battery staple"  # noqa: S105 - of accounts that exist
 def main() -> None:
     """Write one file for each kind of request."""
     django.setup()
+    logging.getLogger("project.access").disabled = True
     folder = Path(sys.argv[1])
     names = [f"bench{number}" for number in range(ACCOUNTS)]
     from django.contrib.auth.hashers import make_password

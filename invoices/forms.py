@@ -35,6 +35,7 @@ from invoices.settlement.states import PAID_ON, check_paid_on
 from invoices.values.amounts import MAX_LINES, Line, check_line, check_totals, totals
 from invoices.values.fields import fields_of
 from web.requestids import RequestIdForm
+from web.selects import LongSelect
 
 #: How many lines a rejected form can show. With more, Django would not parse so many fields.
 SHOWN_LINES = 240
@@ -300,6 +301,7 @@ class ListForm(forms.Form):
         label=_("State"),
         required=False,
         choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
+        widget=LongSelect,
     )
     customer = forms.CharField(
         label=_("Customer"),

@@ -1,4 +1,4 @@
-"""Lists to choose from that have hundreds of options, or that a page has in each of many lines."""
+"""Lists to choose from that have hundreds of options, or are on pages that must be light."""
 
 from __future__ import annotations
 

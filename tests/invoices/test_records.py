@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from invoices import records
@@ -39,6 +41,24 @@ def test_a_search_stops_after_some_requests_and_tells_where(
     rest = list_invoices(account, DAY.year, customer="zoe", before=page.before)
     assert [invoice.number for invoice in rest.invoices] == [1]
     assert (rest.before, rest.searched) == (None, 2)
+
+
+def test_a_list_is_sent_only_what_it_shows(account: str, requests_sent: Requests) -> None:
+    issued(account)
+    requests_sent.clear()
+
+    list_invoices(account, DAY.year)
+
+    asked = {name for each in requests_sent.requests for name in names_of(each)}
+    assert {"customerName", "gross", "paidOn"} <= asked
+    assert asked.isdisjoint({"lines", "sellerName", "note", "sendings"})
+
+
+def names_of(request: dict[str, Any]) -> set[str]:
+    return {
+        request["ExpressionAttributeNames"][each.strip()]
+        for each in request["ProjectionExpression"].split(",")
+    }
 
 
 @pytest.mark.parametrize(
