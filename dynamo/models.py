@@ -145,13 +145,14 @@ class Model(PynamoModel):
         item: Item = {}
         for name, attribute in self.get_attributes().items():
             value = self.attribute_values.get(name)
-            if value is None:
-                if null_check and not attribute.null:
-                    raise AttributeNullError(name)
-            elif isinstance(attribute, (ListAttribute, MapAttribute)):
+            if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
                 return super().serialize(null_check)
-            else:
-                item[attribute.attr_name] = {attribute.attr_type: attribute.serialize(value)}
+            # Of an empty set, too, the stored value is None.
+            stored = None if value is None else attribute.serialize(value)
+            if stored is not None:
+                item[attribute.attr_name] = {attribute.attr_type: stored}
+            elif null_check and not attribute.null:
+                raise AttributeNullError(name)
         return item
 
     def insert(self) -> None:

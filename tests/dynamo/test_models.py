@@ -1,0 +1,74 @@
+"""Puts are built as PynamoDB builds them, in fewer steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pynamodb.attributes import (
+    BinaryAttribute,
+    BooleanAttribute,
+    JSONAttribute,
+    ListAttribute,
+    MapAttribute,
+    NumberAttribute,
+    UnicodeAttribute,
+    UnicodeSetAttribute,
+)
+from pynamodb.exceptions import AttributeNullError
+
+from dynamo.models import Model
+from dynamo.transactions import Write
+
+
+class Kinds(Model):
+    """An item with each kind of attribute."""
+
+    class Meta:
+        table_name = "tests-kinds"
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = NumberAttribute(range_key=True)
+    text = UnicodeAttribute(attr_name="storedText")
+    flag = BooleanAttribute(null=True)
+    data = BinaryAttribute(legacy_encoding=False, null=True)
+    names = UnicodeSetAttribute(null=True)
+    document = JSONAttribute(null=True)
+    parts: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
+    rows: Any = ListAttribute(null=True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"text": ""},
+        {"flag": False, "data": b"\x00", "names": {"a", "b"}, "document": {"x": [1, None]}},
+        {"names": set()},
+        {"parts": {"x": "1"}, "rows": ["a", 2]},
+        {"parts": {}, "rows": [], "names": set()},
+    ],
+)
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Kinds.pk.does_not_exist(),
+        Kinds.pk.does_not_exist() | (Kinds.text == "x") & (Kinds.flag == True),  # noqa: E712
+    ],
+    ids=["names", "values"],
+)
+def test_a_put_is_what_pynamodb_would_send(values: dict[str, Any], condition: Any) -> None:
+    item = Kinds("key", 1.5, **{"text": "a", **values})
+
+    put = Write.put(item, condition, otherwise=ValueError())
+
+    assert put.request == item.get_save_kwargs_from_instance(condition, "ALL_OLD")
+    assert item.serialize() == item._container_serialize()
+
+
+@pytest.mark.parametrize("missing", ["text", "sk"])
+def test_an_item_without_a_required_value_is_not_sent(missing: str) -> None:
+    item = Kinds("key", **{"sk": 1, "text": "a", missing: None})
+
+    with pytest.raises(AttributeNullError, match=missing):
+        Write.put(item, Kinds.pk.does_not_exist(), otherwise=ValueError())
