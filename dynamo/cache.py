@@ -128,7 +128,7 @@ class DynamoCache(BaseCache):
         """The value of `key`, or `default`. Costs 1 request."""
         return _value_of(self._item(key, version), default)
 
-    def get_beside(self, key: Any, table: str, item_key: Item) -> tuple[Any, Item | None]:
+    def get_with_item(self, key: Any, table: str, item_key: Item) -> tuple[Any, Item | None]:
         """The value of `key` (None without one), and the item of another table. Costs 1 request.
 
         Each is read consistently, but not both at one instant.

@@ -56,10 +56,10 @@ class SessionStore(cache.SessionStore):
     _is_sent = False
 
     #: The table and key of an item that `load` reads in the same request.
-    address_beside: tuple[str, Item] | None = None
+    other_address: tuple[str, Item] | None = None
 
     #: That item as it was stored then; None if it is absent or was not read.
-    item_beside: Item | None = None
+    other_item: Item | None = None
 
     @property
     def is_read(self) -> bool:
@@ -71,10 +71,10 @@ class SessionStore(cache.SessionStore):
         if self.session_key is None or self._is_unwritten():
             return {}
         stored: dict[str, Any] | None
-        if self.address_beside is None:
+        if self.other_address is None:
             stored = self._cache.get(self.cache_key)
         else:
-            stored, self.item_beside = self._cache.get_beside(self.cache_key, *self.address_beside)
+            stored, self.other_item = self._cache.get_with_item(self.cache_key, *self.other_address)
         if stored is None:
             self._session_key = None
             return {}

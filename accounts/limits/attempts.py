@@ -86,7 +86,7 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot 
     Raises:
         TooManyAttempts: too many failed for the account.
     """
-    account = f"account.{pk}" if pk else f"name.{_comparable(who)}"
+    account = _account(pk) if pk else f"name.{_comparable(who)}"
     return SignIn(account, client, limit("sign_in").take(account), of_client)
 
 
@@ -101,7 +101,7 @@ def is_password(user: User, password: str) -> bool:
         TooManyAttempts: too many failed in the session; now even the correct password is refused.
         Busy: the password was not checked.
     """
-    wrong, session = limit("reauthentication"), f"{_account(user)}.{user.session_id or ''}"
+    wrong, session = limit("reauthentication"), f"{_account(user.pk)}.{user.session_id or ''}"
     slot = wrong.take(session)
     try:
         is_right = user.check_password(password)
@@ -115,7 +115,7 @@ def is_password(user: User, password: str) -> bool:
 
 def forget(user: User) -> None:
     """Clear the failed sign-ins of `user`, who has proved to be the owner. Costs 1 request."""
-    limit("sign_in").clear(_account(user))
+    limit("sign_in").clear(_account(user.pk))
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOther
     """
     subjects = {
         "mail_client": client,
-        "mail_account": _account(user),
-        "mail_account_day": _account(user),
+        "mail_account": _account(user.pk),
+        "mail_account_day": _account(user.pk),
         "mail_recipient": _comparable(to),
     }
     return MailToOthers(
@@ -207,8 +207,8 @@ def _take_mail(kind: str, email: str) -> Slot | None:
     return limit("mail").take(f"{kind}.{_comparable(email)}")
 
 
-def _account(user: User) -> str:
-    return f"account.{user.pk}"
+def _account(pk: str) -> str:
+    return f"account.{pk}"
 
 
 def _comparable(who: str) -> str:

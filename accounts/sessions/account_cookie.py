@@ -19,7 +19,7 @@ from accounts.models import User
 from dynamo.sessions import SessionStore
 
 
-def read_account_beside(request: HttpRequest) -> None:
+def read_account_with_session(request: HttpRequest) -> None:
     """Let the session, when it is read, also read the account that the cookie names."""
     given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
     key = request.session.session_key
@@ -29,7 +29,7 @@ def read_account_beside(request: HttpRequest) -> None:
         account = _signer(key).unsign(given)
     except BadSignature:
         return
-    _session(request).address_beside = User.table(), {"pk": {"S": account}}
+    _session(request).other_address = User.table(), {"pk": {"S": account}}
 
 
 def renew(request: HttpRequest, response: HttpResponseBase) -> None:

@@ -41,7 +41,7 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
-        account_cookie.read_account_beside(request)
+        account_cookie.read_account_with_session(request)
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
         request.auser = partial(sync_to_async(_user_of), request)  # type: ignore[assignment]  # as above
 
@@ -69,7 +69,7 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
     Every five minutes also the write of `sessions.seen`.
     """
     visitor.note_account(request)
-    user: User | AnonymousUser = _user_beside(request) or auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
+    user: User | AnonymousUser = _user_read_with_session(request) or auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
         return user
     session = sessions.find(user, visitor.session_id(request))
@@ -86,16 +86,16 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-def _user_beside(request: HttpRequest) -> User | None:
+def _user_read_with_session(request: HttpRequest) -> User | None:
     """The visitor, if the account was read together with the session and belongs to it.
 
     None does not mean that the session has ended: the account may have been read before the session
     (they are not read at one instant), or the account cookie named another one.
     """
     session = cast(SessionStore, request.session)
-    if session.item_beside is None:
+    if session.other_item is None:
         return None
-    user = User.from_raw_data(session.item_beside)
+    user = User.from_raw_data(session.other_item)
     belongs = (
         user.pk == session.get(SESSION_KEY)
         and user.is_active

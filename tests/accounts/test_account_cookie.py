@@ -184,7 +184,7 @@ def test_an_account_that_was_read_before_its_session_ends_no_session(
 
     request = HttpRequest()
     request.session = store
-    store.item_beside = read.stored
+    store.other_item = read.stored
     AuthenticationMiddleware(lambda _request: None).process_request(request)  # type: ignore[arg-type, return-value]
 
     assert request.user == ann
