@@ -38,8 +38,7 @@ class FarAway:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._server.close()
-        self._done(self._drop_all())
+        self._done(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -57,7 +56,9 @@ class FarAway:
     def _done(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _drop_all(self) -> None:
+    async def _end(self) -> None:
+        # In the loop, as nothing of asyncio's may be called from another thread.
+        self._server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()

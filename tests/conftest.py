@@ -20,6 +20,7 @@ from dynamo import tables
 from dynamo.client import deadline, sending
 from dynamo.signals import request_sent
 from invoices.exports import downloads
+from invoices.printing import fonts
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
@@ -113,6 +114,14 @@ def _templates_unwatched(django_test_environment: None) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_fonts_of_the_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No fonts of Debian, whether installed or not; tests of fonts name their folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fonts, "DEBIAN_FOLDER", tmp_path_factory.mktemp("fonts"))
         yield
 
 

@@ -1,7 +1,8 @@
 """The environment of the suite, set before the settings are read (a pytest plugin, see addopts).
 
 An `.env`, a profile or credentials of AWS on this machine are ignored, so that no test can reach a
-real table.
+real table. So are other variables that change answers: settings, proxies, the size and colors of
+the terminal.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 import os
 import signal
 
-for name in [name for name in os.environ if name.startswith(("AWS_", "DJANGO_", "ACCOUNTS_"))]:
-    del os.environ[name]
+_SETTINGS = ("ACCOUNTS_", "AWS_", "DJANGO_", "DYNAMODB_", "EXPORTS_", "PROMETHEUS_")
+_OF_TERMINALS = {"CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHON_COLORS"}
+
+for name in list(os.environ):
+    is_proxy = name.lower().endswith("_proxy")
+    if name.startswith(_SETTINGS) or name in _OF_TERMINALS or is_proxy:
+        del os.environ[name]
 
 os.environ.update(
     DJANGO_SETTINGS_MODULE="project.settings",

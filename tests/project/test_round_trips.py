@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from benchmarks.far import FarAway
 from dynamo.client.sending import send
 from invoices.forms import InvoiceForm
 from locks.lock import Lock
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Delay
-from tests.faults.proxy import FaultProxy, through
+from tests.faults.proxy import FaultProxy
 from tests.requests import Requests, round_trips
 
 #: Longer than a thread needs to send its request after another one.
@@ -65,21 +62,6 @@ def test_requests_of_threads_are_one_round_trip_and_those_of_one_thread_several(
     read()
     read()
     assert requests_sent.round_trips == 3
-
-
-def test_the_proxy_of_the_benchmarks_delays_replies_and_counts_the_same(
-    engine: str, at_once: Callable[..., list[Any]]
-) -> None:
-    with FarAway(urlsplit(engine).port or 0, 0.5) as far, through(f"http://127.0.0.1:{far.port}"):
-        began = time.perf_counter()
-        read()
-        assert time.perf_counter() - began >= 0.5
-        read()
-        assert far.take() == 2
-
-        at_once(read, threads=4)
-
-        assert far.take() == 1
 
 
 def home(client: Client) -> None:
