@@ -43,11 +43,13 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
-from dynamo.models import IntegerAttribute, Item, Model, follows, next_version
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import Item, PlainModel
 from dynamo.transactions import Otherwise, Refusal, Transaction, joined
 from dynamo.unique import guards
 from dynamo.unique.attributes import UniqueAttributes
 from dynamo.unique.guards import Pending
+from dynamo.versions import follows, next_version
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -66,7 +68,7 @@ def new_session_epoch() -> str:
 NO_PENDING_CHANGE = {"pending_email": None, "pending_reservation": None, "pending_until": None}
 
 
-class User(DjangoUser, Model):
+class User(DjangoUser, PlainModel):
     class Meta:
         table_name = "users"
 

@@ -32,8 +32,9 @@ from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_se
 from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
 from dynamo.exceptions import Refused
-from dynamo.models import Item, new_version
+from dynamo.items import Item
 from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")

@@ -28,7 +28,7 @@ from benchmarks.size import PASSWORD  # noqa: E402
 from benchmarks.worker import Cost  # noqa: E402
 from dynamo import bulk  # noqa: E402
 from dynamo.bulk import write_batches  # noqa: E402
-from dynamo.models import Item  # noqa: E402
+from dynamo.items import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up, to_item  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402

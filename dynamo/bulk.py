@@ -18,7 +18,7 @@ from dynamo.client.deadline import operation_ends_at
 from dynamo.client.retries import pause_seconds
 from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.tally import CountingPool
 
 SEGMENTS = 4

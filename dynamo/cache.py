@@ -37,10 +37,11 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.bulk import read_batches, read_one_of_each, write_batches
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.models import ITEM_MAX_BYTES, IntegerAttribute, Item, Model
+from dynamo.items import ITEM_MAX_BYTES, Item, PlainModel
 
 # Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
 # numbers of at most 21 bytes each.
@@ -87,7 +88,7 @@ class CacheValueTooLarge(DynamoError, ValueError):
         )
 
 
-class CacheItem(Model):
+class CacheItem(PlainModel):
     """Declares the table `cache`; `DynamoCache` builds the items itself.
 
     `value` is not declared, because it has several types.

@@ -31,7 +31,7 @@ from django.contrib.sessions.backends.base import (
 from django.utils.crypto import get_random_string
 
 from dynamo.cache import CacheValueTooLarge, DynamoCache
-from dynamo.models import Item
+from dynamo.items import Item
 
 KEY_LENGTH = 32
 

@@ -23,7 +23,7 @@ from django.core.exceptions import ImproperlyConfigured
 from dynamo import cache  # noqa: F401 - defines a model, which no app's models do
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
-from dynamo.models import TABLE_NAME_PATTERN, Model, all_models
+from dynamo.items import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.unique.attributes import UniqueAttributes
 
 #: AWS creates a table within seconds.
@@ -115,7 +115,7 @@ def merged(tables: Iterable[Table]) -> list[Table]:
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _table_of(model: type[Model]) -> Table:
+def _table_of(model: type[PlainModel]) -> Table:
     schema = model._get_schema()
     return Table(
         name=model.table(),

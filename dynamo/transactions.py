@@ -43,7 +43,7 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.models import Item, Model
+from dynamo.items import Item, PlainModel
 
 _ALL_OLD = "ALL_OLD"
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -121,7 +121,7 @@ class Write:
 
     @classmethod
     def put(
-        cls, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+        cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise, part_of: object = None
     ) -> Self:
         """Put the whole `item` if `condition` holds."""
         names: dict[str, str] = {}
@@ -141,7 +141,7 @@ class Write:
 
     @classmethod
     def update(
-        cls, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+        cls, item: PlainModel, actions: list[Action], condition: Condition, *, otherwise: Otherwise
     ) -> Self:
         """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
         request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
@@ -170,7 +170,7 @@ class Write:
             return key
         item: Item = self.request["Item"]
         # Without a model, the whole item stands for its key attributes.
-        names = self.about.key_attribute_names() if isinstance(self.about, Model) else item
+        names = self.about.key_attribute_names() if isinstance(self.about, PlainModel) else item
         return {name: item[name] for name in names}
 
     @property
@@ -224,23 +224,28 @@ class Transaction:
         return bool(self._writes)
 
     def put(
-        self, item: Model, condition: Condition, *, otherwise: Otherwise, part_of: object = None
+        self,
+        item: PlainModel,
+        condition: Condition,
+        *,
+        otherwise: Otherwise,
+        part_of: object = None,
     ) -> None:
         """Put the whole `item` if `condition` holds."""
         self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
 
     def update(
-        self, item: Model, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+        self, item: PlainModel, actions: list[Action], condition: Condition, *, otherwise: Otherwise
     ) -> None:
         """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
         self.add(Write.update(item, actions, condition, otherwise=otherwise))
 
-    def delete(self, item: Model, condition: Condition, *, otherwise: Otherwise) -> None:
+    def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         self.add(Write(item, {"Delete": request}, otherwise))
 
-    def delete_if(self, item: Model, condition: Condition) -> None:
+    def delete_if(self, item: PlainModel, condition: Condition) -> None:
         """Delete the stored item if `condition` holds; if not, leave it and write the rest.
 
         If only deletions of this kind are refused, the transaction is sent again, with the
@@ -251,7 +256,7 @@ class Transaction:
         left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
         self.add(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
-    def check(self, item: Model, condition: Condition, *, otherwise: Exception) -> None:
+    def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         self.add(Write(item, {"ConditionCheck": request}, otherwise))
@@ -391,7 +396,7 @@ def _is_done(refusal: Refusal) -> bool:
     return isinstance(refusal.error, AlreadyDone)
 
 
-def read_together(items: list[Model]) -> list[Item | None]:
+def read_together(items: list[PlainModel]) -> list[Item | None]:
     """The items stored under the keys of `items`, all at one instant; None for each absent one.
 
     Unlike Query, Scan and BatchGetItem this is isolated from transactions: it sees each of them

@@ -23,7 +23,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item
+from dynamo.items import Item
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem
 from invoices.values.amounts import Line, Totals, VatShare, line_nets, totals

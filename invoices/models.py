@@ -26,7 +26,8 @@ from typing import Any
 
 from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
 
-from dynamo.models import IntegerAttribute, Item, Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import Item, PlainModel
 from sequences.models import NumberedItem
 
 
@@ -81,7 +82,7 @@ class DayAttribute(Attribute[date]):
         return date.fromisoformat(value)
 
 
-class InvoiceState(Model):
+class InvoiceState(PlainModel):
     """What happened to the invoice with the same key. It is created by the first event."""
 
     class Meta:
@@ -98,7 +99,7 @@ class InvoiceState(Model):
     sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
 
 
-class CustomerItem(Model):
+class CustomerItem(PlainModel):
     """A customer in an address book; `invoices.customers.book` reads and changes them."""
 
     class Meta:

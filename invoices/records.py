@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from dynamo.bulk import query_pages
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.together import together
 from dynamo.transactions import (
     READ_TOGETHER,

@@ -17,7 +17,7 @@ from dynamo import tally
 from dynamo.client.deadline import within
 from dynamo.clock import now
 from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import Transaction
 from locks import requests
 from locks.exceptions import LeaseLost

@@ -38,7 +38,7 @@ from types import TracebackType
 from dynamo.client.deadline import within
 from dynamo.clock import now
 from dynamo.exceptions import DynamoError, Unavailable
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.processes import on_new_process
 from locks import heartbeats, requests
 from locks.exceptions import LeaseLost, LockError, LockTaken

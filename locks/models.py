@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 
-from dynamo.models import IntegerAttribute, Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import PlainModel
 
 RELEASED = "1"
 
 
-class LockItem(Model):
+class LockItem(PlainModel):
     """The item of a lock. It stays when the lock is released, so that the fencing token rises."""
 
     class Meta:

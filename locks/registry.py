@@ -10,7 +10,7 @@ from typing import Any
 
 from dynamo import bulk
 from dynamo.exceptions import DamagedItem, Unavailable
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import Transaction
 from locks import requests
 from locks.exceptions import LockChanged, UnknownLock

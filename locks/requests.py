@@ -17,7 +17,7 @@ from typing import Any
 
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
-from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem

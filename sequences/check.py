@@ -18,7 +18,7 @@ from typing import Any
 
 from dynamo import bulk
 from dynamo.findings import RUN_LENGTH, Spool
-from dynamo.models import Item, Model
+from dynamo.items import Item, PlainModel
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.models import REQUEST_PREFIX, Counter, NumberedItem
 from sequences.seriesreport import (
@@ -108,7 +108,7 @@ def _scan(table: str, attributes: tuple[str, ...], sizes: Sizes) -> Iterator[lis
     return bulk.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit)
 
 
-def _read_items(keys: Iterable[Model], together: int = READ_TOGETHER) -> Iterator[Item]:
+def _read_items(keys: Iterable[PlainModel], together: int = READ_TOGETHER) -> Iterator[Item]:
     """The items that exist under `keys`."""
     left = iter(keys)
     while some := list(islice(left, together)):
@@ -181,7 +181,9 @@ def _twins_of(
     model: type[NumberedItem], first: list[str], others: list[list[str]]
 ) -> list[list[str]]:
     """Those of `others` that have, at one instant, the same request id as `first`."""
-    keys: list[Model] = [model.at(series, int(number)) for _key, series, number in (first, *others)]
+    keys: list[PlainModel] = [
+        model.at(series, int(number)) for _key, series, number in (first, *others)
+    ]
     stored_first, *stored = [_request_id(item or {}) for item in read_together(keys)]
     return [
         other

@@ -48,7 +48,7 @@ from typing import Any, Literal, get_args
 from dynamo.client.deadline import operation_ends_at, within
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected
-from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter, is_counter_of_series

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item, item_bytes
+from dynamo.items import Item, item_bytes
 from dynamo.transactions import Transaction, Write, read_together
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError

@@ -25,13 +25,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import IntegerAttribute, Item, Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import Item, PlainModel
 
 #: The partition key of every request id's guard item begins with this.
 REQUEST_PREFIX = "requestId#"
 
 
-class Counter(Model):
+class Counter(PlainModel):
     """The key of a counter's item."""
 
     class Meta:
@@ -55,7 +56,7 @@ class Place(NamedTuple):
     number: int
 
 
-class NumberedItem(Model):
+class NumberedItem(PlainModel):
     """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
 
     Subclass it and name the table in `Meta.table_name`:

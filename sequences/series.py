@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 
 from dynamo.client.deadline import operation_ends_at
 from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
-from dynamo.models import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
+from dynamo.items import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
 from dynamo.processes import on_new_process
 from dynamo.transactions import Write
 from sequences.combining import Combiner

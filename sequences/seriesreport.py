@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dynamo.findings import Findings
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences.groups import counted
 from sequences.models import NumberedItem

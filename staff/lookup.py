@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import read_together
 from dynamo.unique.attributes import SEPARATOR
 from dynamo.unique.guards import Guard

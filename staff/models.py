@@ -31,7 +31,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import Model
+from dynamo.items import PlainModel
 
 #: Actions as stored and as shown. `startRun` is no longer written.
 ACTIONS: dict[str, Any] = {
@@ -52,7 +52,7 @@ REPORTS: dict[str, Any] = {
 }
 
 
-class StaffAction(Model):
+class StaffAction(PlainModel):
     """One entry of the audit log."""
 
     class Meta:
@@ -84,7 +84,7 @@ class StaffAction(Model):
         return REPORTS.get(self.what, self.what) if self.action == "startRun" else self.what
 
 
-class Report(Model):
+class Report(PlainModel):
     """The last report of a kind."""
 
     class Meta:

@@ -16,7 +16,7 @@ from typing import Any
 from accounts.models import User
 from dynamo import bulk
 from dynamo.findings import Findings
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.unique.check import check_guards
 from dynamo.unique.snapshots import KINDS, is_user_key
 from invoices.records import check_invoices

@@ -9,7 +9,7 @@ from typing import Any
 
 from dynamo import bulk
 from dynamo.client.sending import send
-from dynamo.models import Item
+from dynamo.items import Item
 from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
 from invoices.models import InvoiceItem, InvoiceState

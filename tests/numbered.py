@@ -19,7 +19,7 @@ from pynamodb.attributes import (
 )
 
 from dynamo.client.sending import send
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.signals import request_sent
 from dynamo.transactions import Write, read_together
 from sequences import series as issuing

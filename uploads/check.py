@@ -19,7 +19,7 @@ from typing import Literal, get_args
 from dynamo import bulk
 from dynamo.exceptions import DamagedItem
 from dynamo.findings import RUN_LENGTH, Findings, Spool
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.tally import CountingPool
 from locks.exceptions import LeaseLost
 from locks.holders import HolderWatch

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.models import Item
+from dynamo.items import Item
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock

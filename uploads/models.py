@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import IntegerAttribute, Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import PlainModel
 
 UPLOADING = "uploading"
 DONE = "done"
 
 
-class UploadItem(Model):
+class UploadItem(PlainModel):
     class Meta:
         table_name = "uploads"
 

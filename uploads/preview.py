@@ -9,7 +9,7 @@ from itertools import islice
 
 from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DamagedItem
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.tally import CountingPool
 from uploads import s3
 from uploads.contents import opened

@@ -27,7 +27,7 @@ from accounts.models import User
 from accounts.services import register
 from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DynamoError, Refused
-from dynamo.models import Item, Model
+from dynamo.items import Item, PlainModel
 from dynamo.tally import CountingPool
 from dynamo.transactions import Transaction
 
@@ -278,7 +278,7 @@ def _owner(guard: Item | None) -> str | None:
     return owner
 
 
-def _stored(model: type[Model], keys: set[str]) -> dict[str, Item]:
+def _stored(model: type[PlainModel], keys: set[str]) -> dict[str, Item]:
     """The items of `model`'s table with one of `keys`, by key."""
     [key_name] = model.key_attribute_names()
     items = read_batches(model.table(), [{key_name: {"S": key}} for key in keys])

@@ -24,7 +24,7 @@ from accounts.exceptions import BadLink, RequestIdUsed, taken
 from accounts.models import User
 from accounts.passwords import make_password
 from dynamo.exceptions import Refused
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import Transaction, joined
 
 PURPOSE = "signup"

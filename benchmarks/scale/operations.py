@@ -26,7 +26,7 @@ from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
 from dynamo.cache import CacheItem
 from dynamo.client.sending import send
-from dynamo.models import item_bytes
+from dynamo.items import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
 from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item

@@ -2,14 +2,14 @@
 
 Declared once, on the model:
 
-    class User(Model):
+    class User(PlainModel):
         unique = UniqueAttributes(username=comparable_username, email=comparable_email)
 
 Each value of a declared attribute has one guard item. Its key is the attribute's stored name and
 the normalized value, `email#ann@example.com`, and its `owner` is the primary key of the item that
 has the value. Item and guard items are written in one transaction, so two items never hold the same
 value. That transaction must require that the item is the one that was read, by its version (see
-`dynamo.models`).
+`dynamo.versions`).
 
 The guard items are stored in the model's own table, or in a second one:
 `UniqueAttributes(table="…", …)`. For values that are only reserved see `dynamo.unique.guards`.
@@ -30,11 +30,11 @@ from typing import Any, Generic, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import PARTITION_KEY_MAX_BYTES, Model
+from dynamo.items import PARTITION_KEY_MAX_BYTES, PlainModel
 from dynamo.transactions import Transaction
 from dynamo.unique.guards import Guard, Pending
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=PlainModel)
 
 Normalize = Callable[[str], str]
 """Returns the form in which two values are compared. Raises ValueError if there is none."""
@@ -77,7 +77,7 @@ class UniqueAttributes(Generic[M]):
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
         # Other classes, such as a command, only refer to a declaration.
-        if issubclass(owner, Model):
+        if issubclass(owner, PlainModel):
             self.model: type[M] = owner  # type: ignore[assignment]  # M is its type by declaration
 
     @cached_property

@@ -24,7 +24,7 @@ from typing import Any
 
 from dynamo import bulk
 from dynamo.findings import RUN_LENGTH, Spool
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.tally import CountingPool
 from dynamo.transactions import READ_TOGETHER
 from dynamo.unique.attributes import SEPARATOR, UniqueAttributes

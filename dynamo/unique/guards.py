@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
-from dynamo.models import IntegerAttribute, Model
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import PlainModel
 
 
 def now() -> int:
@@ -41,7 +42,7 @@ class Pending:
     until: str
 
 
-class Guard(Model):
+class Guard(PlainModel):
     """The base of guard items; each declaration derives one for its table.
 
     `expires` (epoch seconds) and `reservation` are set while a value is only reserved.

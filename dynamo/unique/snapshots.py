@@ -16,7 +16,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from dynamo.exceptions import Refused
-from dynamo.models import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transactions import Transaction, read_together
 from dynamo.unique import guards
 from dynamo.unique.attributes import SEPARATOR, UniqueAttributes

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo import bulk
-from dynamo.models import SORT_KEY_MAX_BYTES, Item, new_version, next_version
+from dynamo.items import SORT_KEY_MAX_BYTES, Item
 from dynamo.transactions import Refusal, Transaction, joined
+from dynamo.versions import new_version, next_version
 from invoices.documents import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem

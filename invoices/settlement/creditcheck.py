@@ -13,7 +13,7 @@ from operator import itemgetter
 from dynamo import bulk
 from dynamo.exceptions import DamagedItem
 from dynamo.findings import Findings, Spool
-from dynamo.models import Item
+from dynamo.items import Item
 from invoices.documents import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceState

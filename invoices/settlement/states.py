@@ -14,7 +14,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.transactions import Refusal, Transaction, Write, joined, read_together
 from invoices.documents import (
     Invoice,

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.client.sending import send
-from dynamo.models import IntegerAttribute, Model
+from dynamo.items import PlainModel
 from dynamo.transactions import Transaction
 from dynamo.unique import guards
 from dynamo.unique.attributes import UniqueAttributes
@@ -20,7 +21,7 @@ PENDING = {
 }
 
 
-class Band(Model):
+class Band(PlainModel):
     """Its guards are in its own table. Two of its three unique values can be reserved."""
 
     class Meta:
@@ -42,7 +43,7 @@ class Band(Model):
     )
 
 
-class Singer(Model):
+class Singer(PlainModel):
     """Its guards are in a second table, whose key has another name."""
 
     class Meta:

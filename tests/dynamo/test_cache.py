@@ -27,7 +27,7 @@ from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoC
 from dynamo.client.deadline import within
 from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
-from dynamo.models import Item
+from dynamo.items import Item
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests

@@ -16,7 +16,7 @@ from accounts.services import change_email, delete, edit_profile
 from accounts.values import comparable_email, comparable_username
 from dynamo import bulk
 from dynamo.client.sending import send
-from dynamo.models import Model
+from dynamo.items import PlainModel
 from dynamo.signals import request_sent
 from dynamo.unique.attributes import UniqueAttributes
 from dynamo.unique.check import Sizes, check_guards
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
 
 
-class Member(Model):
+class Member(PlainModel):
     """An item whose guards are in a second table, whose key has another name."""
 
     class Meta:

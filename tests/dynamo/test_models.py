@@ -17,11 +17,11 @@ from pynamodb.attributes import (
 )
 from pynamodb.exceptions import AttributeNullError
 
-from dynamo.models import Model
+from dynamo.items import PlainModel
 from dynamo.transactions import Write
 
 
-class Kinds(Model):
+class Kinds(PlainModel):
     """An item with each kind of attribute."""
 
     class Meta:

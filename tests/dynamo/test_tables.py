@@ -15,7 +15,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
-from dynamo.models import Model
+from dynamo.items import PlainModel
 from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged
 from dynamo.unique.attributes import UniqueAttributes
 from tests.faults.kinds import Answer
@@ -25,7 +25,7 @@ KEY = (KeyAttribute("pk", "HASH", "S"),)
 ALWAYS = 1_000
 
 
-class Badge(Model):
+class Badge(PlainModel):
     class Meta:
         table_name = "test-badges"
 

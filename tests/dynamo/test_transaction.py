@@ -10,6 +10,7 @@ import pytest
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
+from dynamo.attributes import IntegerAttribute
 from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyDone,
@@ -19,7 +20,7 @@ from dynamo.exceptions import (
     TransactionConflict,
     Unavailable,
 )
-from dynamo.models import IntegerAttribute, Model
+from dynamo.items import PlainModel
 from dynamo.transactions import Refusal, Transaction, is_updated, joined, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 CANCELLED = "TransactionCanceledException"
 
 
-class Page(Model):
+class Page(PlainModel):
     """A small item in a table of its own."""
 
     class Meta:

@@ -11,7 +11,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
 from dynamo.exceptions import Refused
-from dynamo.models import Model
+from dynamo.items import PlainModel
 from dynamo.signals import request_sent
 from dynamo.tables import all_tables
 from dynamo.transactions import Transaction
@@ -37,7 +37,7 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 
-class Record(Model):
+class Record(PlainModel):
     """Two declarations: titles with guards in its own table, codes with guards in a second one."""
 
     class Meta:

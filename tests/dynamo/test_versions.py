@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo.models import follows, new_version, next_version
+from dynamo.versions import follows, new_version, next_version
 
 
 def test_new_items_have_different_versions() -> None:
@@ -20,7 +20,11 @@ def test_a_write_increments_the_version() -> None:
 @pytest.mark.parametrize("version", [None, 0, 1, 2, 1_000_000])
 def test_an_item_without_a_random_version_gets_one(version: int | None) -> None:
     assert len({next_version(version) for _ in range(1000)}) == 1000
-    assert next_version(version).bit_length() == 62
+    assert next_version(version).bit_length() == 53
+
+
+def test_a_version_of_62_bits_that_was_stored_before_counts_on() -> None:
+    assert next_version((1 << 61) + 5) == (1 << 61) + 6
 
 
 def test_only_later_versions_of_the_same_item_follow_a_version() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dynamo.client.sending import send
 from dynamo.exceptions import DynamoError
-from dynamo.models import Item
+from dynamo.items import Item
 from invoices.documents import Invoice, from_item
 from invoices.models import InvoiceItem, InvoiceState
 from sequences.exceptions import SequenceError

@@ -11,7 +11,7 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo import bulk
-from dynamo.models import Item, Model
+from dynamo.items import Item, PlainModel
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.records import MAX_REQUESTS
 from tests.clocks import hold_the_day
@@ -43,7 +43,7 @@ def ann(engine: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterato
     sweep(InvoiceState)
 
 
-def write(model: type[Model], items: list[Item]) -> None:
+def write(model: type[PlainModel], items: list[Item]) -> None:
     bulk.write_batches(model.table(), [{"PutRequest": {"Item": item}} for item in items])
 
 

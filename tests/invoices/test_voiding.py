@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dynamo.exceptions import Unavailable
-from dynamo.models import ITEM_MAX_BYTES
+from dynamo.items import ITEM_MAX_BYTES
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem
 from invoices.records import find_invoice, void

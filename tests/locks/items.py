@@ -11,7 +11,7 @@ import pytest
 
 from dynamo.client.sending import send
 from dynamo.clock import now
-from dynamo.models import Item
+from dynamo.items import Item
 from dynamo.signals import request_sent
 from locks import heartbeats
 from locks.exceptions import LeaseLost

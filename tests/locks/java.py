@@ -12,7 +12,7 @@ from typing import Any
 
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
-from dynamo.models import Item
+from dynamo.items import Item
 
 _EXISTS = "attribute_exists(#pk)"
 _FREE = f"attribute_not_exists(#pk) OR ({_EXISTS} AND #ir = :ir)"

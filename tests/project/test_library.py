@@ -249,11 +249,11 @@ DATABASES = {}
     "accounts/models.py": """
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import Model
+from dynamo.items import PlainModel
 from dynamo.unique.attributes import UniqueAttributes
 
 
-class Member(Model):
+class Member(PlainModel):
     class Meta:
         table_name = "members"
 

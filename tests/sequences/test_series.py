@@ -15,7 +15,7 @@ import pytest
 
 from dynamo.client import deadline
 from dynamo.exceptions import Rejected
-from dynamo.models import ITEM_MAX_BYTES
+from dynamo.items import ITEM_MAX_BYTES
 from dynamo.transactions import Write
 from sequences import pace
 from sequences import series as issuing

@@ -13,7 +13,7 @@ from typing import Any
 from django.core import signing
 
 from dynamo.client import credentials, sending
-from dynamo.models import new_version
+from dynamo.versions import new_version
 from locks.exceptions import LeaseLost
 from locks.lock import Lock
 from project import serverless

@@ -8,7 +8,7 @@ from django.test import Client
 
 from accounts.models import User
 from dynamo.client.sending import send
-from dynamo.models import Item
+from dynamo.items import Item
 from staff.audit_log import Actor
 from staff.models import StaffAction
 from staff.reports import KINDS, LastReport, last_reports, make_report, store

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dynamo.client.sending import send
-from dynamo.models import Item
+from dynamo.items import Item
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))

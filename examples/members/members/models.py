@@ -1,10 +1,12 @@
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.models import IntegerAttribute, Model, new_version
+from dynamo.attributes import IntegerAttribute
+from dynamo.items import PlainModel
 from dynamo.unique.attributes import UniqueAttributes
+from dynamo.versions import new_version
 
 
-class Member(Model):
+class Member(PlainModel):
     class Meta:
         table_name = "members"
 

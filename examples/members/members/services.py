@@ -1,7 +1,7 @@
 import uuid
 
-from dynamo.models import next_version
 from dynamo.transactions import Transaction
+from dynamo.versions import next_version
 from members.models import Member
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.core.management.base import CommandParser
 
-from dynamo.models import all_models
+from dynamo.items import all_models
 from sequences.check import check_series
 from sequences.management.base import SeriesCheckCommand
 from sequences.models import NumberedItem

@@ -12,7 +12,7 @@ from accounts import services
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
 from dynamo.exceptions import DynamoError, Refused
-from dynamo.models import Item
+from dynamo.items import Item
 from tests.torture.history import Journal, Running
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a

@@ -22,18 +22,15 @@ one is created under its key, a copy of the first never matches the second. Vers
 
 from __future__ import annotations
 
-import json
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
-from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
+from pynamodb.attributes import ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
-from pynamodb.constants import NUMBER
 from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
@@ -51,19 +48,6 @@ Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
 
 
-class IntegerAttribute(Attribute[int]):
-    """An integer, stored as N. Exact, unlike PynamoDB's NumberAttribute, which uses floats."""
-
-    attr_type = NUMBER
-
-    def serialize(self, value: int) -> str:
-        return json.dumps(value)
-
-    def deserialize(self, value: str) -> int:
-        number: int = json.loads(value)
-        return number
-
-
 class SharedConnection(Connection):
     """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`."""
 
@@ -78,7 +62,7 @@ def _not_supported(advice: str) -> Any:
     return method
 
 
-class Model(PynamoModel):
+class PlainModel(PynamoModel):
     """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
 
     Two models may describe items of the same table.
@@ -172,7 +156,7 @@ class Model(PynamoModel):
     batch_get = _not_supported("Read many items with dynamo.bulk.read_batches.")
     batch_write = _not_supported("Write many items with dynamo.bulk.write_batches.")
     delete = _not_supported("Delete an item in a transaction, together with its guard items.")
-    save = _not_supported("Insert an item, then update single attributes; see dynamo.models.")
+    save = _not_supported("Insert an item, then update single attributes; see dynamo.items.")
 
     @classmethod
     def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
@@ -184,38 +168,14 @@ class Model(PynamoModel):
         ]
 
 
-def all_models() -> Iterator[type[Model]]:
+def all_models() -> Iterator[type[PlainModel]]:
     """Every model that names a table, in the order of their definition."""
-    waiting = list(Model.__subclasses__())
+    waiting = list(PlainModel.__subclasses__())
     while waiting:
         model = waiting.pop(0)
         waiting = model.__subclasses__() + waiting
         if getattr(getattr(model, "Meta", None), "table_name", None):
             yield model
-
-
-#: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
-_LEAST_VERSION = 1 << 61
-#: More writes than an item ever gets.
-_MOST_WRITES = 1 << 32
-
-
-def new_version() -> int:
-    """A version for an item that is created now: a random integer of 62 bits, never drawn twice."""
-    return _LEAST_VERSION + secrets.randbelow(_LEAST_VERSION)
-
-
-def next_version(version: int | None) -> int:
-    """The version that a write gives to an item that has `version`.
-
-    An item without a version, or with one that counts from 1, gets a random one.
-    """
-    return new_version() if version is None or version < _LEAST_VERSION else version + 1
-
-
-def follows(later: int, version: int) -> bool:
-    """Whether an item with the version `later` had the random `version` before."""
-    return 0 < later - version < _MOST_WRITES
 
 
 def item_bytes(item: Item) -> int:

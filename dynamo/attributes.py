@@ -1,0 +1,214 @@
+"""Attributes with the options of Django's model fields, for models and their forms.
+
+    email = TextAttribute(_("email address"), max_length=254)
+
+label             what forms and messages call it; by default made from the attribute's name
+null              it may be absent, and forms do not require it
+default           a constant also stands for a stored item without the attribute, unless `null`;
+                  a function is called for new items only
+help_text, choices, max_length, validators
+                  as in Django; forms apply them
+editable          False: forms leave it out
+attr_name         the stored name, if it differs
+
+PynamoDB's own attributes work as well. They have no options, so forms derive theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal, Inexact, InvalidOperation, Rounded
+from typing import Any, TypeVar
+
+from django.core.serializers.json import DjangoJSONEncoder
+from pynamodb.attributes import Attribute
+from pynamodb.constants import BOOLEAN, NUMBER, STRING
+
+Value = TypeVar("Value")
+
+#: DynamoDB's numbers: 38 digits, 1E-130 to 9.99E+125.
+_NUMBERS = Context(prec=38, Emin=-130, Emax=125, traps=[InvalidOperation, Inexact, Rounded])
+
+
+class FormAttribute(Attribute[Value]):
+    """The base of attributes that have Django's options; see the module."""
+
+    #: The types of a value. Others are a TypeError before a request is sent.
+    value_types: tuple[type, ...] = ()
+
+    def __init__(
+        self,
+        label: Any = None,
+        *,
+        hash_key: bool = False,
+        range_key: bool = False,
+        null: bool = False,
+        default: Any = None,
+        default_for_new: Any = None,
+        attr_name: str | None = None,
+        help_text: Any = "",
+        max_length: int | None = None,
+        choices: Any = None,
+        validators: Sequence[Callable[[Any], Any]] = (),
+        editable: bool = True,
+    ) -> None:
+        if default is not None and (null or callable(default)):
+            default, default_for_new = None, default
+        super().__init__(
+            hash_key=hash_key,
+            range_key=range_key,
+            null=null,
+            default=default,
+            default_for_new=default_for_new,
+            attr_name=attr_name,
+        )
+        self.label = label
+        self.help_text = help_text
+        self.max_length = max_length
+        self.choices = getattr(choices, "choices", choices)
+        self.validators = list(validators)
+        self.editable = editable
+
+    def serialize(self, value: Any) -> Any:
+        if not isinstance(value, self.value_types) or (
+            isinstance(value, bool) and bool not in self.value_types
+        ):
+            expected = " or ".join(each.__name__ for each in self.value_types)
+            raise TypeError(
+                f"A value of {self.attr_name} is {expected}, not {type(value).__name__}."
+            )
+        return self.stored(value)
+
+    def stored(self, value: Any) -> Any:
+        """The value as stored, for `serialize`."""
+        return value
+
+
+class TextAttribute(FormAttribute[str]):
+    """A text, stored as S."""
+
+    attr_type = STRING
+    value_types = (str,)
+
+    def stored(self, value: str) -> str:
+        # Django's lazy texts and members of TextChoices are stored as plain texts.
+        return str(value)
+
+
+class ChoiceAttribute(TextAttribute):
+    """A text that is one of `choices` (pairs of value and label, or Django's `TextChoices`)."""
+
+    def __init__(self, label: Any = None, *, choices: Iterable[Any], **options: Any) -> None:
+        super().__init__(label, choices=choices, **options)
+
+
+class IntegerAttribute(FormAttribute[int]):
+    """An integer, stored as N. Exact, unlike PynamoDB's NumberAttribute, which uses floats."""
+
+    attr_type = NUMBER
+    value_types = (int,)
+
+    def stored(self, value: int) -> str:
+        return str(int(value))
+
+    def deserialize(self, value: str) -> int:
+        number: int = json.loads(value)
+        return number
+
+
+class DecimalAttribute(FormAttribute[Decimal]):
+    """A decimal number, stored as N, exact to 38 digits. `1.50` is read as `1.5`.
+
+    `max_digits` and `decimal_places` are Django's; forms apply them.
+    """
+
+    attr_type = NUMBER
+    value_types = (Decimal, int)
+
+    def __init__(
+        self,
+        label: Any = None,
+        *,
+        max_digits: int | None = None,
+        decimal_places: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(label, **options)
+        self.max_digits = max_digits
+        self.decimal_places = decimal_places
+
+    def stored(self, value: Decimal | int) -> str:
+        return number_text(Decimal(value))
+
+    def deserialize(self, value: str) -> Decimal:
+        return Decimal(value)
+
+
+def number_text(number: Decimal) -> str:
+    """The one text of a number in DynamoDB: `1.5` for 1.50, `100` for 1E+2.
+
+    Raises:
+        ValueError: DynamoDB cannot store it exactly.
+    """
+    try:
+        if not number.is_finite():
+            raise InvalidOperation
+        exact = number.normalize(_NUMBERS)
+    except (Inexact, InvalidOperation, Rounded):
+        raise ValueError(f"DynamoDB cannot store {number}: it takes 38 digits.") from None
+    return f"{exact:f}" if abs(exact.adjusted()) < 38 else str(exact)
+
+
+class BooleanAttribute(FormAttribute[bool]):
+    """True or False, stored as BOOL."""
+
+    attr_type = BOOLEAN
+    value_types = (bool,)
+
+
+class DateAttribute(FormAttribute[date]):
+    """A date, stored as the text `2026-11-21`."""
+
+    attr_type = STRING
+    value_types = (date,)
+
+    def stored(self, value: date) -> str:
+        if isinstance(value, datetime):
+            raise TypeError(f"A value of {self.attr_name} is a date, not a date with a time.")
+        return value.isoformat()
+
+    def deserialize(self, value: str) -> date:
+        return date.fromisoformat(value)
+
+
+class DateTimeAttribute(FormAttribute[datetime]):
+    """A point in time with a time zone, stored in UTC as PynamoDB's UTCDateTimeAttribute does.
+
+    `2026-11-21T10:00:00.000000+0000`. The texts of two times sort as the times do.
+    """
+
+    attr_type = STRING
+    value_types = (datetime,)
+
+    def stored(self, value: datetime) -> str:
+        if value.tzinfo is None:
+            raise ValueError(f"The time {value} of {self.attr_name} needs a time zone.")
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f%z")
+
+    def deserialize(self, value: str) -> datetime:
+        return datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%f%z")
+
+
+class JSONAttribute(FormAttribute[Any]):
+    """Anything that JSON can hold, stored as a text in JSON, as PynamoDB's JSONAttribute does."""
+
+    attr_type = STRING
+    value_types = (object, bool)
+
+    def stored(self, value: Any) -> str:
+        return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+    def deserialize(self, value: str) -> Any:
+        return json.loads(value)
