@@ -31,7 +31,6 @@ from accounts.exceptions import (
 )
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import User
-from accounts.sessions import visitor
 from dynamo.exceptions import Busy, Refused
 from web import keptforms
 from web.focus import FocusFirstErrorMixin
@@ -139,7 +138,15 @@ class SignedInFormMixin(LoginRequiredMixin):
     """A page with a form for signed-in visitors.
 
     A form that is sent after the session ended is shown again after the sign-in (`web.keptforms`).
+    The form in the template contains `{{ form_owner }}`.
     """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        account = signed_in(self.request).pk  # type: ignore[attr-defined]  # a View's
+        context: dict[str, Any] = super().get_context_data(  # type: ignore[misc]  # a FormView's
+            form_owner=keptforms.owner_field(account), **kwargs
+        )
+        return context
 
     def handle_no_permission(self) -> Any:
         """The sign-in page, with the form if one was sent."""
@@ -181,7 +188,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse | None:
     """
     packed, is_too_large = "", False
     try:
-        packed = keptforms.pack(request, visitor.session_account(request))
+        packed = keptforms.pack(request)
     except keptforms.FormTooLarge:
         is_too_large = True
     if not packed and not is_too_large:

@@ -192,7 +192,7 @@ def _form_again(request: HttpRequest, match: ResolverMatch) -> HttpResponse | No
     if not request.user.is_authenticated:
         return sign_in_page(request)
     try:
-        packed = keptforms.pack(request, None)
+        packed = keptforms.pack(request)
     except keptforms.FormTooLarge:
         return None
     kept = keptforms.keep(request, packed, signed_in(request).pk)

@@ -19,9 +19,11 @@ from accounts.forms import SignUpForm
 from accounts.models import User
 from dynamo.cache import CacheItem
 from dynamo.client.sending import send
+from dynamo.middleware import TOKEN
 from tests.factories import PASSWORD
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy, through
+from web.keptforms import OWNER
 
 
 class Page(HTMLParser):
@@ -93,7 +95,7 @@ class Page(HTMLParser):
 def form_values(client: Client, url: str, **values: Any) -> dict[str, Any]:
     """The form at `url` as a visitor sends it after typing `values`."""
     page = Page(client.get(url))
-    shown = {name: page.value(name) for name in page.fields if name != "csrfmiddlewaretoken"}
+    shown = {name: page.value(name) for name in page.fields if name not in {TOKEN, OWNER}}
     return shown | values
 
 

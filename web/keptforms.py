@@ -4,6 +4,10 @@ Nothing is stored for a visitor who is not signed in. The sign-in page carries t
 hidden field, `FIELD`: signed, compressed, and without passwords, CSRF tokens and files. After the
 sign-in the session has it, and the form's own page shows it again. It is never sent by itself.
 
+Each form names the account on whose page it was opened, in the hidden field `OWNER`, and is shown
+to this account only. The session cannot tell that: it is gone after a sign-out, and belongs to
+somebody else after their sign-in in another tab.
+
 A session keeps one form, for the URL that it was sent to, until a form is sent to that URL or
 `KEPT_SECONDS` have passed. So the page can be loaded again if its answer was lost. Costs nothing
 besides the session's write at the sign-in; the write that removes the form is 1 request more.
@@ -16,12 +20,17 @@ from dataclasses import dataclass
 
 from django.core import signing
 from django.http import HttpRequest, QueryDict
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from dynamo.middleware import TOKEN, typed_fields
+from dynamo.middleware import typed_fields
 from web.requestids import REQUEST_ID_SECONDS
 
 #: The hidden field of the sign-in page.
 FIELD = "kept_form"
+
+#: The hidden field of a form that names its account.
+OWNER = "form_owner"
 
 #: A session keeps a form for this long after the sign-in.
 KEPT_SECONDS = 60 * 60
@@ -40,11 +49,11 @@ class FormTooLarge(Exception):
 
 @dataclass(frozen=True)
 class KeptForm:
-    """What was sent to the URL `path`; `account` sent it, if that is known."""
+    """What was sent to the URL `path`, by a form that was opened by `account`."""
 
     path: str
     fields: list[tuple[str, str]]
-    account: str | None
+    account: str
 
     def values(self) -> QueryDict:
         values = QueryDict(mutable=True)
@@ -53,16 +62,28 @@ class KeptForm:
         return values
 
 
-def pack(request: HttpRequest, account: str | None) -> str:
-    """The form in `request` as text that only this site can make; empty if it has nothing to keep.
+def owner_field(account: str) -> SafeString:
+    """The hidden field `OWNER`, signed, for the forms of pages that `account` opens."""
+    return format_html(
+        '<input type="hidden" name="{}" value="{}">', OWNER, _owner_signer().sign(account)
+    )
 
-    A form without a CSRF token was not sent by a page of this site, and is not kept.
+
+def pack(request: HttpRequest) -> str:
+    """The form in `request` as text that only this site can make.
+
+    Empty if there is nothing to keep, or if the form does not name its account: then no page of
+    this site sent it.
 
     Raises:
         FormTooLarge: it has more than `MAX_PACKED` characters.
     """
-    fields = typed_fields(request.POST)
-    if TOKEN not in request.POST or not fields:
+    fields = [(name, value) for name, value in typed_fields(request.POST) if name != OWNER]
+    try:
+        account = _owner_signer().unsign(request.POST.get(OWNER, ""))
+    except signing.BadSignature:
+        return ""
+    if not fields:
         return ""
     kept = [request.get_full_path(), fields, account]
     packed = signing.dumps(kept, salt=_SALT, compress=True)
@@ -80,12 +101,12 @@ def unpack(packed: str) -> KeptForm | None:
 
 
 def keep(request: HttpRequest, packed: str, account: str) -> KeptForm | None:
-    """Keep a packed form in the session of `account`, unless another account sent it.
+    """Keep a packed form in the session of `account`, unless it belongs to another account.
 
     Replaces the form that the session has. Returns None if nothing was kept.
     """
     kept = unpack(packed)
-    if kept is None or kept.account not in {None, account}:
+    if kept is None or kept.account != account:
         return None
     request.session[_KEY] = [int(time.time()) + KEPT_SECONDS, packed]
     return kept
@@ -107,3 +128,7 @@ def forget(request: HttpRequest) -> None:
     """Remove the form that is kept for the URL of `request`, because a form was sent to it."""
     if kept_for(request) is not None:
         del request.session[_KEY]
+
+
+def _owner_signer() -> signing.Signer:
+    return signing.Signer(salt="web.keptforms.owner")

@@ -68,7 +68,6 @@ def _read_user(request: HttpRequest) -> User | AnonymousUser:
 
     Every five minutes also the write of `sessions.seen`.
     """
-    visitor.note_account(request)
     user: User | AnonymousUser = _user_read_with_session(request) or auth.get_user(request)  # type: ignore[assignment]  # the stubs know users of the ORM only
     if not isinstance(user, User):
         return user
@@ -93,11 +92,13 @@ def _user_read_with_session(request: HttpRequest) -> User | None:
     (they are not read at one instant), or the account cookie named another one.
     """
     session = cast(SessionStore, request.session)
+    # Reads the session, and the account with it.
+    account = session.get(SESSION_KEY)
     if session.other_item is None:
         return None
     user = User.from_raw_data(session.other_item)
     belongs = (
-        user.pk == session.get(SESSION_KEY)
+        user.pk == account
         and user.is_active
         # Another backend may have other rules for who is signed in.
         and session.get(BACKEND_SESSION_KEY) == _BACKEND

@@ -114,20 +114,6 @@ def is_fresh(request: HttpRequest) -> bool:
     return 0 <= time.time() - checked_at < FRESH_SECONDS
 
 
-def note_account(request: HttpRequest) -> None:
-    """Remember whose session the visitor has, also if it turns out to have ended."""
-    request._session_account = request.session.get(SESSION_KEY)  # type: ignore[attr-defined]  # read below
-
-
-def session_account(request: HttpRequest) -> str | None:
-    """The key of the account whose session the request came with; None if that is not known.
-
-    If the stored session has expired or was deleted, it is not known.
-    """
-    account: str | None = getattr(request, "_session_account", None)
-    return account
-
-
 def known_account(request: HttpRequest) -> str | None:
     """The key of the visitor's account if the page has read it. Sends no request."""
     users = (request.__dict__.get("user"), request.__dict__.get("_cached_user"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django import forms
+from django.conf import settings
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.core import signing
 from django.http import QueryDict
@@ -16,7 +18,7 @@ from django.views.generic import FormView
 
 from accounts.models import User
 from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
-from accounts.services import change_password, deactivate
+from accounts.services import activate, change_password, deactivate
 from accounts.sessions.views import ReauthenticateView
 from invoices.records import find_invoice
 from tests.accounts.test_unavailable_pages import not_listening, with_short_times
@@ -251,25 +253,101 @@ def test_a_wrong_password_in_between_keeps_the_form(ann: User) -> None:
     assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"
 
 
-def _end_by_password(user: User) -> None:
-    change_password(User.get(user.pk), "another horse battery")
+def _sign_out(client: Client, _user: User) -> None:
+    client.post("/accounts/logout/", opened(client, "/"))
 
 
-@pytest.mark.parametrize("end", [_end_by_password, lambda user: deactivate(User.get(user.pk))])
-def test_a_form_whose_account_is_known_is_not_given_to_another(
-    ann: User, end: Callable[[User], None]
+def _sign_out_and_lose_cookies(client: Client, user: User) -> None:
+    _sign_out(client, user)
+    client.cookies.clear()
+
+
+def _expire(client: Client, _user: User) -> None:
+    let_expire(client)
+
+
+def _change_password(_client: Client, user: User) -> None:
+    change_password(User.get(user.pk), PASSWORD)
+
+
+def _deactivate_and_activate(_client: Client, user: User) -> None:
+    deactivate(User.get(user.pk))
+    activate(User.get(user.pk))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [_sign_out, _sign_out_and_lose_cookies, _expire, _change_password, _deactivate_and_activate],
+)
+def test_a_form_is_shown_again_to_the_account_that_opened_it_and_to_no_other(
+    ann: User, end: Callable[[Client, User], None]
 ) -> None:
+    bob = make_user(username="bob", email="bob@example.org")
     client = browser(ann)
     values = opened(client, PROFILE) | {"full_name": "Ann Other"}
-    end(ann)
-    bob = make_user(username="bob", email="bob@example.org")
+    end(client, ann)
 
-    answer = signed_in_again(client, client.post(PROFILE, values), bob)
-
+    asked = client.post(PROFILE, values, headers=SAME_ORIGIN)
+    answer = signed_in_again(client, asked, bob)
     assert (answer.status_code, answer["Location"]) == (302, PROFILE)
     shown = client.get(PROFILE)
     assert not is_kept(shown)
     assert "Ann Other" not in shown.content.decode()
+
+    _sign_out(client, bob)
+    asked = client.post(PROFILE, values, headers=SAME_ORIGIN)
+    signed_in_again(client, asked, ann)
+    assert Page(client.get(PROFILE)).value("full_name") == "Ann Other"
+
+
+def test_a_form_is_not_shown_to_an_account_that_signed_in_in_another_tab(ann: User) -> None:
+    bob = make_user(username="bob", email="bob@example.org")
+    client = browser(ann)
+    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    _sign_out(client, ann)
+    signed_in_again(client, client.get(LOGIN), bob)
+
+    answer = client.post(PROFILE, values, headers=SAME_ORIGIN)
+
+    assert answer.status_code == 403
+    shown = client.get(PROFILE)
+    assert not is_kept(shown)
+    assert "Ann Other" not in shown.content.decode()
+
+
+def test_every_page_whose_form_is_kept_names_its_account(ann: User) -> None:
+    """The templates of the pages that a list of URLs could forget."""
+    kept = [view for _name, view in views(get_resolver()) if issubclass(view, SignedInFormMixin)]
+    names = {name for view in kept for name in view().get_template_names()}
+
+    lacking = {name for name in names if "form_owner" not in _with_parents(name)}
+
+    assert "invoices/invoice_credit.html" in names
+    assert lacking == set()
+
+
+def _with_parents(name: str) -> str:
+    """The text of a template and of those that it extends or includes."""
+    text = (settings.BASE_DIR / "templates" / name).read_text()
+    others = re.findall(r'{% (?:extends|include) "([^"]+)"', text)
+    return text + "".join(map(_with_parents, others))
+
+
+@pytest.mark.parametrize("owner", [None, "", "x", "of another kind"])
+def test_a_form_that_names_no_account_is_not_kept(ann: User, owner: str | None) -> None:
+    client = browser(ann)
+    values = opened(client, PROFILE) | {"full_name": "Ann Other"}
+    if owner is None:
+        del values[keptforms.OWNER]
+    else:
+        named = signing.Signer(salt="another").sign(ann.pk) if owner == "of another kind" else owner
+        values[keptforms.OWNER] = named
+    let_expire(client)
+
+    answer = client.post(PROFILE, values)
+
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(f"{LOGIN}?next=")
 
 
 def test_another_page_is_not_filled(ann: User) -> None:
