@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
+import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
@@ -76,10 +76,13 @@ BOOKING_COLUMNS = (
 _BYTE_ORDER_MARK = "\N{BYTE ORDER MARK}".encode()
 
 # Text that a spreadsheet would take for a formula begins with these characters, in Japanese
-# spreadsheets also with their full-width forms (U+FF0B and so on). Where the decimal point is a
-# comma, Excel begins a cell at each semicolon, even in quotes.
+# spreadsheets also with their full-width forms.
 # https://owasp.org/www-community/attacks/CSV_Injection
-_FORMULA = re.compile(r"(^|;)(?=[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+# Characters of these Unicode categories (controls, marks, spaces) are skipped before them, and some
+# letters and symbols that are blank.
+_SKIPPED = frozenset("CMZ")
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 # The first year that a ZIP can store.
 _ZIP_FIRST_YEAR = 1980
 _READABLE_BY_ALL = 0o644 << 16
@@ -351,4 +354,14 @@ def _row(cells: Iterable[str]) -> bytes:
 
 
 def _as_text(text: str) -> str:
-    return _FORMULA.sub(r"\1'", text)
+    # Where the decimal point is a comma, Excel begins a cell at each semicolon, even in quotes.
+    return ";".join(f"'{cell}" if _is_formula(cell) else cell for cell in text.split(";"))
+
+
+def _is_formula(cell: str) -> bool:
+    visible = (
+        char
+        for char in cell
+        if unicodedata.category(char)[0] not in _SKIPPED and char not in _BLANK
+    )
+    return cell.startswith(("\t", "\r", "\n")) or next(visible, "") in _FORMULA

@@ -93,7 +93,15 @@ def test_bookings_of_a_voided_invoice_are_zero_and_of_a_credit_note_negative() -
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "＠x"]
+    "text",
+    [
+        *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1", "＠x"),
+        *(
+            f"{before}{sign}1"
+            for before in ("\u200e", "\u200d", "\u2060", "\ufe0f", "\ufeff \x00\u034f", "\u3164")
+            for sign in "=+-@＝"
+        ),
+    ],
 )
 def test_text_is_never_a_formula(text: str) -> None:
     [row] = rows_of(a_voided_invoice(customer=Customer(text), void_reason=text))
@@ -103,9 +111,16 @@ def test_text_is_never_a_formula(text: str) -> None:
 
 
 def test_a_text_after_a_semicolon_is_not_a_formula() -> None:
-    [row] = rows_of(an_invoice(customer=Customer("Bob; =cmd|'/C calc'!A0;-1;b")))
+    [row] = rows_of(an_invoice(customer=Customer("Bob; =cmd|'/C calc'!A0;-1;b;\u2060+1;")))
 
-    assert row["customer"] == "Bob;' =cmd|'/C calc'!A0;'-1;b"
+    assert row["customer"] == "Bob;' =cmd|'/C calc'!A0;'-1;b;'\u2060+1;"
+
+
+@pytest.mark.parametrize("text", ["Ann - Bob", "(+49) 30", "é=1", "1-2", "\u200e", "“=1”"])
+def test_other_text_is_not_changed(text: str) -> None:
+    [row] = rows_of(an_invoice(customer=Customer(text)))
+
+    assert row["customer"] == text
 
 
 def test_commas_quotes_and_lines_stay_in_their_cell() -> None:
