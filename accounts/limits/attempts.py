@@ -186,17 +186,19 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOther
     """Count a mail that `user` sends to the address `to`, which may belong to anybody.
 
     `client` comes from `accounts.limits.client_address.counted_client`; None is not counted. Costs
-    4 requests, at most 8; 1 more for each limit whose reply was lost.
+    5 requests, at most 10; 1 more for each limit whose reply was lost.
 
     Raises:
         TooManyAttempts: too many from the client's address, of this account, or to this address. A
             refused mail counts for the limits before the one that refused it.
     """
+    account, recipient = _account(user.pk), _comparable(to)
     subjects = {
         "mail_client": client,
-        "mail_account": _account(user.pk),
-        "mail_account_day": _account(user.pk),
-        "mail_recipient": _comparable(to),
+        "mail_account": account,
+        "mail_account_day": account,
+        "mail_account_recipient": f"{account}.{recipient}",
+        "mail_recipient": recipient,
     }
     return MailToOthers(
         {name: limit(name).take(subject) for name, subject in subjects.items() if subject}

@@ -39,10 +39,12 @@ DEFAULTS = {
     # Mails of one kind to one address, and mails of all kinds requested from one client's address.
     "mail": "5/1h",
     "mail_client": "100/1h",
-    # Mails that an account sends to others, and such mails of all accounts to one address.
+    # Mails that an account sends to others, in all and to one address.
     "mail_account": "30/1h",
     "mail_account_day": "100/1d",
-    "mail_recipient": "10/1d",
+    "mail_account_recipient": "10/1d",
+    # Such mails of all accounts to one address. Far higher, or one account could use it up.
+    "mail_recipient": "500/1d",
 }
 
 #: An IPv6 /48 has this many times the slots of each /64 in it. It has 65,536 of these, but it may

@@ -106,7 +106,7 @@ class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPa
         """The form again, as a 429."""
         text = (
             _("This address has received too many invoices. You can try again in %(wait)s.")
-            if error.limit == "mail_recipient"
+            if error.limit in {"mail_account_recipient", "mail_recipient"}
             else _("You have sent too many mails. You can try again in %(wait)s.")
         )
         form.add_error(None, text % {"wait": in_words(error.retry_after_seconds)})

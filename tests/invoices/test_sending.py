@@ -251,8 +251,8 @@ def test_a_sending_is_on_record_and_costs_two_requests_besides_its_limits(
 
     others, of_limits = requests_sent.apart()
     assert others == ["TransactWriteItems", "UpdateItem"]
-    assert of_limits == ["PutItem"] * 3
-    assert requests_sent.units == 3 + 4 + 1
+    assert of_limits == ["PutItem"] * 4
+    assert requests_sent.units == 4 + 4 + 1
     assert (sending.to, sending.outcome) == (BOB, "sent")
     assert sendings(ann) == [sending]
 
@@ -427,7 +427,21 @@ def test_a_server_that_never_answers_is_not_waited_for(ann: User, settings: Any)
 # Limits -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", ["mail_account", "mail_account_day", "mail_recipient"])
+def test_a_stranger_cannot_use_up_the_limit_of_a_recipient(ann: User) -> None:
+    carl = make_user(username="carl", email="carl@example.org")
+    mark_confirmed(User.get(carl.pk))
+    issued(carl.pk)
+    with pytest.raises(TooManyAttempts) as refused:
+        for _ in range(30):
+            send(User.get(carl.pk))
+
+    assert refused.value.limit == "mail_account_recipient"
+    assert send(ann).outcome == "sent"
+
+
+@pytest.mark.parametrize(
+    "limit", ["mail_account", "mail_account_day", "mail_account_recipient", "mail_recipient"]
+)
 def test_an_account_and_a_recipient_have_limits(ann: User, settings: Any, limit: str) -> None:
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {limit: (2, 3600)}
     send(ann)

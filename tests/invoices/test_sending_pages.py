@@ -307,7 +307,7 @@ def test_the_pages_requests_are_few_and_allowed(
     others, of_limits = requests_sent.apart()
     read = [*OF_EVERY_PAGE, "TransactGetItems"]
     assert others == [*read, "TransactWriteItems", "UpdateItem"]
-    assert len(of_limits) == 4
+    assert len(of_limits) == 5
     assert set(rights_for(requests_sent)) <= set(rights("site"))
 
 

@@ -355,7 +355,8 @@ def test_limits_are_read_as_times_in_seconds(checkout: Path) -> None:
         "mail_client": (100, 3600),
         "mail_account": (30, 3600),
         "mail_account_day": (100, 86_400),
-        "mail_recipient": (10, 86_400),
+        "mail_account_recipient": (10, 86_400),
+        "mail_recipient": (500, 86_400),
     }
     assert read["ACCOUNTS_TRUSTED_HOPS"] == 0
 
