@@ -431,9 +431,10 @@ def test_a_stranger_cannot_use_up_the_limit_of_a_recipient(ann: User) -> None:
     carl = make_user(username="carl", email="carl@example.org")
     mark_confirmed(User.get(carl.pk))
     issued(carl.pk)
+    for _ in range(10):
+        send(User.get(carl.pk))
     with pytest.raises(TooManyAttempts) as refused:
-        for _ in range(30):
-            send(User.get(carl.pk))
+        send(User.get(carl.pk))
 
     assert refused.value.limit == "mail_account_recipient"
     assert send(ann).outcome == "sent"
