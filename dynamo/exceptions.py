@@ -1,6 +1,12 @@
 """Errors of DynamoDB and of the way to it.
 
 DynamoError
+├── Taken                  another item has a unique value
+├── Stale                  the item changed or was deleted since it was read
+├── DoesNotExist           no item has this key or value
+├── AlreadyExists          an item has this key
+├── RequestIdReused        the request id was used with other values
+├── BadCursor              a page's cursor was changed, or belongs to another query
 ├── Unavailable            no usable answer in time: unreachable, throttled, failing
 │   └── Busy               this process had no free slot in time; nothing was sent
 ├── Rejected               DynamoDB refused the request itself: rights, size, a malformed key
@@ -18,12 +24,93 @@ Refused (ExceptionGroup)   several writes of one transaction were refused, each 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
 
 class DynamoError(Exception):
     """Base of the errors of this package."""
+
+
+class Taken(DynamoError):
+    """Other items have unique values that this one was to get. Nothing was written.
+
+    `values` has the refused values by attribute name, `uniques` the attribute names of each taken
+    `Unique`: `[("email",), ("club", "card")]`.
+    """
+
+    def __init__(self, noun: str, uniques: Mapping[tuple[str, ...], Mapping[str, Any]]) -> None:
+        super().__init__(noun, uniques)
+        self.noun = noun
+        self.uniques = list(uniques)
+        self.values = {name: each for values in uniques.values() for name, each in values.items()}
+
+    def __str__(self) -> str:
+        texts = [
+            " with ".join(f"the {name.replace('_', ' ')} {self.values[name]}" for name in names)
+            for names in self.uniques
+        ]
+        return f"Another {self.noun} has {' and '.join(texts)}."
+
+    def add(self, other: Taken) -> None:
+        """Report the values of `other`, too."""
+        self.uniques += other.uniques
+        self.values |= other.values
+
+
+class Stale(DynamoError):
+    """The item changed, or was deleted (`is_deleted`), since it was read. Nothing was written."""
+
+    def __init__(self, noun: str = "item", *, is_deleted: bool = False) -> None:
+        super().__init__(noun)
+        self.noun = noun
+        self.is_deleted = is_deleted
+
+    def __str__(self) -> str:
+        what = "was deleted" if self.is_deleted else "changed"
+        return f"The {self.noun} {what} since it was read. Nothing was written."
+
+
+class DoesNotExist(DynamoError, PynamoDoesNotExist):
+    """No item has the key or the unique values."""
+
+    def __init__(self, msg: str = "There is no such item.") -> None:
+        super().__init__(msg)
+
+
+class AlreadyExists(DynamoError):
+    """An item has this key already. Nothing was written."""
+
+    def __init__(self, noun: str = "item") -> None:
+        super().__init__(noun)
+        self.noun = noun
+
+    def __str__(self) -> str:
+        return f"There is a {self.noun} with this key already."
+
+
+class RequestIdReused(DynamoError):
+    """The request id made an item before, with other values. Nothing was written."""
+
+    def __init__(self, request_id: str, noun: str = "item") -> None:
+        super().__init__(request_id, noun)
+        self.request_id = request_id
+        self.noun = noun
+
+    def __str__(self) -> str:
+        return (
+            f"This request id made a {self.noun} before, with other values. Use a new request id."
+        )
+
+
+class BadCursor(DynamoError, ValueError):
+    """The cursor of a page was changed, is too old, or belongs to another query."""
+
+    def __str__(self) -> str:
+        return "This cursor does not belong to this list."
 
 
 @dataclass(eq=False)

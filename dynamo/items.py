@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
@@ -48,10 +49,18 @@ Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
 
 
+#: For PynamoDB's `consistent_read`, whose default is False: ours is True, except of an index.
+EVENTUAL: Any = "eventual"
+
+
 class SharedConnection(Connection):
     """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`."""
 
     def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
+        if operation_kwargs.get("ConsistentRead") is EVENTUAL:
+            operation_kwargs["ConsistentRead"] = False
+        elif not operation_kwargs.get("ConsistentRead"):
+            operation_kwargs.pop("ConsistentRead", None)
         return send(operation_name, operation_kwargs)
 
 
@@ -82,8 +91,15 @@ class PlainModel(PynamoModel):
     @classmethod
     def key_attribute_names(cls) -> list[str]:
         """The stored names of the key attributes: the partition key, then any sort key."""
-        keys = sorted(cls._get_schema()["key_schema"], key=lambda key: key["KeyType"] != "HASH")
-        return [key["AttributeName"] for key in keys]
+        names = (cls._hash_keyname, cls._range_keyname)
+        attributes = cls.get_attributes()
+        return [str(attributes[name].attr_name) for name in names if name]
+
+    def refuse_raw_write(self, verb: str) -> None:
+        """Raise TypeError if a write that the caller composes could break a promise of the model.
+
+        `verb` is `put`, `update` or `delete`.
+        """
 
     @classmethod
     def _get_connection(cls) -> TableConnection:
@@ -176,6 +192,26 @@ def all_models() -> Iterator[type[PlainModel]]:
         waiting = model.__subclasses__() + waiting
         if getattr(getattr(model, "Meta", None), "table_name", None):
             yield model
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
+    if one is None or other is None or one == other or one.keys() != other.keys():
+        return bool(one == other)
+    ((kind, left),), ((_kind, right),) = one.items(), other.items()
+    if kind == "N":
+        return Decimal(left) == Decimal(right)
+    if kind in {"SS", "BS"}:
+        return set(left) == set(right)
+    if kind == "NS":
+        return set(map(Decimal, left)) == set(map(Decimal, right))
+    if kind == "L":
+        return len(left) == len(right) and all(map(is_same_value, left, right))
+    if kind == "M":
+        return left.keys() == right.keys() and all(
+            is_same_value(left[name], right[name]) for name in left
+        )
+    return False
 
 
 def item_bytes(item: Item) -> int:

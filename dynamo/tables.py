@@ -24,6 +24,7 @@ from dynamo import cache  # noqa: F401 - defines a model, which no app's models 
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.items import TABLE_NAME_PATTERN, PlainModel, all_models
+from dynamo.models import Model
 from dynamo.unique.attributes import UniqueAttributes
 
 #: AWS creates a table within seconds.
@@ -94,7 +95,18 @@ def all_tables() -> list[Table]:
     for model in list(models):
         declarations = (each for each in vars(model).values() if isinstance(each, UniqueAttributes))
         models.update(declaration.guard_model for declaration in declarations)
-    return merged(_table_of(model) for model in models)
+    guard_tables = [_guard_table_of(model) for model in models if _has_guard_table(model)]
+    return merged([*map(_table_of, models), *guard_tables])
+
+
+def _has_guard_table(model: type[PlainModel]) -> bool:
+    return issubclass(model, Model) and model.has_guard_table()
+
+
+def _guard_table_of(model: type[Any]) -> Table:
+    name = model.guard_table_name()
+    key = KeyAttribute("pk", "HASH", "S")
+    return Table(f"{settings.DYNAMODB_TABLE_PREFIX}{name}", name, (key,))
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:

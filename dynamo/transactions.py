@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +40,7 @@ from dynamo.exceptions import (
     ConditionFailed,
     Refused,
     Rejected,
+    Taken,
     TransactionCancelled,
     Unavailable,
 )
@@ -159,9 +160,30 @@ class Write:
         return request
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[Any, ...]:
         """The table and the key that it concerns: a transaction takes each key once."""
-        return self.request["TableName"], json.dumps(self._stored_key, sort_keys=True, default=str)
+        key = self._stored_key
+        if not isinstance(self.about, PlainModel):
+            return self.request["TableName"], json.dumps(key, sort_keys=True, default=str)
+        return self.request["TableName"], *(
+            next(iter(key[name].values())) for name in self.about.key_attribute_names()
+        )
+
+    @property
+    def is_of_item(self) -> bool:
+        """Whether it is known which item of which model it writes."""
+        return isinstance(self.about, PlainModel)
+
+    def merged(self, other: Write) -> Write:
+        """The one write for this and `other`, a later write of the same item.
+
+        Raises:
+            ValueError: the two cannot be one.
+        """
+        raise ValueError(
+            f"This transaction already writes the item {self.key[1:]} of {self.key[0]}: "
+            "combine the changes of one item in one call."
+        )
 
     @property
     def _stored_key(self) -> Item:
@@ -216,6 +238,8 @@ class Transaction:
     def __init__(self, *, repeat_conflicts: bool = True) -> None:
         self._repeat_conflicts = repeat_conflicts
         self._writes: list[Write] = []
+        #: The place in `_writes` of each write of a model's item, by its key.
+        self._places: dict[tuple[Any, ...], int] = {}
         self._on_commit: list[tuple[object, OnCommit]] = []
         #: Set by a refused commit, in the order of the writes.
         self.refusals: list[Refusal] = []
@@ -232,16 +256,19 @@ class Transaction:
         part_of: object = None,
     ) -> None:
         """Put the whole `item` if `condition` holds."""
+        item.refuse_raw_write("put")
         self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
 
     def update(
         self, item: PlainModel, actions: list[Action], condition: Condition, *, otherwise: Otherwise
     ) -> None:
         """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
+        item.refuse_raw_write("update")
         self.add(Write.update(item, actions, condition, otherwise=otherwise))
 
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
+        item.refuse_raw_write("delete")
         request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
         self.add(Write(item, {"Delete": request}, otherwise))
 
@@ -262,8 +289,18 @@ class Transaction:
         self.add(Write(item, {"ConditionCheck": request}, otherwise))
 
     def add(self, *writes: Write) -> None:
-        """Add writes that were made before."""
-        self._writes += writes
+        """Add writes that were made before.
+
+        Raises:
+            ValueError: two of them write the same item of a model, and cannot become one write.
+        """
+        for write in writes:
+            if write.is_of_item:
+                place = self._places.setdefault(write.key, len(self._writes))
+                if place < len(self._writes):
+                    self._writes[place] = self._writes[place].merged(write)
+                    continue
+            self._writes.append(write)
 
     def on_commit(self, about: object, call: OnCommit) -> None:
         """After the commit, call `call` with the item that the write of `about` left, if known.
@@ -344,7 +381,7 @@ class Transaction:
         return bool(needed) and done.issuperset(needed)
 
     def _error(self) -> Exception:
-        errors = [refusal.error for refusal in self.refusals if not _is_done(refusal)]
+        errors = _joined(refusal for refusal in self.refusals if not _is_done(refusal))
         if len(errors) > 1:
             return Refused("Several writes of one transaction were refused", errors)
         return errors[0] if errors else self.refusals[0].error
@@ -390,6 +427,22 @@ def _reported(refused: list[Refusal]) -> list[Refusal]:
         if refusal.write.otherwise is not None
         and not any(refusal.write.part_of is whole for whole in wholes)
     ]
+
+
+def _joined(refusals: Iterable[Refusal]) -> list[Exception]:
+    """The errors of `refusals`, in order; one `Taken` for all values of one item."""
+    errors: list[Exception] = []
+    taken: dict[int, Taken] = {}
+    for refusal in refusals:
+        error, whole = refusal.error, refusal.write.part_of
+        if not isinstance(error, Taken) or whole is None:
+            errors.append(error)
+        elif id(whole) in taken:
+            taken[id(whole)].add(error)
+        else:
+            taken[id(whole)] = error
+            errors.append(error)
+    return errors
 
 
 def _is_done(refusal: Refusal) -> bool:

@@ -152,8 +152,8 @@ def send(
     """Send one request, repeat it if that is safe, and return DynamoDB's answer.
 
     `operation` is the API's name (`GetItem`), `request` its parameters, with attribute values in
-    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, and the consumed capacity is
-    asked for.
+    DynamoDB's JSON form (`{"S": …}`). Reads are strongly consistent, except of an index and where
+    the request says otherwise. The consumed capacity is asked for.
 
     Passing failures are repeated with full jitter until the deadline (`dynamo.client.deadline`), if
     the request may be repeated (`dynamo.client.retries`). The caller can override that: a write
@@ -223,8 +223,9 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     if operation not in OPERATIONS:
         return request
     request = {"ReturnConsumedCapacity": "TOTAL"} | request
-    if operation in _CONSISTENT:
-        request["ConsistentRead"] = True
+    if operation in _CONSISTENT and "ConsistentRead" not in request:
+        # Of a global secondary index DynamoDB refuses a consistent read.
+        request["ConsistentRead"] = "IndexName" not in request
     if operation == "BatchGetItem":
         request["RequestItems"] = {
             table: wanted | {"ConsistentRead": True}

@@ -435,7 +435,7 @@ def test_a_page_ends_within_10_seconds_of_its_start() -> None:
     ],
 )
 @pytest.mark.parametrize("asked", [{}, {"ConsistentRead": False}])
-def test_every_read_is_strongly_consistent(
+def test_every_read_is_strongly_consistent_unless_the_caller_asks_otherwise(
     proxy: FaultProxy, operation: str, request_: dict[str, Any], asked: dict[str, Any]
 ) -> None:
     request = {"TableName": User.table(), **request_, **asked}
@@ -443,7 +443,7 @@ def test_every_read_is_strongly_consistent(
 
     send(operation, request)
 
-    assert proxy.seen[-1].body["ConsistentRead"] is True
+    assert proxy.seen[-1].body["ConsistentRead"] is (not asked)
     assert request == as_given
 
 

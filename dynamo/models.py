@@ -1,0 +1,916 @@
+"""`Model`: items that keep their promises.
+
+    class Member(Model):                       # key `pk` (a random UUID) and `version` come with it
+        class Meta:
+            table_name = "members"
+
+        email = TextAttribute(_("email address"), max_length=254)
+        unique_email = Unique("email", normalize=casefolded)
+
+    ann = Member.create(email="Ann@example.org", request_id=form_id)
+    ann.change(email="ann@example.net")        # or: ann.email = …; ann.save()
+    Member.find(email="ANN@example.net")
+    ann.delete()
+
+Each call is one transaction of the item and its guard items, under the condition that the stored
+item is still the one that was read: `version` starts at random, and each write adds one
+(`dynamo.versions`). So two items never have the same unique value, and no write undoes another. A
+call that could break this raises TypeError with the name of the right one.
+
+With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
+commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+from django.conf import settings
+from pynamodb.attributes import ListAttribute, MapAttribute
+from pynamodb.exceptions import AttributeNullError
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.expressions.operand import Value as Operand
+from pynamodb.models import MetaModel
+from pynamodb.pagination import ResultIterator
+
+from dynamo import bulk, exceptions
+from dynamo.attributes import IntegerAttribute, TextAttribute
+from dynamo.client.sending import send
+from dynamo.exceptions import AlreadyDone, ConditionFailed
+from dynamo.items import (
+    EVENTUAL,
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    Item,
+    PlainModel,
+    is_same_value,
+)
+from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, Unique, UniqueKey
+from dynamo.unique.guarding import (
+    DIGEST,
+    GUARD_ATTRIBUTES,
+    OWNER,
+    GuardTable,
+    GuardWrite,
+    is_reserved,
+)
+from dynamo.versions import MOST_WRITES, follows, new_version, next_version
+
+VERSION = "version"
+REQUEST_DIGEST = "requestDigest"
+
+#: The default key of an item is the UUIDv5 of its request id in this namespace.
+REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+
+#: Parameters of `create`, `change` and `find`.
+_PARAMETERS = {"add", "condition", "request_id", "write"}
+
+_ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
+
+
+def new_key() -> str:
+    return str(uuid.uuid4())
+
+
+class ModelMeta(MetaModel):
+    """Completes a model that names a table, and checks its declarations."""
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        meta = namespace.get("Meta")
+        names_table = bool(getattr(meta, "table_name", None))
+        inherited = [each for base in bases for each in getattr(base, "_attributes", {}).items()]
+        declared = [each for each in namespace.items() if hasattr(each[1], "is_hash_key")]
+        if names_table and not any(each.is_hash_key for _name, each in inherited + declared):
+            namespace["pk"] = TextAttribute(hash_key=True, default_for_new=new_key, editable=False)
+        if names_table and VERSION not in dict(inherited + declared):
+            namespace[VERSION] = IntegerAttribute(null=True, editable=False)
+        for error in _ERRORS:
+            parents = [getattr(base, error) for base in bases if hasattr(base, error)]
+            base = next(
+                (each for each in parents if issubclass(each, exceptions.DynamoError)),
+                getattr(exceptions, error),
+            )
+            place = {"__module__": namespace["__module__"], "__qualname__": f"{name}.{error}"}
+            namespace.setdefault(error, type(error, (base,), place))
+        return super().__new__(cls, name, bases, namespace, **options)  # type: ignore[no-untyped-call]  # PynamoDB's
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> None:
+        super().__init__(name, bases, namespace, **options)
+        model: Any = cls
+        attributes = model.get_attributes()
+        if reserved := _PARAMETERS & attributes.keys():
+            raise TypeError(f"{name}: an attribute cannot be called {sorted(reserved)[0]}.")
+        uniques = {
+            each: found
+            for base in reversed(model.__mro__)
+            for each, found in vars(base).items()
+            if isinstance(found, Unique)
+        }
+        model._unique_keys = [UniqueKey.of(each, attributes) for each in uniques.values()]
+        model._has_own_guard_table = not model._keeps_guards_beside_items()
+        for index in model._indexes.values():
+            key_names = {str(each.attr_name) for each in _key_attributes(index)}
+            if key_names & set(GUARD_ATTRIBUTES) and not model._has_own_guard_table:
+                raise TypeError(
+                    f"{name}: an index of {sorted(key_names)} would contain guard items. Give the "
+                    "attribute another attr_name, or the guard items a table: Meta.guard_table."
+                )
+
+
+def _key_attributes(index: Any) -> list[Any]:
+    return [
+        each for each in index.Meta.attributes.values() if each.is_hash_key or each.is_range_key
+    ]
+
+
+class Model(PlainModel, metaclass=ModelMeta):
+    """The items of a table, with unique attributes and versions; see the module.
+
+    `Meta.table_name` names the table, without the prefix. A model that declares no key has the
+    partition key `pk`, a random UUID. Guard items stand in the same table if the key is a partition
+    key of type text alone, else in `<table_name>-guards`; `Meta.guard_table` names another table.
+
+    The errors of `dynamo.exceptions` that concern an item exist for each model: `Member.Taken`.
+    """
+
+    if TYPE_CHECKING:
+        pk = TextAttribute()
+        version = IntegerAttribute()
+
+    Taken: ClassVar[type[exceptions.Taken]]
+    Stale: ClassVar[type[exceptions.Stale]]
+    DoesNotExist: type[exceptions.DoesNotExist]
+    AlreadyExists: ClassVar[type[exceptions.AlreadyExists]]
+    RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
+
+    _unique_keys: ClassVar[list[UniqueKey]]
+    _has_own_guard_table: ClassVar[bool]
+
+    #: The item as it was last read or written; empty for an object that is not stored yet.
+    stored: Item = {}  # noqa: RUF012 - replaced, never changed
+    #: Whether only some attributes were read, so that a write could not know the guard items.
+    _is_partial = False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(str, self._key().values())))
+
+    def __repr__(self) -> str:
+        # PynamoDB's shows every attribute, also passwords.
+        return f"<{type(self).__name__}: {self._owner()}>"
+
+    @classmethod
+    def noun(cls) -> str:
+        """What messages call an item: `Meta.verbose_name`, or the model's name."""
+        return str(getattr(cls.Meta, "verbose_name", cls.__name__.lower()))
+
+    # Writing --------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls, *, request_id: object = None, write: Transaction | None = None, **values: Any
+    ) -> Self:
+        """Make and store an item with `values`, by attribute name.
+
+        `request_id` makes the call repeatable, at any time: a later call with the same id and the
+        same values returns the item that the first one made, as it is stored by then. Take an id
+        that the caller keeps, such as one in a form. After the item is deleted, the same id makes
+        it again. For a model with the default key, the key is derived from the request id; another
+        model gets one more guard item for it.
+
+        Costs 1 request, 1 write unit; with n unique values 2 + 2n. 2 units more for a request id
+        of a model with a key of its own.
+
+        Raises:
+            Taken: other items have unique values of it.
+            AlreadyExists: an item has its key.
+            RequestIdReused: the request id made an item with other values.
+            ValueError, TypeError: a required value is missing, or one is not usable. Nothing was
+                sent.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        """
+        if request_id is None:
+            item = cls(**values)
+            return item.insert(write=write)
+        if not str(request_id).strip():
+            raise ValueError("The request id must not be empty.")
+        item = cls(**values)
+        asked = item._wire_of(values)
+        is_derived = cls._has_default_key() and "pk" not in values
+        if is_derived:
+            item.pk = cls.key_of_request(str(request_id))
+        return item._insert(str(request_id), _digest(asked), is_derived, write)
+
+    @classmethod
+    def key_of_request(cls, request_id: str) -> str:
+        """The default key of the item that `create` makes for `request_id`."""
+        return str(uuid.uuid5(REQUEST_IDS, request_id))
+
+    def insert(self, *, write: Transaction | None = None) -> Self:  # type: ignore[override]
+        """Store this new object; see `create`."""
+        return self._insert(None, "", False, write)
+
+    def _insert(
+        self, request_id: str | None, digest: str, is_derived: bool, write: Transaction | None
+    ) -> Self:
+        if self.attribute_values.get(VERSION) is None:
+            self.version = new_version()
+        item = self.serialize()
+        self._check_key(item)
+        claims = self._claims({}, item)
+        if request_id is not None:
+            item[REQUEST_DIGEST] = {"S": digest}
+            if not is_derived:
+                item[REQUEST_ID] = {"S": request_id}
+                claims.append(self._claim_of_request(request_id, digest))
+        names = {"#key": self.key_attribute_names()[0]}
+        put = {
+            "TableName": self.table(),
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(#key)",
+            "ExpressionAttributeNames": names,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored or {}
+            if refusal.write.is_done(stored) or (digest and self._is_repeated(stored, item)):
+                return None
+            if digest and is_derived:
+                return self.RequestIdReused(str(request_id), self.noun())
+            return self.AlreadyExists(self.noun())
+
+        try:
+            with joined(write) as write:
+                write.add(Write(self, {"Put": put}, otherwise), *claims)
+                write.on_commit(self, lambda stored: self.deserialize(stored or item))
+        except AlreadyDone:
+            if request_id is None or is_derived:
+                raise
+            self._read_repeated(request_id)
+        return self
+
+    def _is_repeated(self, stored: Item, item: Item) -> bool:
+        """Whether the request of `item` made the stored item."""
+        return all(stored.get(name) == item.get(name) for name in (REQUEST_DIGEST, REQUEST_ID))
+
+    def _claim_of_request(self, request_id: str, digest: str) -> GuardWrite:
+        def otherwise(refusal: Refusal) -> Exception | None:
+            same = (refusal.stored or {}).get(DIGEST) == {"S": digest}
+            return None if same else self.RequestIdReused(request_id, self.noun())
+
+        key = f"{REQUEST_ID}{SEPARATOR}{request_id}"
+        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+            raise ValueError("The request id is too long.")
+        return GuardWrite.claim(
+            self._guard_table(),
+            key,
+            self._owner(),
+            digest=digest,
+            part_of=self,
+            otherwise=otherwise,
+        )
+
+    def _read_repeated(self, request_id: str) -> None:
+        owner = self._read_owner(f"{REQUEST_ID}{SEPARATOR}{request_id}")
+        self.deserialize(self._get_owner(owner or "").stored)
+
+    def save(  # type: ignore[override]  # Django's, not PynamoDB's
+        self,
+        *,
+        update_fields: Iterable[str] | None = None,
+        write: Transaction | None = None,
+        **_options: Any,
+    ) -> None:
+        """Store the attributes that were set since the object was read; a new object completely.
+
+        Other attributes of the stored item are not written. `update_fields` names the attributes to
+        store, as in Django, whose other options are ignored. Costs and errors as `change`; of a new
+        object as `create`.
+        """
+        if not self.stored:
+            self.insert(write=write)
+            return
+        wanted = None if update_fields is None else set(update_fields)
+        now = self.serialize(null_check=False)
+        # Deserialized, so that an attribute that an older version did not store has its default.
+        read = type(self).from_raw_data(self.stored).serialize(null_check=False)
+        changed = [
+            name
+            for name, attribute in self.get_attributes().items()
+            if not is_same_value(now.get(attribute.attr_name), read.get(attribute.attr_name))
+            and (wanted is None or name in wanted)
+        ]
+        self.change(write=write, **{name: getattr(self, name) for name in changed})
+
+    def change(
+        self,
+        *,
+        add: Mapping[str, Any] | None = None,
+        condition: Condition | None = None,
+        write: Transaction | None = None,
+        **values: Any,
+    ) -> None:
+        """Give the stored item `values`, by attribute name (None removes one), and this object too.
+
+        `add` counts up: `{"views": 1}`. Without other values it counts also if the item changed
+        since it was read. `condition` must hold for the stored item as well.
+
+        After the commit this object is what is stored. If it has all values already, nothing is
+        sent. If another call gave the stored item these values meanwhile, it is a success.
+
+        Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
+        other writes and `add` is given, 1 request and 1 read unit more.
+
+        Raises:
+            Taken: other items have the unique values.
+            Stale: the item changed or was deleted since it was read.
+            ConditionFailed: it did not, but `condition` does not hold.
+            ValueError, TypeError: a value is not usable. Nothing was sent.
+            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`. Unavailable also if a
+                reply was lost and the item changed since.
+        """
+        self._check_writable("change")
+        changed = {
+            name: typed
+            for name, typed in self._wire_of(values, removals=True).items()
+            if not is_same_value(self._stored_value(name), typed)
+        }
+        if not (changed or add or condition is not None):
+            self.deserialize(self.stored)
+            return
+        self._update(changed, self._added(add or {}), condition, write)
+
+    def _added(self, add: Mapping[str, Any]) -> Item:
+        added = self._wire_of(add)
+        taken = {name for unique in self._unique_keys for name in unique.stored_names}
+        for name, typed in added.items():
+            if "N" not in typed or name in taken:
+                raise TypeError(f"add counts up numbers that are not unique; {name} is not one.")
+        return added
+
+    def _update(
+        self,
+        changed: Mapping[str, dict[str, Any] | None],
+        added: Item,
+        condition: Condition | None,
+        write: Transaction | None,
+    ) -> None:
+        """Write the typed values `changed` (None removes one) and count up by `added`."""
+        item = {**self.stored, **changed}
+        left = {name: typed for name, typed in item.items() if typed is not None}
+        counts_only = bool(added) and not changed and VERSION in self.stored
+        version = next_version(self._stored_version())
+        if counts_only:
+            mine = self._is_same_item_condition()
+            added = {**added, VERSION: {"N": "1"}}
+        else:
+            mine = self.unchanged()
+            changed = {**changed, VERSION: {"N": str(version)}}
+            left[VERSION] = {"N": str(version)}
+        request = self._update_request(
+            changed, added, mine if condition is None else mine & condition
+        )
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored
+            if stored is None or not self.is_same_item(stored):
+                return self.Stale(self.noun(), is_deleted=True)
+            is_so = not (added or condition is not None) and all(
+                is_same_value(stored.get(name), typed)
+                for name, typed in changed.items()
+                if name != VERSION
+            )
+            if is_so:
+                return None
+            now = _version_of(stored)
+            if refusal.repeated and now is not None and follows(now, version):
+                return refusal.unknown()
+            if condition is not None and (counts_only or now == self._stored_version()):
+                return ConditionFailed("UpdateItem", refusal.repeated, stored)
+            return self.Stale(self.noun())
+
+        def committed(stored: Item | None) -> None:
+            if stored is None and added:
+                self.refresh()
+            else:
+                self.deserialize(left if stored is None else stored)
+
+        frees = self._frees(self.stored, left)
+        claims = self._claims(self.stored, left)
+        with joined(write) as write:
+            write.add(Write(self, {"Update": request}, otherwise), *frees, *claims)
+            write.on_commit(self, committed)
+
+    def _update_request(
+        self, changed: Mapping[str, dict[str, Any] | None], added: Item, condition: Condition
+    ) -> dict[str, Any]:
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+
+        def placeholder(name: str) -> str:
+            return names.setdefault(name, f"#{len(names)}")
+
+        def operand(typed: Any) -> str:
+            values[f":{len(values)}"] = typed
+            return f":{len(values) - 1}"
+
+        sets = [f"{placeholder(n)} = {operand(v)}" for n, v in changed.items() if v is not None]
+        removes = [placeholder(name) for name, typed in changed.items() if typed is None]
+        adds = [f"{placeholder(name)} {operand(typed)}" for name, typed in added.items()]
+        clauses = {"SET": sets, "REMOVE": removes, "ADD": adds}
+        expression = " ".join(f"{verb} {', '.join(each)}" for verb, each in clauses.items() if each)
+        request = {
+            "TableName": self.table(),
+            "Key": self._key(),
+            "UpdateExpression": expression,
+            "ConditionExpression": condition.serialize(names, values),
+            "ExpressionAttributeNames": {each: name for name, each in names.items()},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        return request | ({"ExpressionAttributeValues": values} if values else {})
+
+    def delete(self, *, write: Transaction | None = None) -> None:  # type: ignore[override]  # PynamoDB's takes a condition
+        """Delete the stored item and free its unique values.
+
+        If it was deleted already, it is a success. Costs 1 request, 1 write unit; with n unique
+        values 2 + 2n.
+
+        Raises:
+            Stale: it changed since it was read.
+        """
+        self._check_writable("delete")
+        names: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        request = {
+            "TableName": self.table(),
+            "Key": self._key(),
+            "ConditionExpression": self.unchanged().serialize(names, values),
+            "ExpressionAttributeNames": {each: name for name, each in names.items()},
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        } | ({"ExpressionAttributeValues": values} if values else {})
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            return None if refusal.stored is None else self.Stale(self.noun())
+
+        with joined(write) as write:
+            write.add(Write(self, {"Delete": request}, otherwise), *self._frees(self.stored, {}))
+
+    # Conditions -----------------------------------------------------------------------------------
+
+    def unchanged(self) -> Condition:
+        """The condition that the stored item is still the one that was read."""
+        version = self._stored_version()
+        path = Path([VERSION])
+        if version is not None:
+            same: Condition = path == self.stored[VERSION]
+        else:
+            same = Path([self.key_attribute_names()[0]]).exists() & path.does_not_exist()
+        return same
+
+    def _is_same_item_condition(self) -> Condition:
+        """The condition that the stored item is this one, with any changes since it was read."""
+        version = self._stored_version() or 0
+        upper = {"N": str(version + MOST_WRITES)}
+        same: Condition = Path([VERSION]).between(self.stored[VERSION], upper)
+        return same
+
+    def is_same_item(self, stored: Item) -> bool:
+        """Whether `stored` is this item, perhaps changed, and not another one under its key."""
+        version, now = self._stored_version(), _version_of(stored)
+        if version is None:
+            return True
+        return now is not None and (now == version or follows(now, version))
+
+    def _stored_version(self) -> int | None:
+        return _version_of(self.stored)
+
+    # Guard items ----------------------------------------------------------------------------------
+
+    @classmethod
+    def _keeps_guards_beside_items(cls) -> bool:
+        meta = getattr(cls, "Meta", None)
+        if getattr(meta, "guard_table", None) or not cls._hash_keyname:
+            return False
+        key = cls.get_attributes()[cls._hash_keyname]
+        return key.attr_type == "S" and not cls._range_keyname
+
+    @classmethod
+    def has_guard_table(cls) -> bool:
+        """Whether it has guard items, in a table of their own."""
+        # A request id needs one, too, if the key is not derived from it.
+        needs_guards = bool(cls._unique_keys) or not cls._has_default_key()
+        return cls._has_own_guard_table and needs_guards
+
+    @classmethod
+    def guard_table_name(cls) -> str:
+        """The name of the guard items' table, without the prefix."""
+        if not cls._has_own_guard_table:
+            return cls.Meta.table_name
+        return str(getattr(cls.Meta, "guard_table", f"{cls.Meta.table_name}-guards"))
+
+    @classmethod
+    def _guard_table(cls) -> GuardTable:
+        if not cls._has_own_guard_table:
+            return GuardTable(cls.table(), cls.key_attribute_names()[0])
+        return GuardTable(f"{settings.DYNAMODB_TABLE_PREFIX}{cls.guard_table_name()}", "pk")
+
+    @classmethod
+    def _is_guard_key(cls, key: Any) -> bool:
+        """Whether an item of the model's table with this partition key is a guard item."""
+        return (
+            not cls._has_own_guard_table
+            and isinstance(key, str)
+            and key.startswith(cls._guard_prefixes())
+        )
+
+    @classmethod
+    def _guard_prefixes(cls) -> tuple[str, ...]:
+        return (f"{REQUEST_ID}{SEPARATOR}", *(each.prefix for each in cls._unique_keys))
+
+    def _owner(self) -> str:
+        """What guard items store as the owner: the key, as JSON unless it is one text."""
+        [*typed] = self._key().values()
+        if len(typed) == 1 and "S" in typed[0]:
+            return str(typed[0]["S"])
+        return json.dumps(typed, default=lambda value: bytes(value).hex())
+
+    @classmethod
+    def _key_of_owner(cls, owner: str) -> Item | None:
+        """The key that `_owner` made `owner` of; None if it is not one."""
+        names = cls.key_attribute_names()
+        if len(names) == 1 and cls.get_attributes()[str(cls._hash_keyname)].attr_type == "S":
+            return {names[0]: {"S": owner}} if owner and not cls._is_guard_key(owner) else None
+        try:
+            typed = json.loads(owner)
+            return {
+                name: {kind: bytes.fromhex(value) if kind == "B" else value}
+                for name, each in zip(names, typed, strict=True)
+                for kind, value in each.items()
+            }
+        except (AttributeError, TypeError, ValueError):
+            return None
+
+    def _moved(
+        self, before: Item, after: Item
+    ) -> Iterator[tuple[UniqueKey, str | None, str | None]]:
+        for unique in self._unique_keys:
+            if any(before.get(name) != after.get(name) for name in unique.stored_names):
+                old, new = unique.usable_key(before), unique.key(after)
+                if old != new:
+                    yield unique, old, new
+
+    def _claims(self, before: Item, after: Item) -> list[GuardWrite]:
+        """The guard items that `after` needs and `before` did not have.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        attributes = self.get_attributes()
+
+        def taken(unique: UniqueKey) -> exceptions.Taken:
+            values = {
+                name: attributes[name].deserialize(attributes[name].get_value(after[stored_name]))
+                for name, stored_name in zip(unique.names, unique.stored_names, strict=True)
+            }
+            return self.Taken(self.noun(), {unique.names: values})
+
+        return [
+            GuardWrite.claim(
+                self._guard_table(), new, self._owner(), part_of=self, otherwise=taken(unique)
+            )
+            for unique, _old, new in self._moved(before, after)
+            if new is not None
+        ]
+
+    def _frees(self, before: Item, after: Item) -> list[GuardWrite]:
+        """The guard items that `before` had and `after` does not need."""
+        keys = [old for _unique, old, _new in self._moved(before, after) if old is not None]
+        if not after and REQUEST_ID in before:
+            keys.append(f"{REQUEST_ID}{SEPARATOR}{before[REQUEST_ID].get('S')}")
+        table, owner = self._guard_table(), self._owner()
+        return [GuardWrite.free(table, key, owner, part_of=self) for key in keys]
+
+    # Reading --------------------------------------------------------------------------------------
+
+    @classmethod
+    def find(cls, **values: Any) -> Self:
+        """The item that has `values`, those of one `Unique`: `Member.find(email="ann@x.example")`.
+
+        Costs 2 requests and 2 read units, 1 each if no item has them.
+
+        Raises:
+            DoesNotExist: no item has them.
+            TypeError: no `Unique` has exactly these attributes.
+        """
+        owner = cls.find_owner(**values)
+        if owner is None:
+            raise cls.DoesNotExist
+        return cls.find_from(owner, **values)
+
+    @classmethod
+    def find_owner(cls, **values: Any) -> str | None:
+        """The first half of `find`: the key of the item that the guard item of `values` names."""
+        unique = cls._unique_of(values)
+        try:
+            key = unique.key(unique.wire(values))
+        except ValueError:
+            return None
+        return None if key is None else cls._read_owner(key)
+
+    @classmethod
+    def find_from(cls, owner: str, **values: Any) -> Self:
+        """The second half of `find`: the item with the key `owner`, if it has `values`.
+
+        Costs 1 request and 1 read unit.
+        """
+        unique = cls._unique_of(values)
+        item = cls._get_owner(owner)
+        try:
+            wanted = unique.key(unique.wire(values))
+        except ValueError:
+            raise cls.DoesNotExist from None
+        if wanted is None or unique.usable_key(item.stored) != wanted:
+            raise cls.DoesNotExist
+        return item
+
+    @classmethod
+    def _unique_of(cls, values: Mapping[str, Any]) -> UniqueKey:
+        for unique in cls._unique_keys:
+            if set(unique.names) == values.keys():
+                return unique
+        declared = ", ".join(" and ".join(each.names) for each in cls._unique_keys) or "none"
+        raise TypeError(
+            f"{cls.__name__}.find takes the attributes of one Unique ({declared}), "
+            f"not {', '.join(values) or 'nothing'}."
+        )
+
+    @classmethod
+    def _read_owner(cls, key: str) -> str | None:
+        table = cls._guard_table()
+        request = {"TableName": table.name, "Key": {table.key_name: {"S": key}}}
+        guard = send("GetItem", request).get("Item") or {}
+        return None if is_reserved(guard) else guard.get(OWNER, {}).get("S") or None
+
+    @classmethod
+    def _get_owner(cls, owner: str) -> Self:
+        key = cls._key_of_owner(owner)
+        stored = key and send("GetItem", {"TableName": cls.table(), "Key": key}).get("Item")
+        if not stored:
+            raise cls.DoesNotExist
+        return cls.from_raw_data(stored)
+
+    @classmethod
+    def get(
+        cls,
+        hash_key: Any,
+        range_key: Any = None,
+        consistent_read: bool = True,
+        attributes_to_get: Any = None,
+    ) -> Self:
+        """The item with this key. Costs 1 request and 1 read unit per 4 KB.
+
+        `consistent_read=False` costs half and may miss recent writes. An object that was read with
+        `attributes_to_get` cannot be written.
+
+        Raises:
+            DoesNotExist: there is none, or the key is not one of an item.
+        """
+        if not cls._is_key(hash_key, range_key):
+            raise cls.DoesNotExist
+        item = super().get(
+            hash_key,
+            range_key,
+            consistent_read=consistent_read or EVENTUAL,
+            attributes_to_get=attributes_to_get,
+        )
+        item._is_partial = attributes_to_get is not None
+        return item
+
+    @classmethod
+    def get_or_none(cls, hash_key: Any, range_key: Any = None) -> Self | None:
+        """As `get`; None if there is no such item."""
+        try:
+            return cls.get(hash_key, range_key)
+        except cls.DoesNotExist:
+            return None
+
+    def refresh(self, consistent_read: bool = True) -> None:
+        """Read the stored item into this object. Costs 1 request and 1 read unit per 4 KB.
+
+        Raises:
+            DoesNotExist: it was deleted.
+        """
+        super().refresh(consistent_read=consistent_read or EVENTUAL)
+        self._is_partial = False
+
+    @classmethod
+    def batch_get(cls, items: Iterable[Any]) -> Iterator[Self]:  # type: ignore[override]
+        """The items with these keys (or pairs of keys), in no order; absent ones are left out.
+
+        Keys may be repeated. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
+
+        Raises:
+            Unavailable: DynamoDB did not process all of them until the deadline.
+        """
+        keys: dict[Any, Item] = {}
+        for each in items:
+            pair = each if cls._range_keyname else (each, None)
+            if cls._is_key(*pair):
+                keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
+        for stored in bulk.read_batches(cls.table(), list(keys.values())):
+            yield cls.from_raw_data(stored)
+
+    @classmethod
+    def query(cls, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[Self]:
+        """PynamoDB's: the items of a partition, or of an index. Guard items are left out."""
+        if options.get("index_name") is None and cls._is_guard_key(hash_key):
+            options["limit"] = 0
+        return cls._marked(super().query(hash_key, *args, **cls._read_options(options)), options)
+
+    @classmethod
+    def scan(  # type: ignore[override]
+        cls, filter_condition: Condition | None = None, **options: Any
+    ) -> ResultIterator[Self]:
+        """PynamoDB's: all items of the table. Guard items are left out, and cost as items do."""
+        if not cls._has_own_guard_table and options.get("index_name") is None:
+            key = Path([cls.key_attribute_names()[0]])
+            for prefix in cls._guard_prefixes():
+                filter_condition &= ~key.startswith(prefix)
+        return cls._marked(super().scan(filter_condition, **cls._read_options(options)), options)
+
+    @classmethod
+    def count(cls, hash_key: Any = None, *args: Any, **options: Any) -> int:
+        """PynamoDB's: the number of items of a partition, or of an index."""
+        if hash_key is None:
+            raise TypeError(
+                "count needs a partition: DynamoDB does not know how many items a table has. "
+                "Read them all with sum(1 for each in scan())."
+            )
+        if options.get("index_name") is None and cls._is_guard_key(hash_key):
+            return 0
+        return super().count(hash_key, *args, **cls._read_options(options))
+
+    @staticmethod
+    def _read_options(options: dict[str, Any]) -> dict[str, Any]:
+        """Reads are consistent, except of an index and where the caller asks otherwise."""
+        consistent = options.get("consistent_read")
+        if consistent is None:
+            consistent = options.get("index_name") is None
+        return {**options, "consistent_read": consistent or EVENTUAL}
+
+    @classmethod
+    def _marked(
+        cls, found: ResultIterator[Self], options: Mapping[str, Any]
+    ) -> ResultIterator[Self]:
+        """The results, of which those read in part cannot be written."""
+        index = cls._indexes.get(str(options.get("index_name")))
+        is_whole = index is None or index.Meta.projection.projection_type == "ALL"
+        if options.get("attributes_to_get") is not None or not is_whole:
+            found._map_fn = cls._from_part
+        return found
+
+    @classmethod
+    def _from_part(cls, data: Item) -> Self:
+        item = cls.from_raw_data(data)
+        item._is_partial = True
+        return item
+
+    # Keys and values ------------------------------------------------------------------------------
+
+    @classmethod
+    def _has_default_key(cls) -> bool:
+        return cls._hash_keyname == "pk" and cls.get_attributes()["pk"].default_for_new is new_key
+
+    def _key(self) -> Item:
+        """The key, as stored."""
+        attributes = self.get_attributes()
+        key: Item = {}
+        for name in (self._hash_keyname, self._range_keyname):
+            if name is not None:
+                attribute = attributes[name]
+                value = self.attribute_values.get(name)
+                if value is None:
+                    raise AttributeNullError(name)
+                key[str(attribute.attr_name)] = {attribute.attr_type: attribute.serialize(value)}
+        return key
+
+    @classmethod
+    def _is_key(cls, hash_key: Any, range_key: Any) -> bool:
+        """Whether an item can have this key."""
+        keys = [(hash_key, PARTITION_KEY_MAX_BYTES)]
+        if cls._range_keyname:
+            keys.append((range_key, SORT_KEY_MAX_BYTES))
+        for key, limit in keys:
+            size = key.encode() if isinstance(key, str) else key
+            if isinstance(size, bytes) and not 0 < len(size) <= limit:
+                return False
+        return not cls._is_guard_key(hash_key)
+
+    def _check_key(self, item: Item) -> None:
+        values = [next(iter(item[name].values())) for name in self.key_attribute_names()]
+        if not self._is_key(values[0], values[-1] if len(values) > 1 else None):
+            raise ValueError(f"An item of {type(self).__name__} cannot have the key {values}.")
+
+    def _check_writable(self, verb: str) -> None:
+        if not self.stored:
+            raise TypeError(f"{verb}: this object was neither read nor stored. Call save() first.")
+        if self._is_partial:
+            raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
+
+    def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
+        """The `values` by stored name, as stored; with `removals`, None for one that is removed.
+
+        Raises:
+            TypeError: not an attribute that can be given a value, or not its type.
+            ValueError: None for a required attribute.
+        """
+        wire: dict[str, Any] = {}
+        attributes = self.get_attributes()
+        for name, value in values.items():
+            attribute = attributes.get(name)
+            if attribute is None:
+                raise TypeError(f"{type(self).__name__} has no attribute {name}.")
+            if removals and (attribute.is_hash_key or attribute.is_range_key or name == VERSION):
+                raise TypeError(f"The {name} of an item cannot be changed.")
+            typed = None if value is None else _typed(attribute, value)
+            if typed is None and not attribute.null:
+                raise AttributeNullError(name)
+            if removals or typed is not None:
+                wire[str(attribute.attr_name)] = typed
+        return wire
+
+    def _stored_value(self, stored_name: str) -> dict[str, Any] | None:
+        """The stored value; if it is absent, the constant that stands for it."""
+        if stored_name in self.stored:
+            return self.stored[stored_name]
+        attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
+        default = attribute.default
+        return None if default is None or callable(default) else _typed(attribute, default)
+
+    # Calls that could break the promises ----------------------------------------------------------
+
+    def refuse_raw_write(self, verb: str) -> None:
+        right = {"put": "create(…, write=write)", "update": "change(…, write=write)"}
+        call = right.get(verb, "delete(write=write)")
+        raise TypeError(
+            f"{verb}: call {type(self).__name__}.{call}, which also writes the guard items and the "
+            "version."
+        )
+
+    def update(self, *_args: Any, **_options: Any) -> NoReturn:
+        raise TypeError("Call change(…): it also writes the guard items and the version.")
+
+    def get_save_kwargs_from_instance(self, *_args: Any, **_options: Any) -> NoReturn:
+        self.refuse_raw_write("put")
+        raise AssertionError("unreachable")
+
+    def get_update_kwargs_from_instance(self, *_args: Any, **_options: Any) -> NoReturn:
+        self.refuse_raw_write("update")
+        raise AssertionError("unreachable")
+
+    batch_write: Callable[..., Any]
+
+
+def _refuse_batch(*_args: Any, **_options: Any) -> NoReturn:
+    raise TypeError(
+        "A batch has no conditions: call create(…), change(…) or delete() for each item."
+    )
+
+
+Model.batch_write = staticmethod(_refuse_batch)
+
+
+def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:
+    if isinstance(attribute, (ListAttribute, MapAttribute)):
+        typed: dict[str, Any] = Operand(value, attribute).value
+    else:
+        typed = {attribute.attr_type: attribute.serialize(value)}
+    # Of an empty set the stored value is None.
+    return None if next(iter(typed.values())) is None else typed
+
+
+def _version_of(item: Item) -> int | None:
+    text = item.get(VERSION, {}).get("N")
+    return None if text is None else int(text)
+
+
+def _digest(asked: Item) -> str:
+    text = json.dumps(asked, default=_as_json, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _as_json(value: Any) -> Any:
+    return sorted(value) if isinstance(value, (set, frozenset)) else bytes(value).hex()

@@ -1,0 +1,163 @@
+"""`Unique`: the declaration that no two items of a model have the same value.
+
+    class Member(Model):
+        email = TextAttribute()
+        club = TextAttribute()
+        card = TextAttribute(null=True)
+
+        unique_email = Unique("email", normalize=casefolded)
+        unique_card = Unique("club", "card")  # together: unique within a club
+
+Each value has one guard item (`dynamo.unique.guards`), whose key is made here:
+
+    email#ann@example.org                      a single attribute
+    club,card#["chess","A-18"]                 several: their texts as JSON
+
+The text of a number is DynamoDB's (`1.5` for 1.50), that of a binary value is hexadecimal. So equal
+values have equal keys, and different values different ones.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pynamodb.attributes import Attribute, JSONAttribute
+
+from dynamo.attributes import JSONAttribute as OwnJSONAttribute
+from dynamo.attributes import number_text
+from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
+
+Normalize = Callable[[str], str]
+"""Returns the form in which two texts are compared. Raises ValueError if there is none."""
+
+SEPARATOR = "#"
+#: Guard items of request ids have keys that begin with this name.
+REQUEST_ID = "requestId"
+
+
+def casefolded(text: str) -> str:
+    """The text without differences of case, and of how letters with accents are composed.
+
+    Source: The Unicode Standard, section 3.13, "Default Caseless Matching".
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+@dataclass(frozen=True)
+class Unique:
+    """Declares that the attributes `names`, alone or together, are unique.
+
+    `normalize` makes texts comparable; without it they are compared as they are. An item without a
+    value of one of the attributes, or with an empty one, is not compared. 0 is a value.
+    """
+
+    names: tuple[str, ...]
+    normalize: Normalize | None
+
+    def __init__(self, *names: str, normalize: Normalize | None = None) -> None:
+        if not names:
+            raise TypeError("Unique needs the name of at least one attribute.")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "normalize", normalize)
+
+
+@dataclass(frozen=True)
+class UniqueKey:
+    """A `Unique` of one model: makes the keys of its guard items."""
+
+    names: tuple[str, ...]
+    normalize: Normalize | None
+    attributes: tuple[Attribute[Any], ...]
+    stored_names: tuple[str, ...] = field(init=False)
+    #: How the keys of its guard items begin.
+    prefix: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        stored_names = tuple(str(each.attr_name) for each in self.attributes)
+        object.__setattr__(self, "stored_names", stored_names)
+        object.__setattr__(self, "prefix", ",".join(stored_names) + SEPARATOR)
+
+    @classmethod
+    def of(cls, unique: Unique, attributes: Mapping[str, Attribute[Any]]) -> UniqueKey:
+        """The declaration `unique` of a model that has `attributes`.
+
+        Raises:
+            TypeError: an attribute does not exist, or its values cannot be unique.
+        """
+        for name in unique.names:
+            attribute = attributes.get(name)
+            if attribute is None:
+                raise TypeError(f"Unique({name!r}): the model has no attribute of this name.")
+            is_json = isinstance(attribute, (JSONAttribute, OwnJSONAttribute))
+            if attribute.attr_type not in {"S", "N", "B"} or is_json:
+                kind = type(attribute).__name__
+                raise TypeError(f"Unique({name!r}): values of a {kind} cannot be unique.")
+            stored_name = str(attribute.attr_name)
+            if {SEPARATOR, ","} & set(stored_name) or stored_name == REQUEST_ID:
+                raise TypeError(f"Unique({name!r}): its stored name cannot be {stored_name!r}.")
+        return cls(unique.names, unique.normalize, tuple(attributes[name] for name in unique.names))
+
+    def wire(self, values: Mapping[str, Any]) -> Item:
+        """The `values`, by attribute name, as stored; None and absent ones are left out."""
+        return {
+            stored_name: {attribute.attr_type: attribute.serialize(values[name])}
+            for name, stored_name, attribute in zip(
+                self.names, self.stored_names, self.attributes, strict=True
+            )
+            if values.get(name) is not None
+        }
+
+    def key(self, item: Item) -> str | None:
+        """The key of the guard item that `item`, as stored, must have; None if it needs none.
+
+        Raises:
+            ValueError: a value cannot be normalized, does not have its attribute's type, or is too
+                long for a key.
+        """
+        texts = []
+        for stored_name, attribute in zip(self.stored_names, self.attributes, strict=True):
+            typed = item.get(stored_name)
+            if typed is None or "NULL" in typed:
+                return None
+            if attribute.attr_type not in typed:
+                raise ValueError(f"The stored value of {stored_name} is not valid.")
+            value = typed[attribute.attr_type]
+            if value in ("", b""):
+                return None
+            texts.append(self._text(attribute, value))
+        value = texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False)
+        key = f"{self.prefix}{value}"
+        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+            raise self._too_long()
+        return key
+
+    def usable_key(self, item: Item) -> str | None:
+        """As `key`; None for a stored value that has none: damaged, or older than the rule.
+
+        So its item can still be changed and deleted.
+        """
+        with suppress(ValueError):
+            return self.key(item)
+        return None
+
+    def _text(self, attribute: Attribute[Any], value: Any) -> str:
+        if attribute.attr_type == "N":
+            return number_text(Decimal(value))
+        if attribute.attr_type == "B":
+            return bytes(value).hex()
+        # Checked before normalizing as well: that takes minutes for a million characters.
+        if len(value) > PARTITION_KEY_MAX_BYTES:
+            raise self._too_long()
+        text = value if self.normalize is None else self.normalize(value)
+        if not text:
+            raise ValueError(f"The value of {attribute.attr_name} is empty when it is normalized.")
+        return str(text)
+
+    def _too_long(self) -> ValueError:
+        return ValueError(f"The value of {', '.join(self.names)} is too long to be kept unique.")

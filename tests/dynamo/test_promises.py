@@ -1,0 +1,513 @@
+"""A model keeps its promises: each natural call keeps the guard items right, or refuses."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pynamodb.attributes import BinaryAttribute
+from pynamodb.connection import Connection
+from pynamodb.transactions import TransactWrite
+
+from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
+from dynamo.exceptions import (
+    AlreadyExists,
+    ConditionFailed,
+    DoesNotExist,
+    DynamoError,
+    Refused,
+    RequestIdReused,
+    Stale,
+    Taken,
+)
+from dynamo.models import Model
+from dynamo.transactions import Transaction
+from dynamo.unique.declarations import Unique, casefolded
+from tests.factories import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class Member(Model):
+    class Meta:
+        table_name = "tests-members"
+
+    email = TextAttribute(max_length=254)
+    club = TextAttribute()
+    card = TextAttribute(null=True)
+    visits = IntegerAttribute(default=0)
+
+    unique_email = Unique("email", normalize=casefolded)
+    unique_card = Unique("club", "card")
+
+
+class Seat(Model):
+    """A sort key, and so a table of its own for guard items."""
+
+    class Meta:
+        table_name = "tests-seats"
+
+    hall = TextAttribute(hash_key=True)
+    row = IntegerAttribute(range_key=True)
+    code: Any = BinaryAttribute(legacy_encoding=False, null=True)
+    price = DecimalAttribute(null=True)
+
+    unique_code = Unique("code")
+    unique_price = Unique("hall", "price")
+
+
+def ann(**values: Any) -> Member:
+    return Member.create(**{"email": "Ann@example.org", "club": "chess", **values})
+
+
+def bob(**values: Any) -> Member:
+    return Member.create(**{"email": "bob@example.org", "club": "chess", **values})
+
+
+def guards(table: str = "tests-members") -> dict[str, str]:
+    """The owner of each guard item."""
+    return {key: item["owner"]["S"] for key, item in stored_items(table).items() if "owner" in item}
+
+
+# The life of an item ------------------------------------------------------------------------------
+
+
+def test_an_item_and_its_guard_items_are_created_in_one_transaction(
+    requests_sent: Requests,
+) -> None:
+    member = ann(card="A-17")
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert requests_sent.units == 6
+    assert guards() == {
+        "email#ann@example.org": member.pk,
+        'club,card#["chess", "A-17"]': member.pk,
+    }
+    assert Member.get(member.pk) == member
+    assert member.stored == stored_items("tests-members")[member.pk]
+
+
+def test_a_change_moves_the_guard_items_of_what_changed(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    member.change(card="A-18")
+
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert requests_sent.units == 6
+    assert guards().keys() == {"email#ann@example.org", 'club,card#["chess", "A-18"]'}
+    assert member.card == "A-18"
+    assert member.stored == stored_items("tests-members")[member.pk]
+
+
+def test_a_change_of_no_unique_value_costs_one_unit(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    member.change(visits=2, email="ANN@example.org")
+
+    assert requests_sent.operations == ["UpdateItem"]
+    assert requests_sent.units == 1
+
+
+def test_a_change_to_what_is_stored_sends_nothing(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    member.change(card="A-17", visits=0)
+
+    assert requests_sent.operations == []
+
+
+def test_save_writes_what_was_set_since_the_object_was_read() -> None:
+    member = ann(card="A-17")
+    other = Member.get(member.pk)
+    member.card = "A-18"
+    member.save()
+
+    assert Member.get(member.pk).card == "A-18"
+    assert 'club,card#["chess", "A-17"]' not in guards()
+    with pytest.raises(Stale):
+        other.change(card="A-19")
+
+
+def test_save_of_a_new_object_creates_it() -> None:
+    member = Member(email="ann@example.org", club="chess")
+    member.save()
+
+    assert Member.find(email="ANN@example.org") == member
+
+
+def test_delete_frees_the_values(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    member.delete()
+
+    assert requests_sent.units == 6
+    assert stored_items("tests-members") == {}
+
+
+def test_a_second_delete_is_a_success() -> None:
+    member = ann()
+    member.delete()
+    member.delete()
+
+
+def test_an_item_is_found_by_each_unique_value_in_any_spelling(requests_sent: Requests) -> None:
+    member = ann(card="A-17")
+    requests_sent.clear()
+
+    assert Member.find(email="ANN@EXAMPLE.ORG") == member
+    assert requests_sent.operations == ["GetItem", "GetItem"]
+    assert Member.find(club="chess", card="A-17") == member
+    with pytest.raises(Member.DoesNotExist):
+        Member.find(club="chess", card="A-18")
+    with pytest.raises(TypeError, match="email, club and card"):
+        Member.find(card="A-17")
+
+
+def test_add_counts_up_whichever_stale_copy_counts() -> None:
+    member = ann()
+    copies = [Member.get(member.pk) for _ in range(16)]
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda each: each.change(add={"visits": 1}), copies))
+
+    assert Member.get(member.pk).visits == 16
+    with pytest.raises(Stale):
+        member.change(card="A-18")
+
+
+def test_add_does_not_count_on_an_item_that_was_deleted_and_created_again() -> None:
+    member = ann(request_id="form")
+    copy = Member.get(member.pk)
+    member.delete()
+    ann(request_id="form")
+
+    with pytest.raises(Stale):
+        copy.change(add={"visits": 1})
+
+
+def test_a_condition_must_hold_for_the_stored_item() -> None:
+    member = ann(visits=1)
+
+    with pytest.raises(ConditionFailed):
+        member.change(add={"visits": -2}, condition=Member.visits >= 2)
+
+    member.change(add={"visits": -1}, condition=Member.visits >= 1)
+    assert member.visits == 0
+
+
+# Refusals -----------------------------------------------------------------------------------------
+
+
+def test_all_taken_values_are_one_error_and_nothing_is_written() -> None:
+    ann(card="A-17")
+    before = stored_items("tests-members")
+
+    with pytest.raises(Member.Taken) as refused:
+        Member.create(email="ANN@example.org", club="chess", card="A-17")
+
+    assert refused.value.uniques == [("email",), ("club", "card")]
+    assert refused.value.values == {"email": "ANN@example.org", "club": "chess", "card": "A-17"}
+    assert str(refused.value) == (
+        "Another member has the email ANN@example.org and the club chess with the card A-17."
+    )
+    assert stored_items("tests-members") == before
+
+
+@pytest.mark.parametrize("error", [Taken, Stale, DoesNotExist, AlreadyExists, RequestIdReused])
+def test_each_error_is_one_of_the_model_and_of_the_library(error: type[Exception]) -> None:
+    own = getattr(Member, error.__name__)
+
+    assert issubclass(own, error)
+    assert issubclass(own, DynamoError)
+    assert not issubclass(own, getattr(Seat, error.__name__))
+
+
+def test_a_change_to_a_taken_value_changes_nothing() -> None:
+    ann(card="A-17")
+    member = bob()
+    before = stored_items("tests-members")
+
+    with pytest.raises(Taken):
+        member.change(card="A-17", visits=5)
+
+    assert stored_items("tests-members") == before
+
+
+@pytest.mark.parametrize("late", [lambda m: m.change(card="B"), Member.delete])
+def test_of_two_stale_copies_the_later_write_is_refused(late: Callable[[Member], None]) -> None:
+    first = ann()
+    second = Member.get(first.pk)
+    first.change(card="A")
+
+    with pytest.raises(Stale):
+        late(second)
+
+
+def test_a_change_that_another_call_made_meanwhile_is_a_success() -> None:
+    first = ann()
+    second = Member.get(first.pk)
+    first.change(card="A")
+    second.change(card="A")
+
+    assert second.version == first.version
+
+
+def test_save_after_delete_is_stale() -> None:
+    member = ann()
+    Member.get(member.pk).delete()
+    member.card = "A"
+
+    with pytest.raises(Stale) as refused:
+        member.save()
+
+    assert refused.value.is_deleted
+    assert stored_items("tests-members") == {}
+
+
+def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requests) -> None:
+    with pytest.raises(ValueError, match="club"):
+        Member.create(email="ann@example.org")
+    with pytest.raises(ValueError, match="email"):
+        Member.create(email=None, club="chess")
+    assert requests_sent.operations == []
+
+
+def _pynamodb_transaction(member: Member) -> None:
+    with TransactWrite(connection=Connection()) as write:
+        write.save(member)
+
+
+def _in_transaction(verb: str, *arguments: Any) -> Callable[[Member], None]:
+    def call(member: Member) -> None:
+        with Transaction() as write:
+            getattr(write, verb)(member, *arguments, Member.pk.exists(), otherwise=Stale())
+
+    return call
+
+
+#: Each writes without guard items or version, and names the right call.
+RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
+    "update": (lambda m: m.update(actions=[Member.email.set("bob@example.org")]), "change"),
+    "batch_write": (lambda _m: Member.batch_write(), "create"),
+    "write.put": (_in_transaction("put"), "create"),
+    "write.update": (_in_transaction("update", [Member.card.set("A")]), "change"),
+    "write.delete": (_in_transaction("delete"), "delete"),
+    "PynamoDB's transaction": (_pynamodb_transaction, "create"),
+    "count of a table": (lambda _m: Member.count(), "scan"),
+    "change of a key": (lambda m: m.change(pk="other"), "cannot be changed"),
+    "change of a version": (lambda m: m.change(version=5), "cannot be changed"),
+    "change of an unknown name": (lambda m: m.change(cart="A"), "no attribute cart"),
+    "change of what is not stored": (lambda _m: Member().change(card="A"), "save"),
+    "change of a part": (
+        lambda m: Member.get(m.pk, attributes_to_get=["version"]).change(card="A"),
+        "refresh",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "advice"), RAW_WRITES.values(), ids=RAW_WRITES)
+def test_a_call_that_could_break_a_promise_names_the_right_one(
+    call: Callable[[Member], Any], advice: str
+) -> None:
+    member = ann()
+    before = stored_items("tests-members")
+
+    with pytest.raises(TypeError, match=advice):
+        call(member)
+
+    assert stored_items("tests-members") == before
+
+
+# Natural calls, sixteen at once -------------------------------------------------------------------
+
+SPELLINGS = ["ann@example.org", "ANN@example.org", "Ann@Example.org", "anN@example.ORG"]
+
+
+def _change(email: str) -> None:
+    Member.create(email=f"{uuid.uuid4()}@x.example", club="chess").change(email=email)
+
+
+def _save(email: str) -> None:
+    member = Member.create(email=f"{uuid.uuid4()}@x.example", club="chess")
+    member.email = email
+    member.save()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda email: Member.create(email=email, club="chess"),
+        lambda email: Member(email=email, club="chess").insert(),
+        lambda email: Member("own-key-" + email, email=email, club="chess").save(),
+        _change,
+        _save,
+    ],
+)
+def test_of_sixteen_calls_with_one_value_one_succeeds(call: Callable[[str], Any]) -> None:
+    def attempt(number: int) -> int:
+        try:
+            call(SPELLINGS[number % 4])
+        except (Taken, AlreadyExists):
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(attempt, range(16))) == 1
+
+    holders = [each for each in Member.scan() if casefolded(each.email) == "ann@example.org"]
+    assert [each.pk for each in holders] == [guards()["email#ann@example.org"]]
+
+
+# Transactions of several items --------------------------------------------------------------------
+
+
+def test_two_items_swap_their_values() -> None:
+    one, two = ann(), bob()
+
+    with Transaction() as write:
+        one.change(email="bob@example.org", write=write)
+        two.change(email="ann@example.org", write=write)
+
+    assert guards() == {"email#ann@example.org": two.pk, "email#bob@example.org": one.pk}
+    assert Member.find(email="bob@example.org") == one
+
+
+def test_a_new_item_takes_the_value_of_one_that_is_deleted() -> None:
+    one = ann()
+
+    with Transaction() as write:
+        two = Member.create(email="ann@example.org", club="go", write=write)
+        one.delete(write=write)
+
+    assert guards() == {"email#ann@example.org": two.pk}
+
+
+def test_two_changes_of_one_item_in_a_transaction_are_refused_when_the_second_is_added() -> None:
+    member = ann()
+    before = stored_items("tests-members")
+
+    def change_twice() -> None:
+        with Transaction() as write:
+            member.change(card="A", write=write)
+            Member.get(member.pk).change(visits=3, write=write)
+
+    with pytest.raises(ValueError, match="already writes the item"):
+        change_twice()
+
+    assert stored_items("tests-members") == before
+
+
+def test_several_refused_items_are_a_group() -> None:
+    one, two = ann(), bob()
+    for pk in (one.pk, two.pk):
+        Member.get(pk).change(visits=9)
+
+    def change_both() -> None:
+        with Transaction() as write:
+            one.change(card="A", write=write)
+            two.delete(write=write)
+
+    with pytest.raises(Refused) as refused:
+        change_both()
+
+    assert [type(each) for each in refused.value.exceptions] == [Member.Stale] * 2
+
+
+# Request ids --------------------------------------------------------------------------------------
+
+
+def test_the_same_request_returns_the_stored_item_however_it_changed_since() -> None:
+    first = ann(request_id="form-1")
+    first.change(card="A-18")
+
+    again = ann(request_id="form-1")
+
+    assert (again.pk, again.card, again.version) == (first.pk, "A-18", first.version)
+    assert len(list(Member.scan())) == 1
+
+
+def test_the_same_request_id_with_other_values_is_refused() -> None:
+    ann(request_id="form-1")
+
+    with pytest.raises(RequestIdReused):
+        ann(request_id="form-1", card="A-17")
+
+
+def test_a_request_id_of_a_model_with_its_own_key_has_a_guard_item(requests_sent: Requests) -> None:
+    first = Seat.create(hall="red", row=1, request_id="form-1")
+    assert requests_sent.units == 4
+
+    assert Seat.create(hall="red", row=1, request_id="form-1") == first
+    with pytest.raises(RequestIdReused):
+        Seat.create(hall="red", row=2, request_id="form-1")
+    first.delete()
+    assert stored_items("tests-seats-guards") == {}
+    assert Seat.create(hall="red", row=2, request_id="form-1").row == 2
+
+
+# Keys and values ----------------------------------------------------------------------------------
+
+
+def test_equal_values_of_any_type_are_taken_and_others_are_not() -> None:
+    Seat.create(hall="red", row=1, code=b"\x00\xff", price=Decimal("1.50"))
+
+    for row, values, uniques in [
+        (2, {"code": b"\x00\xff"}, [("code",)]),
+        (3, {"price": Decimal("1.5")}, [("hall", "price")]),
+    ]:
+        with pytest.raises(Taken) as refused:
+            Seat.create(hall="red", row=row, **values)
+        assert refused.value.uniques == uniques
+    zero = Seat.create(hall="red", row=4, price=Decimal(0))
+    with pytest.raises(Taken):
+        Seat.create(hall="red", row=5, price=Decimal("0.00"))
+    assert Seat.find(hall="red", price=Decimal(0)) == zero
+    assert Seat.find(code=b"\x00\xff").row == 1
+    with pytest.raises(AlreadyExists):
+        Seat.create(hall="red", row=4)
+
+
+@pytest.mark.parametrize("card", ["", None])
+def test_an_empty_or_absent_value_claims_nothing(card: str | None) -> None:
+    ann(card=card)
+    bob(card=card)
+
+    assert guards().keys() == {"email#ann@example.org", "email#bob@example.org"}
+
+
+def test_values_of_several_attributes_never_collide() -> None:
+    ann(club='a","b', card="c")
+    bob(club="a", card='b","c')
+
+    assert len(guards()) == 4
+
+
+@pytest.mark.parametrize("pk", ["email#ann@example.org", "requestId#form", "", "x" * 2049])
+def test_an_item_cannot_have_the_key_of_a_guard_item(pk: str) -> None:
+    with pytest.raises(ValueError, match="cannot have the key"):
+        ann(pk=pk)
+
+
+def test_guard_items_never_look_like_items() -> None:
+    member = ann(card="A-17", request_id="form-1")
+    guard = "email#ann@example.org"
+
+    with pytest.raises(Member.DoesNotExist):
+        Member.get(guard)
+    assert Member.get_or_none(guard) is None
+    assert list(Member.scan()) == [member]
+    assert list(Member.query(guard)) == []
+    assert Member.count(guard) == 0
+    assert list(Member.batch_get([guard, member.pk, member.pk])) == [member]
+    assert list(Member.query(member.pk)) == [member]
+    with pytest.raises(Member.DoesNotExist):
+        Member.get("")
