@@ -67,6 +67,16 @@ class Ask(Generic[Numbered]):
         name = self.item.ordered_by
         self.order = None if name is None else next(iter(self.wire[name].items()))
 
+    def reaches_beyond(self, number: int) -> bool:
+        """Whether a write of `also` is for an item of the series after `number`."""
+        own, series = type(self.item).table(), {"S": self.item.series}
+        for request in (write.request for write in self.also):
+            key = request.get("Key") or request["Item"]
+            is_ours = request["TableName"] == own and key["series"] == series
+            if is_ours and Decimal(key["number"]["N"]) > number:
+                return True
+        return False
+
 
 Asking = Caller[Ask[Any], Any]
 

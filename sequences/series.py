@@ -73,11 +73,13 @@ def issue(
     caller keeps, such as one in a form. Without one, a random id is used.
 
     `also` are further writes that are committed with the item or not at all. If one of them is
-    refused, only this item is refused, although it may share a transaction with others.
+    refused, only this item is refused, although it may share a transaction with others. They may be
+    for earlier items of the series, but not for `item` itself.
 
     Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
-    series. The first call of a process on a series costs 1 read more; items that share a
-    transaction cost less. Each write of `also` adds 2 units per KB.
+    series. The first call of a process on a series costs 1 read more, and so does a write of `also`
+    for an item of the series that another process issued since; items that share a transaction cost
+    less. Each write of `also` adds 2 units per KB.
 
     Raises:
         RequestIdReused: the request id issued an item with other contents.
@@ -183,8 +185,7 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     if known is None:
         known = _Known(read_head(model, series))
         _memory.put(key, known)
-    elif any(is_before(each.ask.order, known.head.last) for each in callers):
-        # Do not refuse by what is remembered: the tables may have been restored since.
+    elif any(_contradicts(each.ask, known.head) for each in callers):
         known = replace(known, head=read_head(model, series))
         _memory.put(key, known)
     chosen = choose(callers, known.head)
@@ -206,10 +207,13 @@ def _serve(key: Key, callers: list[Asking]) -> None:
     except TableMissing:
         raise
     except Rejected as error:
-        # One item is at fault. From now on each goes alone, and that item gets the error.
+        # One item is at fault, or the head from which it was numbered. From now on each goes alone,
+        # and that item gets the error.
+        now_at = read_head(model, series)
+        _memory.put(key, replace(known, head=now_at))
         for caller in chosen:
             caller.ask.is_alone = True
-        if len(chosen) == 1:
+        if len(chosen) == 1 and now_at == known.head:
             chosen[0].serve(error)
         return
     now = time.monotonic()
@@ -229,6 +233,16 @@ def _serve(key: Key, callers: list[Asking]) -> None:
             caller.serve(DamagedSeries(series))
         return
     _memory.put(key, _Known(true_head, known.pace.lost(now, now - began, told=True)))
+
+
+def _contradicts(ask: Ask[Any], head: Head) -> bool:
+    """Whether `ask` cannot follow `head`, so that what is remembered may be wrong.
+
+    Its order is too early, and the tables may have been restored since; or another process issued
+    the item that a write of `also` is for. A transaction with that write and an item under the same
+    number would be rejected, as it takes each key once.
+    """
+    return is_before(ask.order, head.last) or ask.reaches_beyond(head.number)
 
 
 _combiner: Combiner[Key, Ask[Any], Any] = Combiner(_serve, prepare=_prepare)

@@ -43,7 +43,8 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
     credit note is returned, with the reason that was given then.
 
     Costs 2 requests, 6 read and 10 write units for an invoice of up to 1 KB; the first call of a
-    process on the series costs 1 read more.
+    process on the series costs 1 read more, and so does an invoice that another process has
+    issued since.
 
     Raises:
         ValidationError: the reason is empty, too long, or cannot be printed; nothing was sent.

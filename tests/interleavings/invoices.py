@@ -32,11 +32,15 @@ class InvoiceScenario:
         processes: Processes,
         *,
         before: int = 0,
+        unseen: int = 0,
         warm: bool = False,
         of: Sequence[int] = (),
         day: date = DAY,
     ) -> None:
-        """`warm` processes have seen the series; `of` names the process of each operation."""
+        """`of` names the process of each operation.
+
+        `warm` processes have seen the series, but not the last `unseen` invoices of those before.
+        """
         empty(InvoiceItem.table(), ("series", "number"))
         empty(InvoiceState.table(), ("series", "number"))
         empty(Counter.table(), ("counterName",))
@@ -48,7 +52,9 @@ class InvoiceScenario:
             issued(ANN, request_id=f"before {number}", day=day)
         if warm:
             for process in set(processes.of):
-                processes.remember(process, self._series, Head(before, ("S", day.isoformat())))
+                processes.remember(
+                    process, self._series, Head(before - unseen, ("S", day.isoformat()))
+                )
         self.operations: list[Callable[[], object]] = []
         self.expects: Callable[[list[Any]], None] = lambda _outcomes: None
 

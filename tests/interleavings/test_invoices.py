@@ -24,6 +24,8 @@ from tests.invoice_factories import DAY
 pytestmark = pytest.mark.fault_of("moto", "does not isolate transactions")
 
 FIRST = f"{DAY.year}-000001"
+TODAY = today()
+OF_TODAY = f"{TODAY.year}-000001"
 
 Faults = dict[str, Any]
 
@@ -59,6 +61,13 @@ ONE_DIED = {
 }
 LOSS, LOSS_FORGETFUL = {"losses": 1}, {"losses": 1, "forgetful": True}
 DEATH = {"losses": 1, "deaths": 1}
+
+ONE_TODAY, TWO_TODAY = asks("one", day=TODAY), asks("two", day=TODAY)
+CREDIT_FIRST, CREDIT_SECOND = (
+    partial(credit, ANN, f"{TODAY.year}-{number:06}", "Returned") for number in (1, 2)
+)
+#: Another process issued the second invoice.
+UNSEEN = {"before": 2, "unseen": 1, "warm": True, "day": TODAY}
 
 RACES = {
     "two requests": Race([ONE, TWO], EITHER_FIRST, WARM, {}, LOSS_FORGETFUL),
@@ -110,6 +119,22 @@ RACES = {
         {},
         {"deaths": 1},
         DEATH,
+    ),
+    "an invoice that another process issues, and its credit note": Race(
+        [ONE_TODAY, CREDIT_FIRST],
+        {(1, 2, 2), (1, "UnknownInvoice", 1)},
+        WARM | {"day": TODAY},
+        LOSS,
+    ),
+    "an invoice and the credit note for one that was not seen": Race(
+        [ONE_TODAY, CREDIT_SECOND], {(3, 4, 4), (4, 3, 4)}, UNSEEN, {}, LOSS_FORGETFUL
+    ),
+    "an invoice and a credit note of one process, and an invoice of another": Race(
+        [ONE_TODAY, CREDIT_SECOND, TWO_TODAY],
+        {(*order, 5) for order in permutations((3, 4, 5))},
+        UNSEEN | {"of": (0, 0, 1)},
+        {},
+        LOSS,
     ),
     "three processes": Race([ONE, TWO, THREE], ANY_ORDER, WARM, None, {}),
     "three processes that have not seen the series": Race(
@@ -203,10 +228,6 @@ def test_an_invoice_that_is_issued_meanwhile_is_voided_or_not_found(
         return scenario
 
     explore(make, losses=losses)
-
-
-TODAY = today()
-OF_TODAY = f"{TODAY.year}-000001"
 
 
 @pytest.mark.slow

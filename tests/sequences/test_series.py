@@ -369,6 +369,60 @@ def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None
     assert_whole(Ticket, series, 2)
 
 
+def exists(series: str, number: int) -> Write:
+    key = Ticket(series, number)
+    request = key.get_delete_kwargs_from_instance(Ticket.subject.exists(), "ALL_OLD")
+    return Write(key, {"ConditionCheck": request}, Full(str(number)))
+
+
+def issued_elsewhere(series: str, count: int) -> None:
+    """Issue items in a process of which this one has seen only the first item."""
+    for _ in range(count):
+        ticket(series)
+    remember(Ticket, series, 1)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_further_write_may_be_for_any_item_that_another_process_issued(
+    series: str, number: int, requests_sent: Requests
+) -> None:
+    issued_elsewhere(series, 4)
+    requests_sent.clear()
+
+    item = ticket(series, also=[exists(series, number)])
+
+    assert item.number == 5
+    assert_whole(Ticket, series, 5)
+    reads, refused = ["GetItem"], ["TransactWriteItems"]
+    first = refused if number == 1 else reads
+    assert requests_sent.operations[:2] == [*first, "TransactWriteItems"]
+
+
+def test_a_group_with_such_a_write_is_one_transaction(series: str, requests_sent: Requests) -> None:
+    with behind(Ticket, series, lambda: ticket(series)) as then:
+        callers = [then(lambda: ticket(series)) for _ in range(2)]
+        callers.append(then(lambda: ticket(series, also=[exists(series, 2)])))
+        # Another process issues the second item.
+        put_item(Ticket, stored_items(Ticket, series)[0], number={"N": "2"})
+        put_counter(Ticket, series, 2)
+        requests_sent.clear()
+
+    assert sorted(each.result().number for each in callers) == [3, 4, 5]
+    assert requests_sent.operations == ["GetItem", "TransactWriteItems"]
+    assert_whole(Ticket, series, 5)
+
+
+def test_a_further_write_for_the_item_itself_rejects_it_and_skips_no_number(series: str) -> None:
+    issued_elsewhere(series, 2)
+
+    for _repetition in range(2):
+        with pytest.raises(Rejected):
+            ticket(series, also=[exists(series, 3)])
+
+    assert ticket(series).number == 3
+    assert_whole(Ticket, series, 3)
+
+
 # Order --------------------------------------------------------------------------------------------
 
 

@@ -291,6 +291,24 @@ def test_a_throttled_group_is_built_again_without_a_read(series: str, proxy: Fau
     assert_whole(Ticket, series, 2)
 
 
+def test_after_a_rejection_the_counter_is_read_and_items_go_on_from_it(
+    series: str, proxy: FaultProxy
+) -> None:
+    ticket(series)
+    issue_elsewhere(series)
+    proxy.seen.clear()
+    proxy.plan("TransactWriteItems", Answer(400, "ValidationException"))
+
+    assert ticket(series).number == 3
+
+    assert [seen.operation for seen in proxy.seen] == [
+        "TransactWriteItems",
+        "GetItem",
+        "TransactWriteItems",
+    ]
+    assert_whole(Ticket, series, 3)
+
+
 # Groups -------------------------------------------------------------------------------------------
 
 
