@@ -1,7 +1,6 @@
-from django.core.asgi import get_asgi_application
-
+from project.requests import AsgiApplication
 from project.start import load_pages, start
 
 start()
-application = get_asgi_application()
+application = AsgiApplication()
 load_pages()

@@ -5,29 +5,24 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from contextlib import suppress
 from typing import Any
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from csp.utils import build_policy
 from django.conf import settings
-from django.core.exceptions import (
-    BadRequest,
-    DisallowedHost,
-    MiddlewareNotUsed,
-    SuspiciousOperation,
-)
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
-from django.http.multipartparser import MultiPartParserError
+from django.core.exceptions import BadRequest, DisallowedHost, MiddlewareNotUsed
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.http import parse_header_parameters
 from django.utils.log import log_response
-from django.views.defaults import bad_request
 
 from dynamo.middleware import unavailable
+from dynamo.terminal import printable
 from project import secret_keys
+from project.errors import bad_request
 from web.turns import TooManyPages, in_turn
 
 log = logging.getLogger(__name__)
@@ -126,40 +121,53 @@ def _is_not_cached(response: HttpResponseBase) -> bool:
 
 
 class HostMiddleware(MiddlewareMixin):
-    """Answers 400 to a request for a host that is not in `ALLOWED_HOSTS`, and logs one line.
-
-    Django does so, too, but logs a traceback for each, and anybody can send such requests.
-    """
+    """Answers 400 to a request for a host that is not in `ALLOWED_HOSTS`."""
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         try:
             request.get_host()
         except DisallowedHost as error:
-            response = bad_request(request, error)
-            log_response(
-                "%.300s",
-                str(error),
-                response=response,
-                request=request,
-                logger=log,
-                level="warning",
-            )
-            return response
+            return _refused(request, error)
         return None
 
 
-class FormEncodingMiddleware(MiddlewareMixin):
-    """Answers 400 to a form that is not in UTF-8.
-
-    Django does so, too, except for multipart forms. It decodes them with any codec that the client
-    names, and some of those raise, or return text that cannot be encoded again.
-    """
+class FormMiddleware(MiddlewareMixin):
+    """Reads the form, and answers 400 if it cannot be read or is not in UTF-8."""
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        if (request.encoding or "utf-8").lower() in {"utf-8", "utf8"}:
-            return None
-        # Not raised: the debug page would read the form, and so become a 500.
-        return bad_request(request, BadRequest("The form is not in UTF-8."))
+        error = _read_form(request)
+        return _refused(request, error) if error else None
+
+
+def _read_form(request: HttpRequest) -> Exception | None:
+    """Read the form, which takes as long as the client sends it. Without success it is empty.
+
+    Some headers name the codec of a parameter, and parsers and codecs raise whatever they like.
+    """
+    try:
+        _kind, parameters = parse_header_parameters(request.META.get("CONTENT_TYPE", ""))
+        if parameters.get("charset", "utf-8").lower() not in {"utf-8", "utf8"}:
+            raise BadRequest("The form is not in UTF-8.")
+        _form = request.POST
+    except Exception as error:
+        # Else the pages that answer would try again: the debug page, or the 503 page.
+        request.POST = QueryDict()
+        return error
+    return None
+
+
+def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
+    """The page 400. Logs one line, as anybody can send such requests; Django logs a traceback."""
+    response = bad_request(request)
+    log_response(
+        "%.300s",
+        printable(str(error)),
+        response=response,
+        request=request,
+        logger=log,
+        level="warning",
+    )
+    return response
 
 
 class PagesAtOnceMiddleware(MiddlewareMixin):
@@ -203,9 +211,3 @@ class SecretKeysMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         secret_keys.refresh()
-
-
-def _read_form(request: HttpRequest) -> None:
-    """Read the form, which the 503 page shows again. Takes as long as the client sends it."""
-    with suppress(BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError):
-        _form = request.POST

@@ -20,16 +20,17 @@ import logging
 import random
 from io import StringIO
 from typing import Any
+from urllib.parse import quote
 
 from apig_wsgi import make_lambda_handler
 from django.conf import settings
-from django.core.wsgi import get_wsgi_application
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from dynamo.client.deadline import at_most
 from dynamo.processes import begin_process
 from project import secret_keys
+from project.requests import WsgiApplication
 from project.start import load_pages, start
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
@@ -59,10 +60,12 @@ COMMANDS = (
 #: AWS's limit for an answer, as JSON.
 MOST_BYTES = 6 * 1024 * 1024
 
+_ASCII = bytes(range(128))
+
 log = logging.getLogger(__name__)
 
 start()
-_respond = make_lambda_handler(get_wsgi_application(), binary_support=True)
+_respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -71,23 +74,51 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     The client's address is the one that AWS saw (`requestContext.http.sourceIp`). The headers in
     which a client could name another address or request id are dropped. The HTTP request id of logs
     and responses is the id that AWS gave to the invocation.
+
+    An error becomes a 500 and a log line. If it were raised, Lambda would count it as an error of
+    the function, and anybody who finds such a request could roll a deployment back.
     """
-    event["headers"] |= {
+    try:
+        answer = _answer(event, context)
+        if (size := _bytes_of(answer)) <= MOST_BYTES:
+            return answer
+        log.error("An answer of %d bytes is larger than AWS Lambda sends.", size)
+        return _failure("This answer is larger than the server can send.", answer["cookies"])
+    except Exception:
+        set_guid(context.aws_request_id)
+        log.exception("A request could not be answered")
+        return _failure("This page could not be shown because of an error on our side.", [])
+
+
+def _answer(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    for name in ("rawPath", "rawQueryString"):
+        event[name] = _as_ascii(event[name])
+    event["cookies"] = [_as_ascii(each) for each in event.get("cookies", ())]
+    # With an underscore, a name could pass for one of ours.
+    sent = {name: _as_ascii(text) for name, text in event["headers"].items() if "_" not in name}
+    event["headers"] = sent | {
         "x-forwarded-for": event["requestContext"]["http"]["sourceIp"],
         "x-forwarded-proto": "https",  # AWS ends TLS
         "x-request-id": context.aws_request_id,
     }
     seconds = context.get_remaining_time_in_millis() / 1000 - SECONDS_AFTER_DEADLINE
     with at_most(max(seconds, LEAST_SECONDS)):
-        answer = _respond(event, context)
-    if (size := _bytes_of(answer)) <= MOST_BYTES:
-        return answer
-    log.error("An answer of %d bytes is larger than AWS Lambda sends.", size)
+        return _respond(event, context)
+
+
+def _as_ascii(text: str) -> str:
+    """`text` in percent encoding where it is not ASCII: WSGI has bytes, and AWS may decode them."""
+    return quote(text, safe=_ASCII, errors="replace")
+
+
+def _failure(text: str, cookies: list[str]) -> dict[str, Any]:
+    headers = {name.lower(): value for name, value in settings.ANSWER_HEADERS.items()}
     return {
         "statusCode": 500,
-        "headers": {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store"},
-        "cookies": answer["cookies"],
-        "body": "This answer is larger than the server can send.",
+        "headers": headers
+        | {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store"},
+        "cookies": cookies,
+        "body": text,
         "isBase64Encoded": False,
     }
 

@@ -121,13 +121,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # These add headers; to the 500 page as well, if another one raises an error.
+    "project.middleware.HeadersMiddleware",
+    "project.middleware.PolicyMiddleware",
+    "django_permissions_policy.PermissionsPolicyMiddleware",
     "project.middleware.RequestIdMiddleware",
     "django_guid.middleware.guid_middleware",
     "project.access.AccessMiddleware",
-    "project.middleware.HeadersMiddleware",
     "accounts.languages.LanguageMiddleware",
-    "project.middleware.PolicyMiddleware",
-    "django_permissions_policy.PermissionsPolicyMiddleware",
     "dynamo.health.HealthMiddleware",
     "project.middleware.MetricsMiddleware",
     "project.middleware.HostMiddleware",
@@ -137,7 +138,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "project.middleware.PagesAtOnceMiddleware",
     "project.middleware.SecretKeysMiddleware",
-    "project.middleware.FormEncodingMiddleware",
+    "project.middleware.FormMiddleware",
     "dynamo.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

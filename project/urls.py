@@ -7,6 +7,10 @@ from accounts.views import switch_language
 from dynamo.health import healthz, livez
 from invoices.exports.downloads import AccountDeleteWithInvoicesView, AccountExportView
 from invoices.views import HomeView
+from project import errors
+
+handler400, handler403 = errors.bad_request, errors.forbidden
+handler404, handler500 = errors.not_found, errors.server_error
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),

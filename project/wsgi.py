@@ -1,7 +1,6 @@
-from django.core.wsgi import get_wsgi_application
-
+from project.requests import WsgiApplication
 from project.start import load_pages, start
 
 start()
-application = get_wsgi_application()
+application = WsgiApplication()
 load_pages()

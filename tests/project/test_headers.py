@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -212,6 +213,57 @@ def test_every_refusal_and_failure_has_the_headers(
 
     assert response.status_code == status
     assert_whole(response, over_tls=response.wsgi_request.is_secure() and ask is not bad_host)
+
+
+class Broken:
+    """A middleware with a bug, before or after the page is made."""
+
+    when = "before"
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if self.when == "after":
+            self._get_response(request)
+        raise RuntimeError("a bug")
+
+
+#: What adds the headers.
+OUTERMOST = 3
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("position", range(OUTERMOST, len(site.MIDDLEWARE) + 1))
+def test_an_error_of_a_middleware_is_the_page_500_with_the_headers_and_one_log_line(
+    browser: Client,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    position: int,
+    when: str,
+) -> None:
+    monkeypatch.setattr(Broken, "when", when)
+    settings.MIDDLEWARE = [
+        *site.MIDDLEWARE[:position],
+        f"{__name__}.Broken",
+        *site.MIDDLEWARE[position:],
+    ]
+
+    shown = get(browser, "/accounts/login/")
+    lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    browser.cookies["__Host-csrftoken"] = "a" * 32
+    sent = bad_encoding(browser)
+
+    assert shown.status_code == 500
+    assert "Something went wrong" in shown.content.decode()
+    assert [line.name for line in lines] == ["django.request"]
+    assert lines[0].exc_info
+    is_form_read = position > site.MIDDLEWARE.index("project.middleware.FormMiddleware")
+    assert sent.status_code == (400 if is_form_read else 500)
+    has_tls = position > site.MIDDLEWARE.index("django.middleware.security.SecurityMiddleware")
+    for response in (shown, sent):
+        assert_whole(response, over_tls=has_tls)
 
 
 def test_cookies_have_names_that_no_other_host_can_set(browser: Client) -> None:

@@ -1,0 +1,90 @@
+"""Requests that Django cannot read get the page 400, from the application that servers run."""
+
+from __future__ import annotations
+
+import logging
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+
+from project.requests import WsgiApplication
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+FORM = "application/x-www-form-urlencoded"
+PARTS = "multipart/form-data; boundary=X"
+PART = 'Content-Disposition: form-data; name="a"'
+MANY = "&".join(f"field{number}=" for number in range(site.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1))
+
+
+def parts(*heads: str) -> str:
+    return "".join(f"--X\r\n{head}\r\n\r\nvalue\r\n" for head in heads) + "--X--\r\n"
+
+
+def ask(kind: str, body: str = "", query: str = "", path: str = "/accounts/login/") -> Any:
+    """The status, headers and page of a form with a CSRF cookie, as a server would ask for it."""
+    answer: list[Any] = []
+    environ = {
+        "REQUEST_METHOD": "POST" if body else "GET",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "CONTENT_TYPE": kind,
+        "CONTENT_LENGTH": str(len(body)),
+        "HTTP_HOST": "testserver",
+        "HTTP_COOKIE": f"{site.CSRF_COOKIE_NAME}={'a' * 32}",
+        "SERVER_NAME": "testserver",
+        "SERVER_PORT": "80",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(body.encode()),
+    }
+    page = WsgiApplication()(environ, lambda *head: answer.extend(head))
+    return int(answer[0].split()[0]), dict(answer[1]), b"".join(page).decode()
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/nowhere/"])
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (f"{FORM}; charset=latin1", "a=b"),
+        (f"{FORM}; charset=rot13", "a=b"),
+        (f"{FORM}; charset=no-such", "a=b"),
+        (f"{FORM}; charset*=rot13''rot%41", "a=b"),
+        (f"{FORM}; charset*=a; charset*0=b", "a=b"),
+        (FORM, MANY),
+        (FORM, "a=" + "b" * site.DATA_UPLOAD_MAX_MEMORY_SIZE),
+        (f"{PARTS}; charset=rot13", parts(PART)),
+        (f"{PARTS}; charset=idna", parts(PART)),
+        (f"{PARTS}; other*=a; other*0=b", parts(PART)),
+        (PARTS, parts(f"{PART}; other*=a; other*0=b")),
+        (PARTS, parts(f'{PART}; filename="a"')),
+        ("multipart/form-data", parts(PART)),
+    ],
+    ids=lambda value: str(value)[-24:],
+)
+def test_a_form_that_cannot_be_read_is_a_bad_request(
+    caplog: pytest.LogCaptureFixture, kind: str, body: str, path: str
+) -> None:
+    status, headers, page = ask(kind, body, path=path)
+
+    assert (status, "Bad request" in page) == (400, True)
+    assert site.ANSWER_HEADERS.items() <= headers.items()
+    [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert (line.name, line.levelname, line.exc_info) == ("project.middleware", "WARNING", None)
+
+
+@pytest.mark.parametrize("charset", ["rot13", "idna", "utf-16"])
+def test_a_query_in_another_encoding_is_a_bad_request(charset: str) -> None:
+    assert ask(f"text/plain; charset={charset}", query="next=%E3%81%82")[0] == 400
+
+
+def test_too_many_fields_of_a_query_are_a_bad_request() -> None:
+    assert ask("text/plain; charset=utf-8", query=MANY)[0] == 400
+
+
+@pytest.mark.parametrize("kind", [FORM, f"{FORM}; charset=UTF-8", f"{FORM};charset=utf8"])
+def test_a_form_in_utf_8_is_read(kind: str) -> None:
+    status, _headers, _page = ask(kind, f"csrfmiddlewaretoken={'a' * 32}&username=%E3%81%82")
+
+    assert status == 200
