@@ -9,8 +9,7 @@
                                sessionEpoch, version; while an email change waits for its link:
                                pendingEmail, pendingReservation, pendingUntil (epoch seconds)
     userName#<comparable>      a guard item: owner = the pk of the user with this username
-    email#<comparable>         a guard item: owner = the pk of the user with this address; while
-                               the address is only reserved: reservation, expires
+    email#<comparable>         a guard item: owner = the pk of the user with this address
 
 Every change increases `version` under the condition that it is still the one that was read. It
 starts at random, so a stale copy never matches another account that later gets the same `pk`. Only
@@ -25,6 +24,7 @@ epoch ends every session, also for code that reads only Django's session.
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -46,9 +46,7 @@ from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo.attributes import IntegerAttribute
 from dynamo.items import Item, PlainModel
 from dynamo.transactions import Otherwise, Refusal, Transaction, joined
-from dynamo.unique import guards
 from dynamo.unique.attributes import UniqueAttributes
-from dynamo.unique.guards import Pending
 from dynamo.versions import follows, next_version
 
 #: Never changes, so it distinguishes two accounts that had the same key.
@@ -65,7 +63,7 @@ def new_session_epoch() -> str:
 
 
 #: Values of an account without an email change that waits for its link.
-NO_PENDING_CHANGE = {"pending_email": None, "pending_reservation": None, "pending_until": None}
+NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until": None}
 
 
 class User(DjangoUser, PlainModel):
@@ -101,7 +99,8 @@ class User(DjangoUser, PlainModel):
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
     session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
-    pending_reservation = UnicodeAttribute(attr_name="pendingReservation", null=True)
+    # Version 0.1 named it so; its links are valid.
+    pending_id = UnicodeAttribute(attr_name="pendingReservation", null=True)
     pending_until = IntegerAttribute(attr_name="pendingUntil", null=True)
     version = IntegerAttribute(null=True)
 
@@ -109,9 +108,7 @@ class User(DjangoUser, PlainModel):
     session_id: str | None = None
 
     unique: UniqueAttributes[User] = UniqueAttributes(
-        username=comparable_username,
-        email=comparable_email,
-        pending={"email": Pending("pending_email", "pending_reservation", "pending_until")},
+        username=comparable_username, email=comparable_email
     )
 
     _meta = UserOptions()
@@ -132,7 +129,7 @@ class User(DjangoUser, PlainModel):
     @property
     def awaited_email(self) -> str | None:
         """The address that the account gets when its link is followed. None after it lapsed."""
-        return self.pending_email if (self.pending_until or 0) > guards.now() else None
+        return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
     def find(cls, who: str) -> User:
@@ -223,8 +220,8 @@ class User(DjangoUser, PlainModel):
     ) -> None:
         """Give the stored account `values`. Writes no guard items; see `accounts.services.change`.
 
-        Another password ends all other sessions; a deactivation ends all. Both let an email change
-        that waits for its link lapse, because an intruder may have requested it. If the account has
+        Another password ends all other sessions; a deactivation ends all. Both drop an email change
+        that waits for its link, because an intruder may have requested it. If the account has
         changed since it was read, it is a success if `is_so` holds for the stored one (by default:
         it has `values`).
 
@@ -292,10 +289,10 @@ class User(DjangoUser, PlainModel):
             return {}
         here = None if deactivates else self.session_id
         kept = {id_: each for id_, each in self.sessions_read() if id_ == here}
-        lapsed = {"pending_until": guards.now()} if self.awaited_email else {}
         # Another password changes the session auth hash by itself.
         epoch = {"session_epoch": new_session_epoch()} if deactivates else {}
-        return {"sessions": kept or None, **epoch, **lapsed}
+        dropped = NO_PENDING_CHANGE if self.pending_email else {}
+        return {"sessions": kept or None, **epoch, **dropped}
 
     def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
         """The ids and entries of the sessions as they were read."""

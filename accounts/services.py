@@ -176,8 +176,7 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
     """Give `user` another email address, which is not confirmed, and free the old one.
 
-    An email change that waits for its link is dropped with its reservation. Costs as
-    `change_username`.
+    An email change that waits for its link is dropped. Costs as `change_username`.
 
     Raises:
         ValidationError, EmailTaken, StaleUser
@@ -214,7 +213,7 @@ def change_password(user: User, password: str, *, write: Transaction | None = No
 def deactivate(user: User, *, write: Transaction | None = None) -> None:
     """Prevent `user` from signing in and end all sessions. Its unique values stay taken.
 
-    An email change that waits for its link lapses: see `User.store`.
+    An email change that waits for its link is dropped: see `User.store`.
     """
     change(user, {"is_active": False}, write=write)
 
@@ -245,8 +244,7 @@ def revoke_staff(user: User, *, write: Transaction | None = None) -> None:
 def delete(user: User, *, write: Transaction | None = None) -> None:
     """Delete `user` and free its unique values.
 
-    If the account was deleted already, it is a success. Costs 1 request and 6 write units; 2 units
-    more if an email change waits for its link.
+    If the account was deleted already, it is a success. Costs 1 request and 6 write units.
     """
 
     def otherwise(refusal: Refusal) -> Exception | None:
@@ -315,7 +313,7 @@ def change(
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read, and it is not so.
-        UsernameTaken, EmailTaken, ValueTaken: another account has the value or has reserved it.
+        UsernameTaken, EmailTaken, ValueTaken: another account has the value.
     """
     if user.has(values):
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +13,7 @@ from dynamo.items import Item
 from dynamo.transactions import read_together
 from dynamo.unique.attributes import SEPARATOR
 from dynamo.unique.guards import Guard
-from dynamo.unique.snapshots import Snapshot, reservation_noted
+from dynamo.unique.snapshots import Snapshot
 from invoices import issuing
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
@@ -29,8 +28,6 @@ ATTEMPTS = 3
 
 GUARD_STATES: dict[str, Any] = {
     "sound": _("Sound"),
-    "reserved": _("Reserved"),
-    "lapsed": _("The reservation lapsed"),
     "missing": _("Missing"),
     "orphaned": _("No account has this value"),
     "foreign": _("Another account’s"),
@@ -80,21 +77,19 @@ def _name_and_value(who: str) -> tuple[str, str]:
 
 
 def _guard(name: str, value: str) -> Guard | None:
-    """The guard item of the value, for example one that is reserved or whose user is deleted."""
+    """The guard item of the value, for example one whose user is deleted."""
     try:
-        guard: Guard = User.unique.guard_model.get(User.unique.key(name, value))
-    except (ValueError, User.unique.guard_model.DoesNotExist):
+        return User.unique.guard_at(User.unique.key(name, value))
+    except ValueError:
         return None
-    return guard
 
 
 @dataclass(frozen=True)
 class GuardView:
-    """A guard item that the account must have or has reserved; `owner` is empty without one."""
+    """A guard item that the account must have; `owner` is empty without one."""
 
     key: str
     owner: str
-    expires_at: datetime | None
     state: str
 
     @property
@@ -104,7 +99,7 @@ class GuardView:
     @property
     def is_wrong(self) -> bool:
         """Whether `checkguards` would report it."""
-        return self.state in {"missing", "orphaned", "foreign"}
+        return self.state != "sound"
 
 
 @dataclass(frozen=True)
@@ -131,13 +126,13 @@ def read_account(pk: str) -> AccountDetails:
     years = range(this_year, this_year - YEARS, -1)
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):
-        keys = _guard_keys(user)
+        keys = list(User.unique.keys_of(user).values())
         guards = [User.unique.guard_model(key) for key in keys]
         item, *others = read_together([User(pk), *guards, *counters])
         if item is None:
             raise User.DoesNotExist
         user = User.from_raw_data(item)
-        if _guard_keys(user) == keys:
+        if list(User.unique.keys_of(user).values()) == keys:
             break
     return AccountDetails(
         user,
@@ -150,37 +145,14 @@ def read_account(pk: str) -> AccountDetails:
     )
 
 
-def _guard_keys(user: User) -> list[str]:
-    """The keys of the guard items of the account's values, then of those it has reserved."""
-    keys = list(User.unique.keys_of(user).values())
-    for name in User.unique.pending:
-        noted = reservation_noted(User.unique, name, user.stored)
-        if noted and noted[0] not in keys:
-            keys.append(noted[0])
-    return keys
-
-
 def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:
     snapshot = Snapshot(User.unique, key, stored, {user.pk: user.stored})
     if snapshot.owner not in {None, user.pk}:
         # What is wrong depends on the account that it names.
         snapshot = Snapshot.read(User.unique, key, [user.pk])
     findings = snapshot.findings(User.date_joined.attr_name)
-    guard: Guard | None = None
-    if snapshot.guard is not None and "S" in snapshot.guard.get("owner", {}):
-        guard = User.unique.guard_model.from_raw_data(snapshot.guard)
-    return GuardView(
-        key,
-        guard.owner if guard else "",
-        datetime.fromtimestamp(guard.expires, UTC) if guard and guard.expires else None,
-        findings[0].kind if findings else _sound_state(guard, user.pk),
-    )
-
-
-def _sound_state(guard: Guard | None, pk: str) -> str:
-    if guard is None or guard.owner != pk or guard.has_lapsed:
-        return "lapsed"
-    return "reserved" if guard.is_reserved else "sound"
+    owner = (snapshot.guard or {}).get("owner", {}).get("S", "")
+    return GuardView(key, owner, findings[0].kind if findings else "sound")
 
 
 def _last_number(counter: Item) -> int | None:

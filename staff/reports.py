@@ -29,7 +29,7 @@ CLOCKS_DIFFER_BY = timedelta(days=1)
 
 FINDINGS: dict[str, tuple[Any, Any]] = {
     "missing": (_("Missing"), _("An account has a value without a guard item.")),
-    "orphaned": (_("Orphaned"), _("A guard item keeps a value that no account has or reserves.")),
+    "orphaned": (_("Orphaned"), _("A guard item keeps a value that no account has.")),
     "foreign": (
         _("Another account’s"),
         _("An account has a value whose guard item names another account."),

@@ -14,7 +14,7 @@ from accounts.emails import links
 from accounts.emails.change import PURPOSE, request_change
 from accounts.exceptions import AccountError
 from accounts.models import User
-from dynamo.unique import guards
+from dynamo.client.sending import send
 from tests.factories import assert_guards_match_users, make_user, stored_items
 
 NEW = "new@example.org"
@@ -25,7 +25,7 @@ DAY = 24 * 60 * 60
 
 def token_of(user: User) -> str:
     """The token of the link to the waiting change."""
-    return links.make(PURPOSE, user.pk, str(user.pending_reservation))
+    return links.make(PURPOSE, user.pk, str(user.pending_id))
 
 
 def told_by_link(user: User) -> list[str]:
@@ -47,19 +47,22 @@ def again(user: User) -> User:
 
 @contextmanager
 def days_later(days: float = links.VALID_DAYS) -> Iterator[None]:
-    """Let reservations be so much older. By default they lapse at this moment."""
-    now = guards.now() + int(days * DAY)
+    """Let the time of day be so much later. By default links and their changes lapse then."""
+    now = time.time() + days * DAY
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(guards, "now", lambda: now)
+        patch.setattr(time, "time", lambda: now)
         yield
 
 
-def link_of_days_ago(user: User, days: float) -> str:
-    """The token of a link that was made so long ago."""
-    made_at = time.time() - days * DAY
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "time", lambda: made_at)
-        return token_of(user)
+def put_reservation(email: str, user: User) -> None:
+    """Store a guard item as version 0.1 did for an address that `user` waited for."""
+    item = {
+        "pk": {"S": User.unique.key("email", email)},
+        "owner": {"S": user.pk},
+        "reservation": {"S": "r1"},
+        "expires": {"N": str(int(time.time()) + DAY)},
+    }
+    send("PutItem", {"TableName": User.table(), "Item": item})
 
 
 def assert_guards_are_correct() -> None:

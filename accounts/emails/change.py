@@ -1,14 +1,16 @@
 """An email change that is made when a link to the new address is followed.
 
-Until then the account keeps its address. It stores the new one and the id of a reservation, which
-keeps other accounts from the new address for three days (`dynamo.unique.guards`). The link contains
-the account's key and that id. So it works for this change only: not after another change, a newer
+Until then the account keeps its address and only notes the new one, with a random id. The new
+address stays free: nobody can keep a stranger's address by requesting it, and the page does not
+tell whether an account has it. Who follows a link first gets the address. The link contains the
+account's key and that id. So it works for this change only: not after another change, a newer
 request or another password, and not for another account with the same key. The id becomes the
 `confirmation_id` of the changed account, so a link that is followed twice is recognized.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,7 +20,6 @@ from accounts.emails.confirmation import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
 from dynamo.transactions import Transaction
-from dynamo.unique import guards
 
 PURPOSE = "email_change"
 
@@ -32,17 +33,16 @@ class Confirmed:
 
 
 def request_change(user: User, email: str, *, write: Transaction | None = None) -> None:
-    """Reserve `email` for `user` for three days, and store the change that waits.
+    """Store the change of `user` to `email`, which waits for its link for three days.
 
     It replaces a change that waits already, even one to the same address, and makes its link void.
-    If `email` is another spelling of the account's address, it is changed at once.
+    If `email` is another spelling of the account's address, it is changed at once. Whether another
+    account has it is decided when the link is followed.
 
-    Costs 1 request and 4 write units; 6 if it replaces a change to another address; 1 request more
-    if another account took that address after it lapsed.
+    Costs 1 request and 1 write unit.
 
     Raises:
         ValidationError: not a valid email address.
-        EmailTaken: another account has it or has reserved it.
         StaleUser: the account changed or was deleted since `user` was read.
     """
     values = services.cleaned(email=email)
@@ -53,10 +53,9 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
         user,
         {
             "pending_email": values["email"],
-            "pending_reservation": new_confirmation_id(),
-            "pending_until": guards.now() + links.VALID_SECONDS,
+            "pending_id": new_confirmation_id(),
+            "pending_until": int(time.time()) + links.VALID_SECONDS,
         },
-        # A change that lapsed meanwhile, with another password, does not count.
         is_so=lambda stored: stored.awaited_email == values["email"],
         write=write,
     )
@@ -64,34 +63,34 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
 
 def link_token(user: User) -> str:
     """The token of a link that makes the change that waits."""
-    return links.make(PURPOSE, user.pk, str(user.pending_reservation))
+    return links.make(PURPOSE, user.pk, str(user.pending_id))
 
 
 def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed:
-    """Give the link's account its reserved address, which is then confirmed, and free the old one.
+    """Give the link's account its new address, which is then confirmed, and free the old one.
 
     If the link was followed before, nothing changes. Costs 2 requests, 1 read and 6 write units;
     only the read if nothing changes.
 
     Raises:
-        BadLink: the link or its reservation is too old; the change was canceled, replaced or lapsed
-            with a password; or the account has another address or was deleted.
-        EmailTaken: another account took the address after the reservation lapsed.
+        BadLink: the link is too old; the change was canceled, replaced or dropped with a password;
+            or the account has another address or was deleted.
+        EmailTaken: another account has the address.
         StaleUser: others changed the account at each attempt.
     """
-    pk, reservation = links.read(PURPOSE, token, 2)
+    pk, pending_id = links.read(PURPOSE, token, 2)
     former = None
     for _attempt in range(ATTEMPTS):
         user = links.account_of(PURPOSE, pk)
-        if user.confirmation_id == reservation:
+        if user.confirmation_id == pending_id:
             return Confirmed(user, former)
-        if user.pending_reservation != reservation or not user.awaited_email:
+        if user.pending_id != pending_id or not user.awaited_email:
             raise BadLink(PURPOSE)
         former = user.email
         values = {
             "email": user.pending_email,
             "email_confirmed_at": datetime.now(UTC),
-            "confirmation_id": reservation,
+            "confirmation_id": pending_id,
         }
         try:
             services.change(user, values | NO_PENDING_CHANGE, write=write)
@@ -103,9 +102,9 @@ def confirm_change(token: str, *, write: Transaction | None = None) -> Confirmed
 
 
 def cancel_change(user: User, *, write: Transaction | None = None) -> None:
-    """Drop the change that waits for its link, and free the reserved address.
+    """Drop the change that waits for its link.
 
-    Costs 1 request and 4 write units, nothing if no change waits.
+    Costs 1 request and 1 write unit, nothing if no change waits.
 
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.

@@ -159,13 +159,13 @@ class EmailChangeView(PasswordConfirmedView):
         return super().get_context_data(needs_link=_needs_link(), **kwargs)
 
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
-        """Change the address, or reserve it until its link is followed."""
+        """Change the address, or send the link that changes it."""
         email = form.cleaned_data["email"]
         is_another = bool(User.unique.moves(user, {"email": email}))
         if is_another:
             attempts.begin_mail("change", email, counted_client(self.request))
         if is_another and _needs_link():
-            self._reserve(user, email)
+            self._send_link(user, email)
         else:
             self._change_now(user, email)
 
@@ -177,11 +177,10 @@ class EmailChangeView(PasswordConfirmedView):
             mails.send("email_changed", old, language=language_of(user))
             mails.send_confirmation(user)
 
-    def _reserve(self, user: User, email: str) -> None:
+    def _send_link(self, user: User, email: str) -> None:
         change.request_change(user, email)
         self.success_message = gettext_lazy(
-            "Your new email address is reserved. Follow the link that we sent to it to make the "
-            "change."
+            "We sent a link to your new email address. Follow it to make the change."
         )
         if not mails.send_email_change(user):
             messages.error(

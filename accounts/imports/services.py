@@ -30,6 +30,7 @@ from dynamo.exceptions import DynamoError, Refused
 from dynamo.items import Item, PlainModel
 from dynamo.tally import CountingPool
 from dynamo.transactions import Transaction
+from dynamo.unique.guarding import is_reserved
 
 #: In a batch. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64
@@ -158,14 +159,9 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     while some := list(islice(remaining, rows_at_once)):
         entries = [_candidate_or_rejection(candidates, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
-        guard_model = User.unique.guard_model
-        guards = {
-            key: item
-            for key, item in _stored(
-                guard_model, {key for each in valid for key in each.keys.values()}
-            ).items()
-            if not guard_model.from_raw_data(item).has_lapsed
-        }
+        keys = {key for each in valid for key in each.keys.values()}
+        stored = _stored(User.unique.guard_model, keys)
+        guards = {key: item for key, item in stored.items() if not is_reserved(item)}
         users = _stored(User, {each.pk for each in valid})
         for entry in entries:
             if isinstance(entry, Candidate):
@@ -271,11 +267,8 @@ def _foreseen(
 
 
 def _owner(guard: Item | None) -> str | None:
-    """The account that has the value. A value that is only reserved has no owner yet."""
-    if guard is None or "reservation" in guard:
-        return None
-    owner: str = guard["owner"]["S"]
-    return owner
+    """The account that has the value."""
+    return None if guard is None else guard["owner"]["S"]
 
 
 def _stored(model: type[PlainModel], keys: set[str]) -> dict[str, Item]:

@@ -12,7 +12,7 @@ value. That transaction must require that the item is the one that was read, by 
 `dynamo.versions`).
 
 The guard items are stored in the model's own table, or in a second one:
-`UniqueAttributes(table="…", …)`. For values that are only reserved see `dynamo.unique.guards`.
+`UniqueAttributes(table="…", …)`.
 
 Source: "Simulating Amazon DynamoDB unique constraints using transactions", AWS Database Blog. The
 `owner` is added here: it answers look-ups, keeps one item from freeing another's value, and lets an
@@ -21,18 +21,16 @@ operation whose reply was lost recognize its own work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.items import PARTITION_KEY_MAX_BYTES, PlainModel
 from dynamo.transactions import Transaction
-from dynamo.unique.guards import Guard, Pending
+from dynamo.unique.guards import Guard
 
 M = TypeVar("M", bound=PlainModel)
 
@@ -45,34 +43,16 @@ Taken = Callable[[str, str], Exception]
 SEPARATOR = "#"
 
 
-@dataclass(frozen=True)
-class _Note:
-    """A reservation as an item notes it, and the key of its guard item."""
-
-    key: str
-    value: str
-    reservation: str
-    expires: int
-
-
 class UniqueAttributes(Generic[M]):
     """Which attributes of a model are unique; builds the keys, look-ups and writes of guard items.
 
     `normalize` has, for each attribute's Python name, the function that makes values comparable;
-    `table` names a second table for the guard items; `pending` names, for each attribute whose
-    values can be reserved, where an item notes the reservation. The model's primary key must be a
-    partition key alone, a string without `#`.
+    `table` names a second table for the guard items. The model's primary key must be a partition
+    key alone, a string without `#`.
     """
 
-    def __init__(
-        self,
-        *,
-        table: str | None = None,
-        pending: Mapping[str, Pending] | None = None,
-        **normalize: Normalize,
-    ) -> None:
+    def __init__(self, *, table: str | None = None, **normalize: Normalize) -> None:
         self._table = table
-        self.pending = pending or {}
         self.normalize = normalize
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
@@ -150,11 +130,8 @@ class UniqueAttributes(Generic[M]):
             key = self.key(name, value)
         except ValueError:
             raise self.model.DoesNotExist from None
-        try:
-            guard = self.guard_model.get(key)
-        except self.guard_model.DoesNotExist:
-            raise self.model.DoesNotExist from None
-        if guard.is_reserved or not guard.owner:
+        guard = self.guard_at(key)
+        if guard is None or not guard.owner:
             raise self.model.DoesNotExist
         return str(guard.owner)
 
@@ -171,18 +148,24 @@ class UniqueAttributes(Generic[M]):
             raise self.model.DoesNotExist
         return item
 
-    def is_taken(self, name: str, value: str) -> bool:
-        """Whether `value` of the attribute `name` is held or reserved now; only a write decides.
+    def guard_at(self, key: str) -> Guard | None:
+        """The guard item with this key; None if its value is free now, but only a write decides.
 
         Costs 1 request and 1 read unit.
+        """
+        try:
+            guard: Guard = self.guard_model.get(key)
+        except self.guard_model.DoesNotExist:
+            return None
+        return None if guard.expires or guard.reservation else guard
+
+    def is_taken(self, name: str, value: str) -> bool:
+        """Whether an item has `value` now; only a write decides. Costs 1 request and 1 read unit.
 
         Raises:
             ValueError: see `key`.
         """
-        try:
-            return not self.guard_model.get(self.key(name, value)).has_lapsed
-        except self.guard_model.DoesNotExist:
-            return False
+        return self.guard_at(self.key(name, value)) is not None
 
     def claim(self, write: Transaction, item: M, taken: Taken) -> None:
         """Add to `write` a guard item for each value of the new `item`.
@@ -217,76 +200,30 @@ class UniqueAttributes(Generic[M]):
     def move(self, write: Transaction, item: M, values: Mapping[str, Any], taken: Taken) -> None:
         """Add to `write` the deletion of the guard items that `values` replace, and the new ones.
 
-        Reservations follow their notes: if `values` have another note, or none, the old reservation
-        is deleted and the new one is put. A reserved value that `item` takes gets a guard item that
-        does not expire. Costs 2 write units for each guard item.
+        Costs 2 write units for each guard item.
 
         Raises:
             ValueError: see `key`.
         """
         owner = self.owner_of(item)
-        frees: dict[str, Guard] = {}
-        puts: dict[str, tuple[Guard, Exception]] = {}
         for name, (old, new) in self.moves(item, values).items():
             if old:
-                frees[old] = self.guard_model(old, owner=owner)
+                self._free(write, old, owner)
             if new:
-                puts[new] = self.guard_model(new, owner=owner), taken(name, values[name])
-        kept = set(self.keys_of(item).values()) - frees.keys()
-        old_notes, new_notes = self._notes(item), self._notes(item, values)
-        for name in self.pending:
-            before, after = old_notes.get(name), new_notes.get(name)
-            if before == after:
-                continue
-            if before:
-                frees.setdefault(before.key, self._reserved(before, owner))
-            # A value that the item holds needs no reservation.
-            if after and after.key not in kept:
-                error = taken(name, after.value)
-                puts.setdefault(after.key, (self._reserved(after, owner), error))
-        self._free(write, [guard for key, guard in frees.items() if key not in puts])
-        for guard, error in puts.values():
-            free_or_ours = guard.is_free() | (type(guard).owner == owner)
-            write.put(guard, free_or_ours, otherwise=error, part_of=item)
+                guard = self.guard_model(new, owner=owner)
+                free_or_ours = guard.is_free() | (type(guard).owner == owner)
+                error = taken(name, values[name])
+                write.put(guard, free_or_ours, otherwise=error, part_of=item)
 
     def free(self, write: Transaction, item: M) -> None:
-        """Add to `write` the deletion of every guard item of `item`, reservations included.
+        """Add to `write` the deletion of every guard item of `item`. Costs 2 write units each."""
+        for key in self.keys_of(item).values():
+            self._free(write, key, self.owner_of(item))
 
-        Costs 2 write units each.
-        """
-        owner = self.owner_of(item)
-        reserved = {note.key: self._reserved(note, owner) for note in self._notes(item).values()}
-        keys = self.keys_of(item).values()
-        guards = reserved | {key: self.guard_model(key, owner=owner) for key in keys}
-        self._free(write, guards.values())
-
-    def _free(self, write: Transaction, guards: Iterable[Guard]) -> None:
-        # A reservation that is absent or another item's has lapsed. A guard item that is absent or
-        # another item's was damaged, and the check reports it. Neither prevents the write.
-        for guard in guards:
-            write.delete_if(guard, guard.is_as_written())
-
-    def _reserved(self, note: _Note, owner: str) -> Guard:
-        return self.guard_model(
-            note.key, owner=owner, reservation=note.reservation, expires=note.expires
-        )
-
-    def _notes(self, item: M, values: Mapping[str, Any] = MappingProxyType({})) -> dict[str, _Note]:
-        """The reservations that `item` notes, by attribute; with `values`, those it will note."""
-        notes = {}
-        for name, pending in self.pending.items():
-            value, reservation, expires = (
-                values.get(each, getattr(item, each)) for each in astuple(pending)
-            )
-            if not (value and reservation):
-                continue
-            try:
-                notes[name] = _Note(self.key(name, value), value, reservation, expires)
-            except ValueError:
-                # A stored value without a key has no guard item; see `keys_of`.
-                if pending.value in values:
-                    raise
-        return notes
+    def _free(self, write: Transaction, key: str, owner: str) -> None:
+        # A guard item that is absent or another item's was damaged, and the check reports it. It
+        # does not prevent the write.
+        write.delete_if(self.guard_model(key), self.guard_model.owner == owner)
 
     def _values_of(self, item: M) -> dict[str, str]:
         values = {name: getattr(item, name) for name in self.normalize}

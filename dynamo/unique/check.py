@@ -4,7 +4,7 @@ For any model that declares `UniqueAttributes`, while the site is used, in bound
 
 1. Claims. One scan. A user claims the guard items of its values, a guard item claims the owner that
    it names. Sorted by key, a correct guard item is two claims that name one user; nothing else is
-   read for it. Reservations work alike, with their ids.
+   read for it.
 2. Confirmation. A scan is not isolated from transactions, so everything else is only suspect. It is
    confirmed by reading the guard item and the users that claim it at one instant
    (`dynamo.unique.snapshots`).
@@ -28,6 +28,7 @@ from dynamo.items import Item
 from dynamo.tally import CountingPool
 from dynamo.transactions import READ_TOGETHER
 from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
+from dynamo.unique.guarding import is_reserved
 from dynamo.unique.guards import Guard
 from dynamo.unique.snapshots import (
     GUARD_ATTRIBUTES,
@@ -38,9 +39,6 @@ from dynamo.unique.snapshots import (
     Snapshot,
     guard_key_of,
     is_user_key,
-    note_names,
-    reservation_noted,
-    reservation_of,
     stored_names,
 )
 
@@ -52,9 +50,8 @@ CONFIRM_THREADS = 8
 Progress = Callable[[str, int], None]
 """Called with what is done, and how many more of it are done."""
 
-# They sort a guard item's own claim before those of users, and those of users that only note a
-# reservation last: these alone are never an error.
-_BY_GUARD, _BY_RESERVATION, _BY_USER, _BY_WAITING = "guard", "reservation", "user", "waiting"
+# They sort the claim of a guard item before those of users.
+_BY_GUARD, _BY_RESERVATION, _BY_USER = "guard", "reservation", "user"
 
 
 @dataclass(frozen=True)
@@ -142,11 +139,12 @@ def check_guards(
 ) -> Iterator[Report]:
     """Compare all items with all guard items. Yields the report, which is valid in the block.
 
-    With `repair`, missing guard items are written, orphaned ones deleted, and those of users that
-    do not have the value are given to the one user that has. Two users with the same value are
-    reported and not changed. If neither has a guard item, the oldest one gets it, by the attribute
-    stored as `oldest_by` (a time as text). Guard items of attributes that are not declared are not
-    changed, nor is any item that is neither a user nor a guard item.
+    With `repair`, missing guard items are written, orphaned ones deleted (also those that version
+    0.1 reserved, which are not reported otherwise), and those of users that do not have the value
+    are given to the one user that has. Two users with the same value are reported and not changed.
+    If neither has a guard item, the oldest one gets it, by the attribute stored as `oldest_by` (a
+    time as text). Guard items of attributes that are not declared are not changed, nor is any item
+    that is neither a user nor a guard item.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
@@ -188,8 +186,6 @@ class _Check:
         users = self.unique.model
         guards = self.unique.guard_model
         attributes = [*GUARD_ATTRIBUTES, *self.names]
-        for name in self.names.values():
-            attributes += note_names(self.unique, name) or ()
         for table in sorted({users.table(), guards.table()}):
             [key_name] = (users if table == users.table() else guards).key_attribute_names()
             pages = bulk.pages(
@@ -211,11 +207,7 @@ class _Check:
 
     def _claim_by_guard(self, key: str, item: Item, claims: Spool) -> None:
         owner = str(item.get(Guard.owner.attr_name, {}).get("S", ""))
-        reservation = reservation_of(item)
-        if reservation is None:
-            claims.add(key, _BY_GUARD, owner)
-        else:
-            claims.add(key, _BY_RESERVATION, owner, reservation)
+        claims.add(key, _BY_RESERVATION if is_reserved(item) else _BY_GUARD, owner)
 
     def _claim_by_user(self, pk: str, item: Item, claims: Spool, report: Report) -> None:
         report.users += 1
@@ -228,8 +220,6 @@ class _Check:
             else:
                 if key is not None:
                     claims.add(key, _BY_USER, pk)
-            if noted := reservation_noted(self.unique, name, item):
-                claims.add(noted[0], _BY_WAITING, pk, noted[1])
         if unusable is not None:
             report.unusable += 1
             report.unusable_example = report.unusable_example or (pk, unusable)
@@ -248,13 +238,21 @@ class _Check:
     def _suspects(self, claims: Spool) -> Iterator[_Suspect]:
         for key, claims_of_key in groupby(claims, key=itemgetter(0)):
             first = list(islice(claims_of_key, self.sizes.users_together))
-            if _agree(first):
+            if self._agree(first):
                 continue
             yield _Suspect(key, _users_of(first))
             anchor = first[-1][2]
             while more := list(islice(claims_of_key, self.sizes.users_together)):
                 if rivals := [pk for pk in _users_of(more) if pk != anchor]:
                     yield _Suspect(key, rivals, anchor)
+
+    def _agree(self, claims: list[list[str]]) -> bool:
+        """Whether a guard item and one user name each other, and no other user claims it."""
+        kinds = [by for _key, by, _pk in claims]
+        if kinds == [_BY_RESERVATION]:
+            # It keeps nothing, so it is not an error; a repair removes it.
+            return not self.repair
+        return kinds == [_BY_GUARD, _BY_USER] and claims[0][2] == claims[1][2]
 
     def _confirmed(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
         """What is wrong, each with whether it was repaired; nothing if it no longer is."""
@@ -286,17 +284,6 @@ class _Check:
         ]
 
 
-def _agree(claims: list[list[str]]) -> bool:
-    """Whether a guard item and one user name each other, and no other user claims it."""
-    waiting = [names for _key, by, *names in claims if by == _BY_WAITING]
-    others = [(by, names) for _key, by, *names in claims if by != _BY_WAITING]
-    kinds = [by for by, _names in others]
-    if kinds == [_BY_RESERVATION]:
-        return others[0][1] in waiting
-    return not kinds or (kinds == [_BY_GUARD, _BY_USER] and others[0][1] == others[1][1])
-
-
 def _users_of(claims: list[list[str]]) -> list[str]:
     """The users that a guard item names or that have its value."""
-    pks = (pk for _key, by, pk, *_id in claims if by != _BY_WAITING)
-    return list(dict.fromkeys(pk for pk in pks if is_user_key(pk)))
+    return list(dict.fromkeys(pk for _key, _by, pk in claims if is_user_key(pk)))

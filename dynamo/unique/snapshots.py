@@ -18,19 +18,16 @@ from pynamodb.expressions.operand import Path
 from dynamo.exceptions import Refused
 from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transactions import Transaction, read_together
-from dynamo.unique import guards
 from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
+from dynamo.unique.guarding import is_reserved
 from dynamo.unique.guards import Guard
 
 Kind = Literal["missing", "orphaned", "foreign"]
 """What can be wrong with a guard item.
 
-missing: a user has the value, and there is no guard item; or it is the user's, but only reserved.
-orphaned: there is a guard item, and no user has the value; or a reservation that no user notes.
+missing: a user has the value, and there is no guard item, or one whose value is free (`Guard`).
+orphaned: there is a guard item, and no user has the value.
 foreign: a user has the value, and the guard item belongs to another user.
-
-A user that notes a reservation that is gone, or another's, is not an error: it lapsed, and the
-user's next change removes the note.
 """
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -83,38 +80,6 @@ def guard_key_of(unique: UniqueAttributes[Any], name: str, user: Item) -> str | 
     return unique.key(name, value) if value else None
 
 
-def reservation_of(guard: Item) -> str | None:
-    """The reservation's id, empty if there is none; None for a guard item that does not expire."""
-    if not {Guard.reservation.attr_name, Guard.expires.attr_name} & guard.keys():
-        return None
-    return _text(guard, Guard.reservation.attr_name)
-
-
-def note_names(unique: UniqueAttributes[Any], name: str) -> tuple[str, str] | None:
-    """The stored names of the attributes in which users note a reserved value and its id.
-
-    None if values of the attribute `name` cannot be reserved.
-    """
-    if name not in unique.pending:
-        return None
-    attributes, pending = unique.model.get_attributes(), unique.pending[name]
-    return str(attributes[pending.value].attr_name), str(attributes[pending.reservation].attr_name)
-
-
-def reservation_noted(
-    unique: UniqueAttributes[Any], name: str, user: Item
-) -> tuple[str, str] | None:
-    """Key and id of the reservation that `user` notes for the attribute `name`, if any."""
-    names = note_names(unique, name)
-    if names is None:
-        return None
-    value, reservation = (_text(user, each) for each in names)
-    try:
-        return (unique.key(name, value), reservation) if value and reservation else None
-    except ValueError:
-        return None
-
-
 def _text(item: Item | None, stored_name: str | None) -> str:
     return str((item or {}).get(str(stored_name), {}).get("S", ""))
 
@@ -153,34 +118,10 @@ class Snapshot:
         named = _text(self.guard, Guard.owner.attr_name)
         return named if is_user_key(named) else None
 
-    @property
-    def _reservation(self) -> str | None:
-        return None if self.guard is None else reservation_of(self.guard)
-
-    @property
-    def _is_reserved(self) -> bool:
-        """Whether the guard item reserves the value for its owner, who need not have it.
-
-        True, lapsed or not, if the owner notes it; if notes are not declared, until it lapses.
-        """
-        user = None if self.owner is None else self.users[self.owner]
-        if self.guard is None or self._reservation is None or user is None:
-            return False
-        name = self._names[1]
-        if note_names(self.unique, name) is None:
-            expires = self.guard.get(Guard.expires.attr_name, {}).get("N")
-            return expires is None or float(expires) > guards.now()
-        return reservation_noted(self.unique, name, user) == (self.key, self._reservation)
-
-    @property
-    def _names(self) -> tuple[str, str]:
-        """The stored name and the Python name of the attribute that the guard item is for."""
-        stored_name = self.key.partition(SEPARATOR)[0]
-        return stored_name, stored_names(self.unique)[stored_name]
-
     def _has_value(self, user: Item | None) -> bool:
+        name = stored_names(self.unique)[self.key.partition(SEPARATOR)[0]]
         try:
-            return user is not None and self.key == guard_key_of(self.unique, self._names[1], user)
+            return user is not None and self.key == guard_key_of(self.unique, name, user)
         except ValueError:
             return False
 
@@ -192,20 +133,17 @@ class Snapshot:
         """
         holders = [pk for pk, user in self.users.items() if self._has_value(user)]
         if not holders:
-            if self.guard is None or self._is_reserved:
+            if self.guard is None:
                 return []
             named = _text(self.guard, Guard.owner.attr_name)
             return [Finding("orphaned", named, self.key, repairable=True)]
-        if self.guard is not None and (self._reservation is None or self.owner not in holders):
+        if self.guard is not None and not is_reserved(self.guard):
             return [
                 Finding("foreign", pk, self.key, repairable=len(holders) == 1)
                 for pk in holders
                 if pk != self.owner
             ]
-        # No guard item, or one that would lapse: its owner comes first.
-        first, *others = sorted(
-            holders, key=lambda pk: (pk != self.owner, self._age(pk, oldest_by), pk)
-        )
+        first, *others = sorted(holders, key=lambda pk: (self._age(pk, oldest_by), pk))
         return [
             Finding("missing", first, self.key, repairable=True),
             *(Finding("foreign", pk, self.key, repairable=False) for pk in others),
@@ -229,8 +167,7 @@ class Snapshot:
         guard = self.unique.guard_model(self.key, owner=finding.pk)
         key_name = self.unique.guard_model.key_attribute_names()[0]
         guard_as_read = _as_read(self.guard, key_name, *GUARD_ATTRIBUTES)
-        stored_name, name = self._names
-        value_names = stored_name, *(note_names(self.unique, name) or ())
+        stored_name = self.key.partition(SEPARATOR)[0]
         try:
             with Transaction() as write:
                 if finding.kind == "orphaned":
@@ -238,7 +175,7 @@ class Snapshot:
                 else:
                     write.put(guard, guard_as_read, otherwise=changed)
                 for pk in self.users.keys() & {finding.pk, self.owner}:
-                    value_as_read = _as_read(self.users[pk], *value_names)
+                    value_as_read = _as_read(self.users[pk], stored_name)
                     write.check(self.unique.model(pk), value_as_read, otherwise=changed)
         except Refused as error:
             raise changed from error

@@ -44,7 +44,7 @@ def ann() -> User:
 
 
 def waiting_ann() -> User:
-    """The same account with a reservation for another email address."""
+    """The same account with a change of email address that waits for its link."""
     user = ann()
     request_change(user, NEW)
     return user
@@ -203,18 +203,18 @@ OPERATIONS = [
         changes=0,
     ),
     # A change of the email address that waits for its link
-    _transaction(
+    _update(
         "request_change",
         lambda user: request_change(user, NEW),
         _has(email=OLD, awaited_email=NEW),
     ),
-    _transaction(
+    _update(
         "request_change again",
         lambda user: request_change(user, NEW),
         _has(email=OLD, awaited_email=NEW),
         **_WAITING,
     ),
-    _transaction(
+    _update(
         "request_change to another address",
         lambda user: request_change(user, THIRD),
         _has(email=OLD, awaited_email=THIRD),
@@ -226,17 +226,16 @@ OPERATIONS = [
         _has(email=NEW, awaited_email=None),
         **_WAITING,
     ),
-    _transaction("cancel_change", cancel_change, _has(email=OLD, awaited_email=None), **_WAITING),
+    _update("cancel_change", cancel_change, _has(email=OLD, awaited_email=None), **_WAITING),
     *(
         _transaction(
-            f"change_email to {email} while {NEW} is reserved",
+            f"change_email to {email} while a change to {NEW} waits",
             lambda user, email=email: change_email(user, email),
             _has(email=email, awaited_email=None),
             **_WAITING,
         )
-        for email in (NEW, THIRD, SPELLING)
+        for email in (NEW, THIRD)
     ),
-    _transaction("delete with a reservation", delete, _is_deleted, given=waiting_ann, changes=None),
     # Sessions
     _update(
         "sessions.begin",

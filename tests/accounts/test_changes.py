@@ -221,7 +221,7 @@ def test_a_change_of_a_deleted_account_is_stale_and_stores_nothing(change: Chang
 )
 def test_a_change_of_an_account_that_changed_meanwhile_is_stale(change: Change) -> None:
     user = make_user()
-    request_change(user, "reserved@example.org")
+    request_change(user, "mine.too@example.org")
     change_email(again(user), "theirs@example.org")
     request_change(again(user), "theirs.too@example.org")
 

@@ -80,6 +80,32 @@ def refusal(path: str, status: int = 409) -> str:
     return text
 
 
+# A stranger who wants the address -----------------------------------------------------------------
+
+
+def test_a_change_that_another_account_requests_again_and_again_keeps_no_owner_from_an_address(
+    settings: Any,
+) -> None:
+    settings.ACCOUNTS_EMAIL_CHANGE = "confirm"
+    thief, squatter = make_user(username="thief"), Client()
+    sign_in(squatter, thief)
+
+    def squat() -> None:
+        form = {"email": ANN["email"], "password": PASSWORD}
+        assert squatter.post("/accounts/email/", form).status_code == 302
+
+    squat()
+    path = sign_up_link()
+    squat()
+    assert Client().post(path)["Location"] == LOGIN
+    squat()
+
+    owner = User.find(ANN["email"])
+    assert owner.username == ANN["username"]
+    assert sign_in(Client(), owner).status_code == 302
+    assert_guards_match_users()
+
+
 # The form -----------------------------------------------------------------------------------------
 
 

@@ -91,11 +91,11 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(
     make_user(email="ann@example.org")
     make_user(email="cy@example.org", password=None)
     deactivate(make_user(email="dot@example.org"))
-    request_change(make_user(), "reserved@example.org")
+    request_change(make_user(), "awaited@example.org")
 
     answers = [
         answer_to(url, f"{name}@example.org", requests_sent)
-        for name in ("ann", "bob", "cy", "dot", "reserved")
+        for name in ("ann", "bob", "cy", "dot", "awaited")
     ]
 
     assert answers[1:] == answers[:1] * 4

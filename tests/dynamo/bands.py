@@ -7,22 +7,14 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
 from dynamo.client.sending import send
 from dynamo.items import PlainModel
 from dynamo.transactions import Transaction
-from dynamo.unique import guards
 from dynamo.unique.attributes import UniqueAttributes
-from dynamo.unique.guards import Pending
-
-PENDING = {
-    "site": Pending("next_site", "site_reservation", "site_until"),
-    "label": Pending("next_label", "label_reservation", "label_until"),
-}
 
 
 class Band(PlainModel):
-    """Its guards are in its own table. Two of its three unique values can be reserved."""
+    """Its guards are in its own table."""
 
     class Meta:
         table_name = "tests-bands"
@@ -31,15 +23,9 @@ class Band(PlainModel):
     name = UnicodeAttribute()
     site = UnicodeAttribute()
     label = UnicodeAttribute(null=True)
-    next_site = UnicodeAttribute(attr_name="nextSite", null=True)
-    site_reservation = UnicodeAttribute(attr_name="siteReservation", null=True)
-    site_until = IntegerAttribute(attr_name="siteUntil", null=True)
-    next_label = UnicodeAttribute(attr_name="nextLabel", null=True)
-    label_reservation = UnicodeAttribute(attr_name="labelReservation", null=True)
-    label_until = IntegerAttribute(attr_name="labelUntil", null=True)
 
     unique: UniqueAttributes[Band] = UniqueAttributes(
-        pending=PENDING, name=str.casefold, site=str.casefold, label=str.upper
+        name=str.casefold, site=str.casefold, label=str.upper
     )
 
 
@@ -53,19 +39,9 @@ class Singer(PlainModel):
     name = UnicodeAttribute()
     site = UnicodeAttribute()
     label = UnicodeAttribute(null=True)
-    next_site = UnicodeAttribute(attr_name="nextSite", null=True)
-    site_reservation = UnicodeAttribute(attr_name="siteReservation", null=True)
-    site_until = IntegerAttribute(attr_name="siteUntil", null=True)
-    next_label = UnicodeAttribute(attr_name="nextLabel", null=True)
-    label_reservation = UnicodeAttribute(attr_name="labelReservation", null=True)
-    label_until = IntegerAttribute(attr_name="labelUntil", null=True)
 
     unique: UniqueAttributes[Singer] = UniqueAttributes(
-        table="tests-singer-guards",
-        pending=PENDING,
-        name=str.casefold,
-        site=str.casefold,
-        label=str.upper,
+        table="tests-singer-guards", name=str.casefold, site=str.casefold, label=str.upper
     )
 
 
@@ -110,19 +86,11 @@ def remove(item: Any) -> None:
         type(item).unique.free(write, item)
 
 
-def note(value: str | None, reservation: str | None = "r1", until: int | None = None) -> Any:
-    """The attributes of an item that reserves a site; of one that reserves none without a value."""
-    if value is None:
-        return {"next_site": None, "site_reservation": None, "site_until": None}
-    until = guards.now() + 60 if until is None else until
-    return {"next_site": value, "site_reservation": reservation, "site_until": until}
-
-
 def guards_of(model: Any) -> dict[str, tuple[str, ...]]:
-    """The owner of each guard, and its reservation if it has one."""
+    """The owner of each guard, and what else it stores, by name."""
     items = send("Scan", {"TableName": model.unique.guard_model.table()})["Items"]
     return {
-        item["pk"]["S"]: tuple(item[each]["S"] for each in ("owner", "reservation") if each in item)
+        item["pk"]["S"]: (item["owner"]["S"], *sorted(item.keys() - {"pk", "owner"}))
         for item in items
         if "#" in item["pk"]["S"]
     }

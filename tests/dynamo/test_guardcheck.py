@@ -32,6 +32,9 @@ from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
+#: Of a value that version 0.1 reserved.
+RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
+
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
 
 
@@ -225,13 +228,13 @@ DAMAGE: dict[str, tuple[Callable[[User, User], None], dict[str, list[tuple[str, 
             lambda ann, bob: remove(ann.pk),
             {"orphaned": [("ann", "email#ann@example.com"), ("ann", "userName#ann")]},
         ),
-        "a lapsed reservation is left": (
-            lambda ann, bob: put_guard("userName#x", ann.pk, reservation="r1", expires={"N": "1"}),
-            {"orphaned": [("ann", "userName#x")]},
+        "a value has a leftover of version 0.1 in place of its guard": (
+            lambda ann, bob: put_guard("userName#ann", ann.pk, **RESERVED),
+            {"missing": [("ann", "userName#ann")]},
         ),
-        "a reservation has no user": (
-            lambda ann, bob: put_guard("userName#x", "gone", reservation="r1"),
-            {"orphaned": [("gone", "userName#x")]},
+        "a value has a leftover of another user": (
+            lambda ann, bob: put_guard("userName#ann", bob.pk, **RESERVED),
+            {"missing": [("ann", "userName#ann")]},
         ),
     }
     | {
@@ -276,13 +279,34 @@ def test_damage_is_reported_and_repaired(
     assert Found().findings == {}
 
 
-def test_a_reservation_that_has_not_lapsed_is_sound_without_a_note() -> None:
-    """Of an attribute for which the model declares none."""
+@pytest.mark.parametrize("expires", ["1", "9999999999"])
+@pytest.mark.parametrize("owner", ["ann", "gone", ""])
+def test_a_leftover_of_version_0_1_is_not_an_error_and_a_repair_removes_it(
+    owner: str, expires: str, requests_sent: Requests
+) -> None:
     ann = make_user(username="ann")
-    put_guard("userName#later", ann.pk, reservation="r1", expires={"N": "9999999999"})
+    before = stored_items()
+    owner = ann.pk if owner == "ann" else owner
+    put_guard("email#new@example.org", owner, reservation="r1", expires={"N": expires})
+    requests_sent.clear()
 
-    assert Found(repair=True).findings == {}
-    assert "userName#later" in stored_items()
+    assert Found().findings == {}
+    assert set(requests_sent.operations) == {"Scan"}
+
+    found = Found(repair=True)
+    assert found.findings == {"orphaned": [(owner, "email#new@example.org")]}
+    assert (found.repaired, found.still_wrong, stored_items()) == (1, 0, before)
+
+
+def test_a_leftover_whose_value_is_taken_after_the_scan_is_not_removed() -> None:
+    ann = make_user()
+    put_guard("email#new@example.org", "gone", **RESERVED)
+
+    with after_request("Scan", lambda: change_email(fresh(ann), "new@example.org")):
+        found = Found(repair=True)
+
+    assert (found.findings, guard_owner("email#new@example.org")) == ({}, ann.pk)
+    assert_guards_match_users()
 
 
 def test_more_findings_than_are_kept_in_memory_are_all_repaired() -> None:

@@ -245,14 +245,17 @@ def test_an_owner_whose_guard_is_anothers_can_leave_its_value(
     assert guards_of(model)["site#who.example"] == ("thief",)
 
 
+#: Of a value that an item of version 0.1 did not have yet. The time has not come.
+RESERVED = {"reservation": {"S": "r1"}, "expires": {"N": "9999999999"}}
+
 #: Guards of the item 1 that do not make it the owner of the value, and whether they keep it taken.
 NO_GUARDS: dict[str, tuple[dict[str, Any] | None, bool]] = {
     "absent": (None, False),
     "of another item": ({"owner": "2"}, True),
     "of no item": ({"owner": ""}, True),
     "of a missing item": ({"owner": "gone"}, True),
-    "reserved": ({"owner": "1", "reservation": {"S": "r1"}}, True),
-    "expired without a reservation": ({"owner": "1", "expires": {"N": "1"}}, False),
+    "a reservation of version 0.1": ({"owner": "2"} | RESERVED, False),
+    "its own reservation of version 0.1": ({"owner": "1"} | RESERVED, False),
 }
 
 
@@ -273,6 +276,22 @@ def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
     assert model.unique.get("name", "The Who")
     with pytest.raises(Taken) if is_taken else nullcontext():
         insert(model("3", name="Other", site="who.example"))
+
+
+@both_models
+@pytest.mark.parametrize("owner", ["1", "2", "gone"])
+def test_a_value_that_version_0_1_reserved_is_free(model: Any, owner: str) -> None:
+    put_guard(model, "site#new.example", owner, **RESERVED)
+    assert not model.unique.is_taken("site", "NEW.example")
+    band = the_who(model)
+
+    change(band, site="new.example")
+
+    assert guards_of(model) == NAME | {"site#new.example": ("1",)}
+    assert model.unique.get("site", "new.example").name == "The Who"
+    assert model.unique.is_taken("site", "new.example")
+    remove(band)
+    assert guards_of(model) == {}
 
 
 @both_models

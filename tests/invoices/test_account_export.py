@@ -32,7 +32,7 @@ HIDDEN = {
     "password",
     "session_epoch",
     "confirmation_id",
-    "pending_reservation",
+    "pending_id",
     "sessions",
     "version",
 }

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from accounts.emails.change import request_change
 from accounts.models import User
 from accounts.services import delete
 from dynamo.client.sending import send
@@ -18,7 +17,6 @@ from sequences.counters import next_value
 from staff import actions
 from staff.audit_log import list_actions, on_account
 from tests.clocks import hold_the_day
-from tests.emailchanges import days_later
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import issued
 from tests.pages import Page, meanwhile
@@ -97,15 +95,6 @@ def test_a_guard_item_of_a_deleted_account_is_shown(client: Any) -> None:
     assert "gone" in page.text
 
 
-def test_a_reserved_address_leads_to_the_account_that_reserved_it(client: Any, bob: User) -> None:
-    request_change(bob, "new@example.com")
-
-    response = client.post("/staff/", {"who": "new@example.com"})
-
-    assert page_of(bob) in response.content.decode()
-    assert "only reserves" in Page(response).text
-
-
 def test_the_search_is_not_part_of_the_address(client: Any) -> None:
     content = client.get("/staff/").content.decode()
 
@@ -149,14 +138,6 @@ def test_a_page_of_an_account_costs_five_requests(
     client.get(page_of(bob))
 
     assert requests_sent.operations == [*OF_EVERY_PAGE, "Query", "GetItem", "TransactGetItems"]
-
-
-def test_a_reserved_guard_item_is_shown_until_it_lapses(client: Any, bob: User) -> None:
-    request_change(bob, "new@example.com")
-
-    assert "Reserved" in Page(client.get(page_of(bob))).text
-    with days_later():
-        assert "The reservation lapsed" in Page(client.get(page_of(bob))).text
 
 
 def test_wrong_guard_items_are_marked(client: Any, bob: User) -> None:

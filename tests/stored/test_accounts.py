@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from django.test import Client
 
 from accounts.emails import confirmation, links
 from accounts.emails.change import cancel_change, confirm_change, link_token, request_change
-from accounts.exceptions import AccountError, BadLink, RequestIdUsed, StaleUser
+from accounts.exceptions import AccountError, BadLink, EmailTaken, RequestIdUsed, StaleUser
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -188,10 +189,40 @@ def test_stored_values_are_taken(stored: Stored) -> None:
         for values in ({"username": username}, {"email": User.get(pk).email}):
             with pytest.raises(AccountError):
                 register(**({"username": "new", "email": "new@example.org"} | values))
-    with pytest.raises(AccountError):
-        register(username="new", email="cid@example.net")
-
     assert_guards_are_correct()
+
+
+def test_an_address_that_waits_for_its_link_is_free(stored: Stored) -> None:
+    waiting = {"cid@example.net": User.get(stored.pk("cid")), "dee@example.net": None}
+    for address, user in waiting.items():
+        key = User.unique.key("email", address)
+        assert "reservation" in stored_items()[key]
+        assert not User.unique.is_taken("email", address)
+
+        new = register(username=f"new.{address[:3]}", email=address)
+
+        assert stored_items()[key] == {"pk": {"S": key}, "owner": {"S": new.pk}}
+        assert find_user(address) == new
+        if user is not None:
+            with pytest.raises(EmailTaken):
+                confirm_change(link_token(user))
+            cancel_change(user)
+            delete(user)
+    assert_guards_are_correct()
+
+
+def test_a_repair_removes_the_reservations(stored: Stored) -> None:
+    left = {key for key, item in stored_items().items() if "reservation" in item}
+    assert left
+
+    out, _err, code = run("checkguards", "--repair", "--json")
+
+    found = json.loads(out)
+    assert {each["value"] for each in found["orphaned"]} == left
+    assert (found["repaired"], code) == (len(left), 0)
+    assert not left & stored_items().keys()
+    assert_guards_are_correct()
+    assert confirm_change(link_token(User.get(stored.pk("cid")))).user.email == "cid@example.net"
 
 
 def test_the_commands_read_what_is_stored(stored: Stored) -> None:

@@ -12,7 +12,7 @@ class Command(GuardsCommand):
         "Check that every account has a guard item for each unique value, and every guard item its "
         "account. "
         "missing: an account without its guard item; "
-        "orphaned: a guard item of a value that no account has or has reserved; "
+        "orphaned: a guard item of a value that no account has; "
         "foreign: the guard item of an account's value names another account as its owner; "
         "shared: that other account has the value too, so a person must decide. "
         "Reads the whole table: 1 read unit per 4 KB of all items in it."
