@@ -114,7 +114,7 @@ def test_a_clock_that_jumped_ends_neither_a_lease_nor_a_session(
     sign_up(function)
     function.invoke({"do": "hold"})
 
-    function.invoke({"do": "jump", "seconds": seconds})
+    function.jump(seconds)
 
     assert function.invoke({"do": "check"}) == "held"
     assert function.request("GET", "/accounts/profile/").status == 200
@@ -136,7 +136,7 @@ def test_credentials_that_expired_during_a_pause_or_before_a_restore_are_not_use
             wait_until(function.api.is_snapshot_taken.is_set)
             function.api.restore.set()
             used = [function.invoke({"do": "credentials"}) for _event in range(2)]
-            function.invoke({"do": "jump", "seconds": provider.lives + 60})
+            function.jump(provider.lives + 60)
             used += [function.invoke({"do": "credentials"}) for _event in range(2)]
 
     assert used == ["AKID1", "AKID1", "AKID2", "AKID2"]

@@ -47,10 +47,6 @@ def signed_by(key: str, function: Function, settings: Any) -> bool:
     return True
 
 
-def jump(function: Function, seconds: float) -> None:
-    function.invoke({"do": "jump", "seconds": seconds})
-
-
 def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
     function: Function, parameter: Parameter, settings: Any
 ) -> None:
@@ -61,7 +57,7 @@ def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
     assert signed_by(OLD, function, settings)
     assert parameter.times_read == 1
 
-    jump(function, FRESH_SECONDS)
+    function.jump(FRESH_SECONDS)
 
     assert function.request("GET", "/accounts/profile/").status == 200
     issue(function)
@@ -69,7 +65,7 @@ def test_a_warm_function_takes_a_new_key_and_nobody_is_signed_out(
     assert parameter.times_read == 2
 
     parameter.put(NEW)
-    jump(function, 2 * FRESH_SECONDS)
+    function.jump(2 * FRESH_SECONDS)
 
     # The session was signed again while both keys were valid.
     assert function.request("GET", "/accounts/profile/").status == 200
@@ -86,7 +82,7 @@ def test_a_form_of_before_the_rotation_is_accepted_after_it(
     def rotate_between(method: str, path: str, *arguments: Any, **named: Any) -> Any:
         if method == "POST":
             parameter.put(NEW, OLD)
-            jump(function, FRESH_SECONDS)
+            function.jump(FRESH_SECONDS)
         shown.append(method)
         return request(method, path, *arguments, **named)
 
@@ -102,7 +98,7 @@ def test_a_function_goes_on_while_the_keys_cannot_be_read(
 ) -> None:
     sign_up(function)
     parameter.proxy.plan(READ, Answer(500, "InternalServerError"))
-    jump(function, FRESH_SECONDS)
+    function.jump(FRESH_SECONDS)
 
     assert function.request("GET", "/accounts/profile/").status == 200
 
