@@ -176,8 +176,8 @@ class PagesAtOnceMiddleware(MiddlewareMixin):
     The server has more threads than that, so health checks and static files, which do not come
     here, are answered while pages wait for DynamoDB. A page waits no longer than its deadline.
 
-    A page that waits for a password hash does not count (`web.turns.turn_passed_on`), except in the
-    number of pages that wait.
+    A page that waits for a password hash or a mail does not count (`web.turns.turn_passed_on`),
+    except in the number of pages that wait.
     """
 
     def __init__(self, get_response: Any) -> None:

@@ -23,6 +23,7 @@ _MODULES = (
     "sequences.combining",
     "sequences.counters",
     "sequences.series",
+    "web.mailserver",
 )
 
 

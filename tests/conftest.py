@@ -31,6 +31,7 @@ from tests.fork_server import fork_server
 from tests.parameters import Parameter
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
+from web import mailserver
 
 #: Longer than a machine under load stalls.
 PATIENCE_SECONDS = 60.0
@@ -257,10 +258,18 @@ def _no_download_is_left_open() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _no_mail_server_hangs() -> Iterator[None]:
+    """Otherwise a mail that timed out in a test would prevent those of the next test."""
+    yield
+    mailserver._of_process.reset()
+
+
+@pytest.fixture(autouse=True)
 def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine does not make pages late; tests of deadlines set their own."""
     settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
     monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -67,15 +67,17 @@ def later(**units: float) -> Iterator[None]:
 class MailServer:
     """An SMTP server on a free port. It answers each recipient with `answer`.
 
-    It answers each mail with `verdict`; if that is empty, it never answers.
+    It answers each mail with `verdict` while `may_answer` is set; if that is empty, never.
     """
 
     answer: str = "250 OK"
     verdict: str = "250 OK"
     #: Recipient and bytes of each mail that it accepted.
     taken: list[tuple[str, bytes]] = field(default_factory=list)
+    may_answer: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
+        self.may_answer.set()
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Conversation)
         self._server.daemon_threads = True
         self._server.mail_server = self  # type: ignore[attr-defined]  # its handler's
@@ -120,6 +122,7 @@ class _Conversation(socketserver.StreamRequestHandler):
                     if not server.verdict:
                         self.rfile.read()  # until the client closes the connection
                         return
+                    server.may_answer.wait()
                     self._say(server.verdict)
                 case b"QUIT":
                     self._say("221 bye")

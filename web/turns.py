@@ -41,6 +41,9 @@ class _Turn:
             raise TooManyPages
         self._is_held = True
 
+    def take_if_free(self) -> None:
+        self._is_held = self._turns.acquire(blocking=False)
+
     def end(self) -> None:
         # Not held by a page that passed it on and did not get another one.
         if self._is_held:
@@ -69,8 +72,11 @@ def in_turn(turns: threading.Semaphore) -> Iterator[None]:
 
 
 @contextmanager
-def turn_passed_on() -> Iterator[None]:
+def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
     """Let another page have this one's turn while the body waits; then wait for a turn again.
+
+    Without `waits_after` the page goes on in any case, with a turn if one is free. This is for a
+    body that cannot be undone, after which a 503 would be wrong.
 
     Do not hold a lock meanwhile: the other page may need it. Does nothing outside a page.
 
@@ -85,7 +91,10 @@ def turn_passed_on() -> Iterator[None]:
     try:
         yield
     finally:
-        turn.take()
+        if waits_after:
+            turn.take()
+        else:
+            turn.take_if_free()
 
 
 def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:

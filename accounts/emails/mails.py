@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import translation
@@ -24,7 +24,7 @@ from accounts.emails import change, confirmation, links
 from accounts.languages import language_of
 from accounts.models import User
 from accounts.values import deliverable_email
-from dynamo.client.deadline import uncounted, uncounted_seconds
+from web.mailserver import mail_connection
 
 #: Prevents automatic replies, such as out-of-office messages (RFC 3834).
 _HEADERS = {"Auto-Submitted": "auto-generated"}
@@ -50,8 +50,7 @@ def send(kind: str, to: str, *, language: str | None = None, **context: Any) -> 
     one_line = " ".join(subject.split())
     try:
         message = EmailMessage(one_line, text, to=[deliverable_email(to)], headers=_HEADERS)
-        message.connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
-        with uncounted():
+        with mail_connection() as message.connection:
             return message.send() == 1
     except (OSError, ValueError) as error:
         # All errors of mail servers and connections are OSErrors. A ValueError is an address that

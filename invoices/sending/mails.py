@@ -15,18 +15,18 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import clean_email, deliverable_email
-from dynamo.client.deadline import uncounted, uncounted_seconds
 from invoices.documents import Invoice
 from invoices.printing.pdf import render
 from invoices.values.fields import Field
 from invoices.values.kinds import Email, MultiLine
+from web.mailserver import mail_connection
 
 Outcome = Literal["sent", "refused", "failed", "unknown"]
 """What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
@@ -34,6 +34,8 @@ Outcome = Literal["sent", "refused", "failed", "unknown"]
 Only a mail that is "sent" or "unknown" can arrive.
 """
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+#: Errors by which a mail server refuses a mail.
+_REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 
 
 class _Recipient(Email):
@@ -102,21 +104,20 @@ def deliver(mail: EmailMessage) -> tuple[Outcome, str]:
 
     Each step waits for `EMAIL_TIMEOUT` at most.
     """
-    connection = get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
-    with uncounted():
-        try:
-            # All errors of mail servers and connections are OSErrors.
+    is_open = False
+    try:
+        with mail_connection() as connection:
             connection.open()
-        except OSError as error:
-            return "failed", type(error).__name__
-        try:
-            return ("sent" if connection.send_messages([mail]) == 1 else "unknown"), ""
-        except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused) as error:
-            return "refused", type(error).__name__
-        except OSError as error:
-            # The answer to the last step may be missing.
-            return "unknown", type(error).__name__
-        finally:
-            # The outcome stands, whatever the mail server answers to the goodbye.
-            with suppress(OSError):
-                connection.close()
+            is_open = True
+            try:
+                return ("sent" if connection.send_messages([mail]) == 1 else "unknown"), ""
+            finally:
+                # The outcome stands, whatever the mail server answers to the goodbye.
+                with suppress(OSError):
+                    connection.close()
+    except OSError as error:  # all errors of mail servers and connections are
+        name = type(error).__name__
+        if not is_open:
+            return "failed", name
+        # The answer to the last step may be missing.
+        return ("refused" if isinstance(error, _REFUSALS) else "unknown"), name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ from dynamo.client import deadline
 from dynamo.client.deadline import page_is_over
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.clocks import LeapingClock, use_clock
+from tests.engines import free_port
 from tests.factories import make_user, set_stored
 from tests.mailbox import MailServer, sent_by, the_mail, told_by, whole_link
 from tests.pages import Page, form_values, sign_in, signed_in_as
+from tests.waiting import wait_until
+from web import mailserver
 
 RESET = "/accounts/password_reset/"
 REMINDER = "/accounts/username_reminder/"
@@ -293,3 +297,57 @@ def test_a_slow_mail_server_does_not_use_up_the_deadline_of_the_page(
 
     assert response.status_code == 302
     assert signed_in_as(client) == "Ann"
+
+
+def test_a_process_sends_four_mails_at_once(
+    server: MailServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(mailserver, "WAIT_SECONDS", 0.2)
+    server.may_answer.clear()
+    with ThreadPoolExecutor(6) as pool:
+        sent = [pool.submit(mails.send, "confirm", "a@example.org", **CONTEXT) for _ in range(6)]
+        wait_until(lambda: len(server.taken) == 4 and sum(each.done() for each in sent) == 2)
+        server.may_answer.set()
+
+    assert sorted(each.result() for each in sent) == [False] * 2 + [True] * 4
+    assert caplog.text.count("A mail (confirm) was not sent: TooManyMails.") == 2
+    assert mails.send("confirm", "a@example.org", **CONTEXT)
+
+
+def test_after_a_time_out_mails_fail_at_once_for_known_and_unknown_addresses(
+    settings: Any, engine: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = LeapingClock()
+    use_clock(clock, monkeypatch)
+    make_user(email="ann@example.org")
+    settings.EMAIL_TIMEOUT = 0.2
+    with MailServer(verdict="") as server:
+        sent_by(settings, server.port)
+        assert not mails.send("confirm", "ann@example.org", **CONTEXT)
+        caplog.clear()
+
+        for url in (RESET, REMINDER):
+            for email in ("ann@example.org", "nobody@example.org"):
+                response = Client().post(url, {"email": email})
+                assert Page(response).errors == {"": [NOT_SENT]}
+        assert [record.getMessage() for record in caplog.records if "mail" in record.name] == [
+            f"A mail ({kind}) was not sent: MailServerHangs."
+            for kind in ("reset", "reset_unknown", "reminder", "reminder_unknown")
+        ]
+        assert len(server.taken) == 1
+
+        clock.leap(mailserver.FAILING_FAST_SECONDS)
+        server.verdict = "250 OK"
+        assert mails.send("confirm", "ann@example.org", **CONTEXT)
+        assert len(server.taken) == 2
+
+
+def test_a_server_that_is_down_is_tried_each_time(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent_by(settings, free_port())
+
+    for _attempt in range(2):
+        assert not mails.send("confirm", "ann@example.org", **CONTEXT)
+
+    assert caplog.text.count("ConnectionRefusedError") == 2

@@ -11,11 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from accounts import passwords
+from accounts.emails import mails
 from dynamo.client.deadline import page
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking
+from tests.mailbox import MailServer, sent_by
 from tests.pages import Page
+from tests.waiting import wait_until
 from web.turns import turn_passed_on
 
 REQUEST = RequestFactory().get("/")
@@ -148,6 +151,39 @@ def test_a_page_does_not_wait_for_those_that_wait_for_a_password_hash(settings: 
         Blocking.may_end.set()
 
         assert (response.status_code, signing_in.result().status_code) == (200, 200)
+
+
+def test_a_page_that_sends_a_mail_lets_others_be_made_and_goes_on_without_a_turn(
+    settings: Any,
+) -> None:
+    settings.PAGES_AT_ONCE = 1
+    may_end, reached = threading.Event(), threading.Semaphore(0)
+
+    def view(request: HttpRequest) -> HttpResponse:
+        if request is REQUEST:
+            reached.release()
+            assert may_end.wait(60)
+        else:
+            assert mails.send("confirm", "ann@example.org", link="http://testserver/", days=3)
+        return HttpResponse("done")
+
+    pages = PagesAtOnceMiddleware(view)
+    with MailServer() as server, ThreadPoolExecutor(3) as pool:
+        sent_by(settings, server.port)
+        server.may_answer.clear()
+        sending = pool.submit(pages, RequestFactory().post("/accounts/password_reset/"))
+        wait_until(lambda: bool(server.taken))
+        visits = [pool.submit(pages, REQUEST)]
+        assert reached.acquire(timeout=60)
+
+        server.may_answer.set()
+        assert sending.result(60).status_code == 200
+        # It had no turn, so it adds none.
+        visits.append(pool.submit(pages, REQUEST))
+        assert not reached.acquire(timeout=0.2)
+        may_end.set()
+
+        assert [visit.result().status_code for visit in visits] == [200, 200]
 
 
 def test_a_page_that_passed_its_turn_on_waits_for_another_one(settings: Any) -> None:

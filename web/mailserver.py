@@ -1,0 +1,84 @@
+"""How mails leave a process: a few at once, and none for a while after a time-out.
+
+A page sends its own mails. Otherwise a mail server that hangs would hold the pages that send mails,
+and these the turns of all others.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.core.mail import get_connection
+from django.core.mail.backends.base import BaseEmailBackend
+
+from dynamo.client.deadline import uncounted, uncounted_seconds
+from dynamo.processes import PerProcess
+from web.turns import turn_passed_on
+
+#: Mails that a process sends at once.
+AT_ONCE = 4
+
+#: How long a mail waits while so many are being sent.
+WAIT_SECONDS = 3.0
+
+#: How long no mail is sent after a time-out.
+FAILING_FAST_SECONDS = 30.0
+
+
+class TooManyMails(OSError):
+    """So many mails are being sent that this one was not."""
+
+
+class MailServerHangs(OSError):
+    """A mail timed out a moment ago, and this one was not sent."""
+
+
+class _MailServer:
+    """The mail server as this process knows it."""
+
+    def __init__(self) -> None:
+        self.turns = threading.Semaphore(AT_ONCE)
+        self._hangs_until = 0.0
+
+    def check(self) -> None:
+        if time.monotonic() < self._hangs_until:
+            raise MailServerHangs
+
+    def note(self, error: OSError) -> None:
+        # smtplib raises an error of its own while it handles the time-out.
+        if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
+            self._hangs_until = time.monotonic() + FAILING_FAST_SECONDS
+
+
+_of_process = PerProcess(_MailServer)
+
+
+@contextmanager
+def mail_connection() -> Iterator[BaseEmailBackend]:
+    """A connection to the mail server, not open yet, on which the body sends a mail.
+
+    Each step of the body waits for `EMAIL_TIMEOUT` at most. Meanwhile another page has this one's
+    turn; after that the page goes on, because the mail cannot be undone. The time does not count
+    for the page's deadline. The body must let errors of the mail server pass.
+
+    Raises:
+        MailServerHangs: a mail of this process timed out within `FAILING_FAST_SECONDS`.
+        TooManyMails: `AT_ONCE` others were being sent for `WAIT_SECONDS`.
+    """
+    server = _of_process()
+    server.check()
+    with turn_passed_on(waits_after=False), uncounted():
+        if not server.turns.acquire(timeout=WAIT_SECONDS):
+            raise TooManyMails
+        try:
+            server.check()
+            yield get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
+        except OSError as error:
+            server.note(error)
+            raise
+        finally:
+            server.turns.release()
