@@ -37,24 +37,28 @@ class MailServerHangs(OSError):
     """A mail timed out a moment ago, and this one was not sent."""
 
 
-class _MailServer:
-    """The mail server as this process knows it."""
+class _Mails:
+    """What a process knows of its mails."""
 
     def __init__(self) -> None:
         self.turns = threading.Semaphore(AT_ONCE)
-        self._hangs_until = 0.0
+        self._hangs_until: dict[tuple[str, str, int], float] = {}
 
     def check(self) -> None:
-        if time.monotonic() < self._hangs_until:
+        if time.monotonic() < self._hangs_until.get(_mail_server(), 0.0):
             raise MailServerHangs
 
     def note(self, error: OSError) -> None:
         # smtplib raises an error of its own while it handles the time-out.
         if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
-            self._hangs_until = time.monotonic() + FAILING_FAST_SECONDS
+            self._hangs_until[_mail_server()] = time.monotonic() + FAILING_FAST_SECONDS
 
 
-_of_process = PerProcess(_MailServer)
+def _mail_server() -> tuple[str, str, int]:
+    return settings.EMAIL_BACKEND, settings.EMAIL_HOST, settings.EMAIL_PORT
+
+
+_of_process = PerProcess(_Mails)
 
 
 @contextmanager
@@ -69,16 +73,16 @@ def mail_connection() -> Iterator[BaseEmailBackend]:
         MailServerHangs: a mail of this process timed out within `FAILING_FAST_SECONDS`.
         TooManyMails: `AT_ONCE` others were being sent for `WAIT_SECONDS`.
     """
-    server = _of_process()
-    server.check()
+    mails = _of_process()
+    mails.check()
     with turn_passed_on(waits_after=False), uncounted():
-        if not server.turns.acquire(timeout=WAIT_SECONDS):
+        if not mails.turns.acquire(timeout=WAIT_SECONDS):
             raise TooManyMails
         try:
-            server.check()
+            mails.check()
             yield get_connection(timeout=uncounted_seconds(settings.EMAIL_TIMEOUT))
         except OSError as error:
-            server.note(error)
+            mails.note(error)
             raise
         finally:
-            server.turns.release()
+            mails.turns.release()
