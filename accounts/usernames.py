@@ -9,6 +9,7 @@ An account keeps its username if the rules change, and may change its case.
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from bisect import bisect_right
@@ -21,6 +22,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from accounts.values import comparable_username
+
+_BASED_ON_LATIN = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
+_OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))
 
 #: Python does not know scripts, and PyPI has no maintained library with this data.
 TABLE = Path(__file__).with_name("usernames.txt")
@@ -78,15 +82,30 @@ def check_change(old: str, new: str) -> None:
 
 
 def check_reserved(name: str, old: str = "") -> None:
-    """Refuse a username that is reserved for operators, unless the account has it already.
+    """Refuse a username that is reserved for operators or looks so, unless the account has it.
 
     Raises:
         ValidationError: with the code `reserved`.
     """
-    wanted = comparable_username(name)
-    reserved = map(comparable_username, settings.ACCOUNTS_RESERVED_USERNAMES)
-    if wanted != comparable_username(old) and wanted in reserved:
+    if comparable_username(name) == comparable_username(old):
+        return
+    if _in_ascii(name) in map(_in_ascii, settings.ACCOUNTS_RESERVED_USERNAMES):
         raise ValidationError(_("This username is reserved."), code="reserved")
+
+
+def _in_ascii(name: str) -> str:
+    """`name` without accents and case, and with ASCII letters for those that look like them."""
+    letters = unicodedata.normalize("NFKD", name)
+    marks = {"Mn", "Mc", "Me"}
+    plain = (char for char in letters if unicodedata.category(char) not in marks)
+    return comparable_username("".join(map(_ascii_letter, plain)))
+
+
+def _ascii_letter(char: str) -> str:
+    # Letters such as ł have no decomposition, but Unicode names the letter that they are made of.
+    if based := _BASED_ON_LATIN.fullmatch(unicodedata.name(char, "")):
+        return based[1]
+    return _OTHER_LATIN.get(char) or _table().lookalikes.get(char, char)
 
 
 def _is_choosable(name: str) -> bool:

@@ -108,6 +108,8 @@ def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
         ("сосо", "This username looks like “coco”"),
         ("Admin", "This username is reserved."),
         ("ＲＯＯＴ", "This username is reserved."),
+        ("admın", "This username is reserved."),
+        ("admi\u0307n", "This username is reserved."),
     ],
 )
 @pytest.mark.parametrize("held", [False, True], ids=["at once", "held"])
@@ -157,6 +159,32 @@ def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings:
     assert taken.status_code == 302
 
 
+LIKE_RESERVED = ["admın", "ADMİN", "admiṅ", "ádmin", "ađmin", "aðmin", "adm\u0131\u0307n"]
+LIKE_RESERVED += ["røøt", "ro\u0338ot", "rooŧ", "rọọŧ", "ｒooｔ", "sŭpport", "support\u0301"]
+
+
+@pytest.mark.parametrize("name", LIKE_RESERVED, ids=ascii)
+def test_a_username_that_looks_like_a_reserved_one_is_reserved(name: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        usernames.check_reserved(name)
+
+    assert refused.value.code == "reserved"
+
+
+@pytest.mark.parametrize("name", ["jørgen", "łukasz", "ırmak", "rooted", "иван", "admins"])
+def test_a_username_with_such_letters_is_not_reserved(name: str) -> None:
+    usernames.check_new(name)
+    usernames.check_reserved(name)
+
+
+def test_the_reserved_names_are_compared_in_the_same_way(settings: Any) -> None:
+    settings.ACCOUNTS_RESERVED_USERNAMES = ["Büro", "шеф"]
+
+    for name in ("buro", "BÜRO", "bürø", "ШЕФ"):
+        with pytest.raises(ValidationError):
+            usernames.check_reserved(name)
+
+
 # Accounts with older names ------------------------------------------------------------------------
 
 
@@ -169,7 +197,13 @@ def older_user(name: str) -> User:
 
 @pytest.mark.parametrize(
     ("name", "other_case"),
-    [("аdmin", "Аdmin"), ("сосо", "Сосо"), ("ann\u3164", "ANN\u3164"), ("admin", "ADMIN")],
+    [
+        ("аdmin", "Аdmin"),
+        ("сосо", "Сосо"),
+        ("ann\u3164", "ANN\u3164"),
+        ("admin", "ADMIN"),
+        ("admın", "ADMıN"),
+    ],
     ids=ascii,
 )
 def test_an_account_with_an_older_username_can_still_be_used(
