@@ -48,10 +48,10 @@ def username_field() -> forms.CharField:
     )
 
 
-def email_field() -> forms.CharField:
+def email_field(rule: Any = values.clean_new_email) -> forms.CharField:
     return _text_field(
         _("Email address"),
-        values.clean_email,
+        rule,
         values.EMAIL_MAX_LENGTH,
         widget=forms.EmailInput,
         attrs={"autocomplete": "email"},

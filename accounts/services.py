@@ -41,7 +41,7 @@ REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
 _CLEAN: dict[str, Callable[[str], str | int | None]] = {
     "username": rules.clean_username,
-    "email": rules.clean_email,
+    "email": rules.clean_new_email,
     "full_name": rules.clean_text,
     "phone_number": rules.clean_phone_number,
     "business_name": rules.clean_text,

@@ -36,6 +36,7 @@ PASSWORD_MAX_LENGTH = 1024
 
 # Django's UnicodeUsernameValidator without "@", so that a username is not an email address.
 _USERNAME = re.compile(r"[\w.+-]+")
+_QUOTED_CHARACTER = re.compile(r"\\(.)", re.DOTALL)
 _DAYS = re.compile(r"\d{1,3}", re.ASCII)
 _DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # Control characters, lone surrogates, line and paragraph separators.
@@ -90,6 +91,18 @@ def clean_email(text: str) -> str:
     return address
 
 
+def clean_new_email(text: str) -> str:
+    """An email address that an account may get: as `clean_email`, but without quotes.
+
+    `"ann"@example.org` is the mailbox of `ann@example.org`, but would be another account. Accounts
+    that older versions gave such an address can keep it.
+    """
+    address = clean_email(text)
+    if '"' in address:
+        raise ValidationError(_("Enter a valid email address."), code="invalid")
+    return address
+
+
 def comparable_email(address: str) -> str:
     """The local part case-folded, the domain as punycode.
 
@@ -110,6 +123,20 @@ def _comparable_domain(domain: str) -> str:
     import idna
 
     return idna.encode(domain, uts46=True, std3_rules=True).decode("ascii")
+
+
+def mailbox_of(address: str) -> str:
+    """The mailbox that gets the mails to `address`: without quotes, and without a `+tag`.
+
+    Sources: RFC 5321, section 4.1.2 (quotes and backslashes do not count); RFC 5233 (tags).
+
+    Raises:
+        ValueError: as `comparable_email`.
+    """
+    local, _at, domain = comparable_email(address).rpartition("@")
+    if local.startswith('"'):
+        local = _QUOTED_CHARACTER.sub(r"\1", local[1:-1])
+    return f"{local.partition('+')[0] or local}@{domain}"
 
 
 def deliverable_email(address: str) -> str:

@@ -7,13 +7,14 @@ or of an address: the client's slot is taken first, or the other one is given ba
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import User
-from accounts.values import comparable_email, comparable_username
+from accounts.values import comparable_email, comparable_username, mailbox_of
 from dynamo.exceptions import Busy, Unavailable
 from dynamo.together import together
 
@@ -192,7 +193,7 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOther
         TooManyAttempts: too many from the client's address, of this account, or to this address. A
             refused mail counts for the limits before the one that refused it.
     """
-    account, recipient = _account(user.pk), _comparable(to)
+    account, recipient = _account(user.pk), _mailbox(to)
     subjects = {
         "mail_client": client,
         "mail_account": account,
@@ -206,7 +207,7 @@ def begin_mail_to_others(user: User, to: str, client: str | None) -> MailToOther
 
 
 def _take_mail(kind: str, email: str) -> Slot | None:
-    return limit("mail").take(f"{kind}.{_comparable(email)}")
+    return limit("mail").take(f"{kind}.{_mailbox(email)}")
 
 
 def _account(pk: str) -> str:
@@ -216,10 +217,17 @@ def _account(pk: str) -> str:
 def _comparable(who: str) -> str:
     """The same text for all spellings of a username or an email address."""
     name = who.strip()
-    if "@" not in name:
-        return comparable_username(name)
+    return _in_one_spelling(comparable_email, name) if "@" in name else comparable_username(name)
+
+
+def _mailbox(email: str) -> str:
+    """The same text for all addresses whose mails one mailbox gets."""
+    return _in_one_spelling(mailbox_of, email.strip())
+
+
+def _in_one_spelling(normalize: Callable[[str], str], address: str) -> str:
     try:
-        return comparable_email(name)
+        return normalize(address)
     except ValueError:
         # Not a valid domain, so no account has the address.
-        return name.casefold()
+        return address.casefold()

@@ -18,10 +18,11 @@ from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.pages import FormPageMixin, show_errors, show_not_sent
 from accounts.recovery import mails
+from accounts.values import clean_email
 
 
 class ResetForm(PasswordResetForm):
-    email = email_field()
+    email = email_field(clean_email)
 
     #: Whether a mail server took the mail, after `save`.
     is_sent = False
@@ -70,7 +71,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
 
 class ReminderForm(forms.Form):
-    email = email_field()
+    email = email_field(clean_email)
 
 
 class UsernameReminderView(FormPageMixin, FormView):

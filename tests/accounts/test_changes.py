@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.test import Client
 
 from accounts.emails.change import cancel_change, request_change
 from accounts.exceptions import AccountError, EmailTaken, StaleUser, UsernameTaken
 from accounts.models import User
 from accounts.services import (
     activate,
+    change,
     change_email,
     change_password,
     change_username,
@@ -33,6 +35,8 @@ from tests.factories import (
     stored_items,
     stored_user,
 )
+from tests.mailbox import the_mail
+from tests.pages import signed_in_as
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -226,6 +230,31 @@ def test_a_change_of_an_account_that_changed_meanwhile_is_stale(change: Change) 
     request_change(again(user), "theirs.too@example.org")
 
     assert refusal_of(lambda: change(user)) is StaleUser
+
+
+@pytest.mark.parametrize("act", [change_email, request_change])
+def test_an_account_does_not_get_a_second_spelling_of_a_mailbox(act: Any) -> None:
+    make_user(email="ann@example.org")
+    user = make_user()
+
+    for address in ('"ann"@example.org', r'"a\nn"@example.org', '""@example.org'):
+        assert refusal_of(lambda address=address: act(user, address)) is ValidationError
+        assert refusal_of(lambda address=address: make_user(email=address)) is ValidationError
+
+
+def test_an_account_with_a_quoted_address_of_an_older_version_can_be_used(client: Client) -> None:
+    user = make_user(username="ann")
+    change(user, {"email": '"ann"@example.org'})
+
+    client.post("/accounts/login/", {"username": '"Ann"@example.org', "password": PASSWORD})
+    assert signed_in_as(client) == "ann"
+    assert client.post("/accounts/profile/", {"full_name": "Ann"}).status_code == 302
+    answer = client.post("/accounts/password_reset/", {"email": '"ann"@example.org'})
+    assert (answer.status_code, the_mail().to) == (302, ['"ann"@example.org'])
+
+    change_email(again(user), "ann@example.org")
+    assert again(user).email == "ann@example.org"
+    assert_guards_match_users()
 
 
 def test_a_change_that_another_request_made_already_succeeds() -> None:

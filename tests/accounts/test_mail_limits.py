@@ -9,6 +9,7 @@ from django.core import mail
 from django.test import Client
 
 from accounts.models import User
+from accounts.services import change
 from tests.accounts.rate_limits import assert_too_many, let_pass
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.faults.kinds import DropReply
@@ -46,6 +47,23 @@ def test_an_address_gets_five_mails_an_hour_in_any_spelling(
     assert client.post(url, {"email": "another@example.org"}).status_code == 302
     let_pass(3601)
     assert client.post(url, {"email": spellings[0]}).status_code == 302
+
+
+@pytest.mark.parametrize("url", [RESET, REMINDER])
+def test_addresses_of_one_mailbox_get_five_mails_an_hour_together(
+    engine: str, client: Client, url: str
+) -> None:
+    asked = [f'"{name}"@example.org' for name in ("ann", r"a\nn", r"an\n", r"\ann", r"\a\n\n")]
+    for address in asked:
+        user = make_user()
+        # Of a version that allowed quotes.
+        change(user, {"email": address})
+        assert client.post(url, {"email": address}).status_code == 302
+
+    for address in ("ann@example.org", "ann+1@example.org", asked[0]):
+        assert_too_many(client.post(url, {"email": address}))
+
+    assert len(mail.outbox) == 5
 
 
 @pytest.mark.parametrize("url", [RESET, REMINDER])

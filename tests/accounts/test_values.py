@@ -13,11 +13,13 @@ from accounts.values import (
     as_uuid,
     clean_email,
     clean_lines,
+    clean_new_email,
     clean_phone_number,
     clean_text,
     clean_username,
     comparable_email,
     comparable_username,
+    mailbox_of,
     readable_phone_number,
 )
 
@@ -105,6 +107,42 @@ def test_a_uuid_in_any_spelling_is_not_a_username(name: str) -> None:
 )
 def test_usual_and_unusual_email_addresses_are_accepted(address: str) -> None:
     assert clean_email(f"  {address} ") == address
+
+
+QUOTED = ['"ann"@example.org', r'"a\nn"@example.org', '""@example.org', '"a@b"@example.org']
+
+
+@pytest.mark.parametrize(
+    "address",
+    [*QUOTED, "@example.org", "ann\x00@example.org", "an\tn@example.org", "ann\x7f@example.org"],
+)
+def test_a_new_address_is_not_quoted_or_empty_and_has_no_control_characters(address: str) -> None:
+    with pytest.raises(ValidationError, match=r"Enter a valid email address\."):
+        clean_new_email(address)
+
+
+def test_a_quoted_address_of_an_older_version_stays_valid() -> None:
+    assert [clean_email(address) for address in QUOTED] == QUOTED
+
+
+@pytest.mark.parametrize(
+    ("address", "mailbox"),
+    [
+        ("Ann@Example.org", "ann@example.org"),
+        ('"ann"@example.org', "ann@example.org"),
+        (r'"a\nn"@example.org', "ann@example.org"),
+        (r'"A\N\N"@EXAMPLE.org', "ann@example.org"),
+        ("ann+shop@example.org", "ann@example.org"),
+        ('"ann+shop"@example.org', "ann@example.org"),
+        ("+shop@example.org", "+shop@example.org"),
+        ("ann@bücher.example", "ann@xn--bcher-kva.example"),
+        ("a.nn@example.org", "a.nn@example.org"),
+        ('"ann b"@example.org', "ann b@example.org"),
+        (r'"a\\n"@example.org', r"a\n@example.org"),
+    ],
+)
+def test_the_mailbox_of_an_address_has_no_quotes_and_no_tag(address: str, mailbox: str) -> None:
+    assert mailbox_of(address) == mailbox
 
 
 def test_phone_numbers_are_stored_in_one_form_and_shown_in_another() -> None:
