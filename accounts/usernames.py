@@ -93,6 +93,7 @@ def check_reserved(name: str, old: str = "") -> None:
         raise ValidationError(_("This username is reserved."), code="reserved")
 
 
+@lru_cache(1024)
 def _in_ascii(name: str) -> str:
     """`name` without accents and case, and with ASCII letters for those that look like them."""
     letters = unicodedata.normalize("NFKD", name)

@@ -109,7 +109,7 @@ def test_the_ranges_of_the_script_table_are_sorted_and_disjoint() -> None:
         ("Admin", "This username is reserved."),
         ("ＲＯＯＴ", "This username is reserved."),
         ("admın", "This username is reserved."),
-        ("admi\u0307n", "This username is reserved."),
+        ("admiṅ", "This username is reserved."),
     ],
 )
 @pytest.mark.parametrize("held", [False, True], ids=["at once", "held"])
