@@ -10,6 +10,7 @@ Granian has a thread that holds a lock until the process ends.
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import shlex
@@ -99,6 +100,11 @@ class Server:
     def log(self) -> str:
         """What it has printed."""
         return self._log.read_text()
+
+    def pages(self) -> list[dict[str, Any]]:
+        """What its log says of each page, without health checks."""
+        lines = (json.loads(line) for line in self.log.splitlines() if line.startswith("{"))
+        return [line for line in lines if line["logger"] == "project.access"]
 
     def workers(self) -> set[int]:
         """The ids of its worker processes."""
