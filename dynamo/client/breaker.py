@@ -7,7 +7,7 @@ that time, so visitors wait for an answer that cannot come.
   a second, and no request of the process was answered meanwhile. Any answer resets it, also
   throttling and errors of the service. A reset or closed connection does not count: the service
   accepted it, and the lost reply may be that of a write.
-- While it is open, requests of pages are not sent. Those that were sent before wait for their reply.
+- While it is open, requests of pages are not sent. Those sent before wait for a reply.
 - After a second, one request of a page is sent as a probe, and this page waits for it. Its answer
   closes the breaker; without one the breaker stays open for another second.
 
