@@ -61,6 +61,11 @@ _CLEAN: dict[str, Callable[[str], str | int | None]] = {
 
 
 @sensitive_variables()
+def _is_password(user: User, password: str) -> bool:
+    return check_password(password, user.password)
+
+
+@sensitive_variables()
 def register(
     *,
     username: str,
@@ -74,6 +79,7 @@ def register(
     email_confirmed: bool = False,
     request_id: str | None = None,
     sign_in: Mapping[str, Any] | None = None,
+    is_password: Callable[[User, str], bool] = _is_password,
     write: Transaction | None = None,
 ) -> User:
     """Make an account and the guard items of its unique values.
@@ -81,7 +87,8 @@ def register(
     Without `password` and `password_hash` the account has no usable password. `request_id` names
     this registration (default: a new id). Repeated with the same id and values, at any time, it
     returns the account that it made. `sign_in` are attributes of its first session
-    (`accounts.sessions.services.first`); an account that was made before does not get them.
+    (`accounts.sessions.services.first`); an account that was made before does not get them. To
+    recognize it, `is_password` checks the password; a page passes one that counts the attempt.
 
     Costs 1 request and 6 write units.
 
@@ -111,8 +118,17 @@ def register(
 
     @sensitive_variables()
     def otherwise(refusal: Refusal) -> Exception | None:
-        same = refusal.stored and _is_same_registration(refusal.stored, user, password)
-        return None if same else RequestIdUsed(request_id)
+        made = User.from_raw_data(refusal.stored) if refusal.stored else None
+        is_same = (
+            made is not None
+            and _has_same_values(made, user)
+            and (
+                made.has_usable_password() == user.has_usable_password()
+                if password is None
+                else is_password(made, password)
+            )
+        )
+        return None if is_same else RequestIdUsed(request_id)
 
     def made(stored: Item | None) -> None:
         if stored is None:
@@ -146,18 +162,11 @@ def account_key(request_id: str) -> str:
     return str(uuid.uuid5(REQUEST_IDS, request_id))
 
 
-@sensitive_variables()
-def _is_same_registration(stored: Item, asked: User, password: str | None) -> bool:
-    """Whether the registration of `asked` made the stored account."""
-    made = User.from_raw_data(stored)
-    same_values = User.unique.keys_of(made) == User.unique.keys_of(asked)
-    same_password = (
-        check_password(password, made.password)
-        if password is not None
-        else made.has_usable_password() == asked.has_usable_password()
+def _has_same_values(made: User, asked: User) -> bool:
+    """Whether the account `made` has the unique values and the rights that are asked for."""
+    return User.unique.keys_of(made) == User.unique.keys_of(asked) and made.has(
+        {"is_staff": asked.is_staff, "is_superuser": asked.is_superuser}
     )
-    same_rights = made.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
-    return same_values and same_password and same_rights
 
 
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from django.views.decorators.debug import sensitive_variables
+
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import Slot, limit
 from accounts.models import User
+from accounts.passwords import check_password
 from accounts.values import comparable_email, comparable_username, mailbox_of
 from dynamo.exceptions import Busy, Unavailable
 from dynamo.together import together
@@ -89,6 +92,27 @@ def begin_sign_in(who: str, pk: str | None, client: str | None, of_client: Slot 
     """
     account = _account(pk) if pk else f"name.{_comparable(who)}"
     return SignIn(account, client, limit("sign_in").take(account), of_client)
+
+
+@sensitive_variables()
+def is_password_of(user: User, password: str, client: str | None) -> bool:
+    """Whether this is the password of `user`, who is not signed in. Counted like a sign-in.
+
+    Costs 2 requests, 3 more if it is; 1 more for each window that has begun already.
+
+    Raises:
+        TooManyAttempts: see `begin_client` and `begin_sign_in`.
+        Busy: the password was not checked, and does not count.
+    """
+    attempt = begin_sign_in(user.username, user.pk, client, begin_client(client))
+    try:
+        is_right = check_password(password, user.password)
+    except Busy:
+        attempt.was_not_made()
+        raise
+    if is_right:
+        attempt.succeeded()
+    return is_right
 
 
 def is_password(user: User, password: str) -> bool:

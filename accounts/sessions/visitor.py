@@ -6,6 +6,7 @@ The id is not the session's key; see `accounts.sessions.services`.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, TypeGuard
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
@@ -13,7 +14,8 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from accounts.limits.client_address import client_address
+from accounts.limits import attempts
+from accounts.limits.client_address import client_address, counted_client
 from accounts.models import User
 from accounts.services import register
 from accounts.sessions import services as sessions
@@ -58,9 +60,13 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
 
 
 def register_signed_in(request: HttpRequest, **values: Any) -> User:
-    """`accounts.services.register`, with the visitor's session. Saves the write of `begin`."""
+    """`accounts.services.register`, with the visitor's session. Saves the write of `begin`.
+
+    Raises as `register`, and as `accounts.limits.attempts.is_password_of` if it is sent again.
+    """
     signing_in = sessions.first(**_from_where(request))
-    user = register(**values, sign_in=signing_in)
+    is_password = partial(attempts.is_password_of, client=counted_client(request))
+    user = register(**values, sign_in=signing_in, is_password=is_password)
     [begun] = signing_in["sessions"]
     # Not if the form was sent before: then this session begins as any other.
     if sessions.find(user, begun):

@@ -18,7 +18,7 @@ from django.views.generic import FormView
 
 from accounts.emails import mails
 from accounts.emails.views import LinkView
-from accounts.exceptions import AccountError, RequestIdUsed, StaleUser
+from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, TooManyAttempts
 from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
@@ -48,6 +48,9 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         attempt = attempts.begin_sign_up(form.cleaned_data["email"], counted_client(self.request))
         try:
             return act(form)
+        except (Busy, TooManyAttempts):
+            attempt.was_refused()
+            raise
         except (AccountError, Refused) as error:
             attempt.was_refused()
             show_errors(form, error)
@@ -56,9 +59,6 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             if isinstance(error, StaleUser):
                 logout(self.request)
             return self.form_invalid(form)
-        except Busy:
-            attempt.was_refused()
-            raise
 
     def _register(self, form: SignUpForm) -> HttpResponse:
         """Make the account and sign in. The same form sent again signs in to the same account."""

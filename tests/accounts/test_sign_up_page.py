@@ -14,6 +14,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.services import change_username, deactivate, delete
 from accounts.sessions import services as sessions
+from tests.accounts.rate_limits import let_pass
 from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
@@ -197,6 +198,40 @@ def test_a_form_sent_again_with_other_contents_does_not_sign_in_and_says_what_to
     assert kept(page) == {name: (typed | other)[name] for name in KEPT}
     assert stored_items() == before
     assert signed_in_as(stranger) is None
+
+
+def test_passwords_of_a_form_sent_again_count_as_sign_ins_to_its_account(
+    client: Client, typed: dict[str, Any], limits: dict[str, Any]
+) -> None:
+    limits |= {"sign_in": (3, 900), "mail": (5, 3600)}
+    client.post(URL, typed)
+    stranger = Client()
+
+    def guess(password: str) -> int:
+        passwords = {"password1": password, "password2": password}
+        return int(stranger.post(URL, typed | passwords).status_code)
+
+    assert [guess(f"wrong password {number}") for number in range(5)] == [200] * 3 + [429] * 2
+    assert guess(PASSWORD) == 429
+    assert signed_in_as(stranger) is None
+    assert sign_in(stranger, the_account()).status_code == 429
+    let_pass(901)
+    assert guess(PASSWORD) == 302
+    assert signed_in_as(stranger) == "Ann"
+
+
+def test_a_form_sent_again_with_its_password_clears_the_failures(
+    client: Client, typed: dict[str, Any], limits: dict[str, Any]
+) -> None:
+    limits["sign_in"] = (2, 900)
+    client.post(URL, typed)
+
+    for _time in range(4):
+        assert Client().post(URL, typed).status_code == 302
+    other = {"username": "Bob"}
+    for _time in range(4):
+        assert Client().post(URL, typed | other).status_code == 200
+    assert sign_in(Client(), the_account()).status_code == 302
 
 
 def test_the_form_shown_after_that_makes_another_account(
