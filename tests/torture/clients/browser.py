@@ -59,6 +59,10 @@ class Browser:
             connection.request(method, path, body, headers)
             with connection.getresponse() as reply:
                 text = reply.read()
+                # The server sends the status, the headers and the body one after another. If it is
+                # killed in between, `http.client` takes what came for an empty page.
+                if "Content-Length" not in reply.headers:
+                    raise http.client.IncompleteRead(text)
         except (OSError, http.client.HTTPException) as error:
             raise NoAnswer(type(error).__name__) from error
         finally:
