@@ -1,6 +1,6 @@
 """Every operation that makes, changes or deletes an account. Each is one transaction.
 
-No operation here reads whether a value is free: its write states the condition. Changes and deletions
+No operation reads whether a value is free: its write states the condition. Changes and deletions
 are idempotent: a change that the account has already is a success and sends nothing. So an
 operation that is repeated after a lost reply recognizes what it did, also an hour later.
 
