@@ -2,15 +2,19 @@
 
 `settings.DYNAMODB_LOCAL_DIR` holds its state:
 
-    engine.json        pid, port and program of the last engine; kept after it ends, for the port
+    engine.json        pid, address and program of the last engine; kept for the address
     engine.lock        flock, held while one process starts or stops the engine
     engine.log         what the engine printed since it started
     dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
 
 The data contains password hashes, so other users of the machine have no access to the folder.
 
+The engine answers everybody who finds it, and a web page that is open in a browser can search the
+ports of an address. So the engine listens on a random one of the 16 million addresses that Linux
+has for itself (127.0.0.0/8). Where the system has only 127.0.0.1 (macOS), it is not hidden.
+
 A pid does not identify the engine, because the system uses it again. The engine is the process with
-the command line that is started here, which names the port and a file in the folder.
+the command line that is started here, which names the address and a file in the folder.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ import importlib.util
 import json
 import os
 import platform
+import secrets
 import shutil
 import signal
 import socket
@@ -30,6 +35,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Literal
 
@@ -39,7 +45,10 @@ from dynamo.exceptions import LocalEngineFailed
 
 Program = Literal["dynoxide", "ministack"]
 
+#: Where the system has no other addresses of its own.
 HOST = "127.0.0.1"
+#: dynoxide does not start if another program has its port at any address.
+_ALL = ""
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 
@@ -60,10 +69,11 @@ class Running:
     pid: int
     port: int
     program: Program
+    host: str = HOST  # of earlier versions, which stored none
 
     @property
     def endpoint(self) -> str:
-        return f"http://{HOST}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
 
 def endpoint() -> str:
@@ -84,7 +94,7 @@ def endpoint() -> str:
 def status() -> Running | None:
     """The engine if it is running and takes connections, else None."""
     last = _last_started()
-    if last is not None and _is_alive(last) and _listens(last.port):
+    if last is not None and _is_alive(last) and _listens(last.host, last.port):
         return last
     return None
 
@@ -92,7 +102,7 @@ def status() -> Running | None:
 def start() -> Running:
     """Start the engine, or return the running one; concurrent callers all get the same.
 
-    It keeps running after this process, until `stop`. It uses the last engine's port if that is
+    It keeps running after this process, until `stop`. It uses the last engine's address if that is
     free, so that processes that knew the last engine find this one.
 
     Raises:
@@ -105,7 +115,7 @@ def start() -> Running:
         last = _last_started()
         if last is not None:
             _end(last)
-        return _launch(_choose_port(last))
+        return _launch(*_choose_address(last))
 
 
 def stop() -> bool:
@@ -160,7 +170,10 @@ def _last_started() -> Running | None:
         return None
     match stored:
         case {"pid": int(pid), "port": int(port), "program": "dynoxide" | "ministack" as program}:
-            return Running(pid, port, program) if 0 < port < 2**16 else None
+            host = str(stored.get("host", HOST))
+            with suppress(ValueError):
+                if 0 < port < 2**16 and IPv4Address(host).is_loopback:
+                    return Running(pid, port, program, host)
     return None
 
 
@@ -171,13 +184,13 @@ def _remember(running: Running) -> None:
     new.replace(_folder() / "engine.json")
 
 
-def _launch(port: int) -> Running:
+def _launch(host: str, port: int) -> Running:
     program, executable = _installed()
     log = _folder() / "engine.log"
     log.write_bytes(b"")
     with log.open("ab") as output:
         child = subprocess.Popen(
-            [executable, *_arguments(program, port)],
+            [executable, *_arguments(program, host, port)],
             cwd=_folder(),  # in the checkout its packages would shadow ministack's
             env=os.environ | _MINISTACK_ENVIRONMENT | {"GATEWAY_PORT": str(port)},
             stdin=subprocess.DEVNULL,
@@ -185,7 +198,7 @@ def _launch(port: int) -> Running:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    running = Running(child.pid, port, program)
+    running = Running(child.pid, port, program, host)
     _remember(running)  # first, so that the next process finds it if this one is killed now
 
     def has_ended_or_answers() -> bool:
@@ -218,20 +231,21 @@ def _installed() -> tuple[Program, str]:
     return "ministack", sys.executable
 
 
-def _arguments(program: Program, port: int) -> list[str]:
+def _arguments(program: Program, host: str, port: int) -> list[str]:
     if program == "dynoxide":
         data = _folder() / "dynamodb.sqlite"
-        return ["serve", "--host", HOST, "-p", str(port), "--db-path", str(data)]
-    # With hypercorn, as ministack's own command does: the command line names port and folder.
+        return ["serve", "--host", host, "-p", str(port), "--db-path", str(data)]
+    # With hypercorn, as ministack's own command does: the command line names address and folder.
     # 0 workers is one process, without children that a signal does not reach.
-    server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{HOST}:{port}", "--workers", "0"]
+    server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{host}:{port}", "--workers", "0"]
     return [*server, "--error-logfile", str(_folder() / "engine.log")]
 
 
 def _announced(running: Running, log: Path) -> bool:
     # Each program prints its URL once it has the port. An answer from the port is not enough:
     # another program may have taken it first.
-    return running.endpoint.encode() in log.read_bytes() and _listens(running.port)
+    is_printed = running.endpoint.encode() in log.read_bytes()
+    return is_printed and _listens(running.host, running.port)
 
 
 def _last_line(log: Path) -> str:
@@ -242,7 +256,7 @@ def _last_line(log: Path) -> str:
 def _is_alive(engine: Running) -> bool:
     _reap(engine.pid)
     # Of the first word only the end: the system may show another path to the program.
-    ours = " ".join(_arguments(engine.program, engine.port))
+    ours = " ".join(_arguments(engine.program, engine.host, engine.port))
     name = "dynoxide " if engine.program == "dynoxide" else " "
     return _command_line(engine.pid).endswith(name + ours)
 
@@ -280,33 +294,47 @@ def _end(engine: Running) -> bool:
     return was_alive
 
 
-def _choose_port(last: Running | None) -> int:
-    if last is not None and _wait_until(lambda: _is_free(last.port), PORT_RELEASE_SECONDS):
-        return last.port
+def _choose_address(last: Running | None) -> tuple[str, int]:
+    host = _choose_host(last)
+    if last is not None and _wait_until(lambda: _is_free(host, last.port), PORT_RELEASE_SECONDS):
+        return host, last.port
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((_ALL, 0))
         port: int = probe.getsockname()[1]
-        return port
+        return host, port
 
 
-def _is_free(port: int) -> bool:
-    if _listens(port):  # on macOS binding succeeds if a server listens on all addresses
+def _choose_host(last: Running | None) -> str:
+    """The last engine's, else a random one if the system has it."""
+    host = last.host if last is not None else HOST
+    if host == HOST:
+        host = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _part in range(3))])
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return HOST
+    return host
+
+
+def _is_free(host: str, port: int) -> bool:
+    if _listens(host, port):  # on macOS binding succeeds if a server listens on all addresses
         return False
     with socket.socket() as probe:
         # As servers do: old connections in TIME_WAIT do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((_ALL, port))
         except OSError:
             return False
     return True
 
 
-def _listens(port: int) -> bool:
+def _listens(host: str, port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         # A time-out means that the engine is too busy to accept, not that it has ended.
-        return probe.connect_ex((HOST, port)) != errno.ECONNREFUSED
+        return probe.connect_ex((host, port)) != errno.ECONNREFUSED
 
 
 def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:

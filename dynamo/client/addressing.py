@@ -12,6 +12,7 @@ the account, if its id is known. The region's endpoint serves every account as w
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -38,7 +39,11 @@ def configured_endpoint(service: str) -> str | None:
 
 def is_loopback(url: str | None) -> bool:
     """Whether `url` leads to this machine."""
-    return url is not None and urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
+    try:
+        host = urlsplit(url or "").hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class _LoaderWithoutRules(Loader):

@@ -99,6 +99,8 @@ def _make_shared() -> _Shared:
         user_agent=f"django-on-dynamodb Botocore/{botocore.__version__}",
         # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
+        # NO_PROXY does not name the local engine's address.
+        proxies={} if settings.DYNAMODB_LOCAL else None,
     )
     region, signing, endpoint = _destination()
     session = addressing.session(signing, region)

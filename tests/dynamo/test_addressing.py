@@ -128,3 +128,20 @@ def test_the_rules_of_other_services_are_kept(service: str) -> None:
     assert loader.load_service_model(service, rules)
     with pytest.raises(UnknownServiceError):
         loader.load_service_model("dynamodb", rules)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_here"),
+    [
+        ("http://127.0.0.1:8000", True),
+        ("http://127.84.2.19:8000", True),
+        ("http://localhost:8000/", True),
+        ("http://[::1]:8000", True),
+        ("https://dynamodb.eu-west-1.amazonaws.com", False),
+        ("http://127.0.0.1.example.org:8000", False),
+        ("http://10.0.0.1", False),
+        (None, False),
+    ],
+)
+def test_an_endpoint_of_this_machine_is_recognized(url: str | None, is_here: bool) -> None:
+    assert addressing.is_loopback(url) is is_here

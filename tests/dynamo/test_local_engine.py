@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +25,10 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from dynamo import engine
+from dynamo.client import sending
 from dynamo.exceptions import LocalEngineFailed
 from tests.engines import free_port
+from tests.faults.proxy import NOWHERE
 from tests.waiting import wait_until
 
 STARTER = """
@@ -131,8 +135,73 @@ def test_a_running_engine_is_found_again_without_a_start(folder: Path) -> None:
     assert engine.status() == running
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have only 127.0.0.1")
+@pytest.mark.parametrize("program", ["dynoxide", "ministack"])
+def test_each_engine_has_a_random_address_and_is_not_at_the_usual_one(
+    folder: Path, other_folder: Path, program: str, request: pytest.FixtureRequest
+) -> None:
+    if program == "ministack":
+        request.getfixturevalue("no_dynoxide")
+    running = engine.start()
+    told = json.loads((folder / "engine.json").read_text())
+    other = json.loads((other_folder / "engine.json").read_text())
+
+    assert (running.program, told["host"]) == (program, running.host)
+    assert len({running.host, other["host"], engine.HOST}) == 3
+    assert ip_address(running.host).is_loopback
+    for host in (engine.HOST, other["host"]):
+        with socket.socket() as probe:
+            assert probe.connect_ex((host, running.port)) == errno.ECONNREFUSED
+    put("here")
+    assert stored() == {"here"}
+
+
+class SocketOfOneAddress(socket.socket):
+    """A socket of a system that has no other loopback addresses, such as macOS."""
+
+    def bind(self, address: Any) -> None:
+        if address[0] not in {"", engine.HOST}:
+            raise OSError(errno.EADDRNOTAVAIL, "Can't assign requested address")
+        super().bind(address)
+
+
+def test_the_engine_has_the_usual_address_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "socket", SocketOfOneAddress)
+
+    assert engine.start().host == engine.HOST
+
+
+def test_an_engine_of_an_earlier_version_is_used_until_it_is_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "socket", SocketOfOneAddress)
+        running = engine.start()
+        put("kept")
+    state = json.loads((folder / "engine.json").read_text())
+    remember(folder, {name: state[name] for name in ("pid", "port", "program")})
+
+    assert engine.start() == running
+    assert engine.stop() is True
+    if sys.platform == "linux":
+        assert engine.start().host != engine.HOST
+    assert stored() == {"kept"}
+
+
+def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", NOWHERE)
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    sending.reset()
+    try:
+        assert sending.send("ListTables", {})["TableNames"] == []
+    finally:
+        sending.reset()
+
+
 @pytest.mark.usefixtures("returning")
-def test_data_and_port_survive_a_stop() -> None:
+def test_data_and_address_survive_a_stop() -> None:
     first = engine.endpoint()
     put("kept")
     assert engine.stop() is True
@@ -145,7 +214,7 @@ def test_data_and_port_survive_a_stop() -> None:
 @pytest.mark.usefixtures("returning")
 def test_a_killed_engine_starts_again_on_its_port_with_its_data() -> None:
     first = engine.start()
-    with socket.create_connection((engine.HOST, first.port)):  # a web process that stays connected
+    with socket.create_connection((first.host, first.port)):  # a web process that stays connected
         put("kept")
         os.kill(first.pid, signal.SIGKILL)
         wait_until(lambda: state_of(first.pid)[:1] in {"", "Z"})
@@ -156,7 +225,7 @@ def test_a_killed_engine_starts_again_on_its_port_with_its_data() -> None:
 def test_an_engine_whose_port_is_taken_uses_another() -> None:
     first = engine.start()
     engine.stop()
-    with socket.create_server((engine.HOST, first.port)):
+    with socket.create_server((first.host, first.port)):
         second = engine.start()
 
     assert second.port != first.port
@@ -206,6 +275,10 @@ def test_the_engine_of_another_checkout_is_neither_used_nor_stopped(
         '{"pid": 1, "port": PORT, "program": "vi"}',
         '{"pid": 1, "port": 65536, "program": "dynoxide"}',
         '{"pid": -1, "port": PORT, "program": "dynoxide"}',
+        '{"pid": 1, "port": PORT, "program": "dynoxide", "host": "0.0.0.0"}',
+        '{"pid": 1, "port": PORT, "program": "dynoxide", "host": "127.999.0.1"}',
+        '{"pid": 1, "port": PORT, "program": "dynoxide", "host": "["}',
+        '{"pid": 1, "port": PORT, "program": "dynoxide", "host": 7}',
     ],
 )
 def test_the_engine_starts_with_a_damaged_state_file(folder: Path, content: str) -> None:
