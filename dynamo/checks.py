@@ -4,10 +4,12 @@ They need a connection, so a plain `check`, `runserver` and other commands leave
 do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run them.
 
     dynamo.E001   a table is missing
-    dynamo.E002   a table has another key
+    dynamo.E002   a table or an index has another key
     dynamo.E003   the engine has no transactions
     dynamo.E004   the engine ignores client request tokens
     dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
+    dynamo.E006   an index is missing or is being built
+    dynamo.E007   two models of one table disagree; every `check` finds that
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
 """
@@ -19,7 +21,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 
 from dynamo.cache import CacheItem
 from dynamo.client.sending import send
@@ -41,6 +44,8 @@ _WARNINGS = {TTL: "dynamo.W001", RECOVERY: "dynamo.W002"}
 def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check the tables and the engine. Costs 3 requests for each table, and 3 for the engine."""
     findings: list[CheckMessage] = []
+    if check_declarations(app_configs):
+        return findings
     try:
         for finding in _findings():
             findings.append(finding)  # one by one, to keep those before a failure
@@ -49,11 +54,21 @@ def check_dynamodb(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return findings
 
 
+@register(Tags.models, TAG)
+def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the models of each table agree. Costs no request."""
+    try:
+        all_tables()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), id="dynamo.E007")]
+    return []
+
+
 def _findings() -> Iterator[CheckMessage]:
     correct = []
     for table in all_tables():
         try:
-            verify(table)
+            unready = verify(table)
         except TableMissing:
             yield Error(
                 f"The table {table.name} is missing.",
@@ -63,11 +78,18 @@ def _findings() -> Iterator[CheckMessage]:
         except TableMismatch as error:
             yield Error(
                 str(error),
-                hint="Use another DYNAMODB_TABLE_PREFIX, or move that table's items elsewhere.",
+                hint="Keys cannot be changed. For an index, use another name; for a table, another "
+                "DYNAMODB_TABLE_PREFIX, or move its items elsewhere.",
                 id="dynamo.E002",
             )
         else:
             correct.append(table.name)
+            for index, state in unready.items():
+                yield Error(
+                    f"The index {index} of the table {table.name} is {state}.",
+                    hint="Run manage.py createtables: it creates indexes and waits for them.",
+                    id="dynamo.E006",
+                )
             for feature in features_of(table.name, table.ttl_attribute):
                 if feature.name in _WARNINGS and feature.is_off():
                     yield Warning(

@@ -15,7 +15,7 @@ DynamoError
 ├── TransactionCancelled   conditions of a transaction were false (`Transaction` translates it)
 ├── TransactionConflict    another transaction or throttling was in the way; nothing was written
 ├── AlreadyDone            a write was done before; the other writes of its transaction were not
-├── TableMismatch          a table exists, but with another key
+├── TableMismatch          a table or an index exists, but with another key
 ├── DamagedItem            an item holds a value of another type than its model declares
 └── LocalEngineFailed      the local engine did not start
 
@@ -107,7 +107,7 @@ class RequestIdReused(DynamoError):
 
 
 class BadCursor(DynamoError, ValueError):
-    """The cursor of a page was changed, is too old, or belongs to another query."""
+    """The cursor of a page was changed, or belongs to another query or another user."""
 
     def __str__(self) -> str:
         return "This cursor does not belong to this list."
@@ -231,14 +231,17 @@ class AlreadyDone(DynamoError):
 
 @dataclass(eq=False)
 class TableMismatch(DynamoError):
-    """A table exists, but with another key. Keys are written as in `series (S), number (N)`."""
+    """A table or an index exists, but with another key, or the index with another projection.
+
+    Keys are written as in `series (S), number (N)`.
+    """
 
     table: str
     stored: str
     declared: str
 
     def __str__(self) -> str:
-        return f"The table {self.table} has the key {self.stored}; the models need {self.declared}."
+        return f"The table {self.table} has the {self.stored}; the models need {self.declared}."
 
 
 @dataclass(eq=False)

@@ -36,7 +36,7 @@ from pynamodb.exceptions import AttributeDeserializationError, AttributeNullErro
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
-from dynamo.client.sending import send
+from dynamo.client.sending import CONSISTENT, send
 from dynamo.exceptions import DamagedItem
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -49,18 +49,22 @@ Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
 
 
-#: For PynamoDB's `consistent_read`, whose default is False: ours is True, except of an index.
-EVENTUAL: Any = "eventual"
-
-
 class SharedConnection(Connection):
-    """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`."""
+    """PynamoDB's builder of requests, which leaves the sending to `dynamo.client.sending`.
+
+    PynamoDB's default is a read that is not consistent. Unless `may_miss_writes`, reads without an
+    explicit True are sent without either, and so by the rule of `send`.
+    """
+
+    def __init__(self, may_miss_writes: bool) -> None:
+        super().__init__()
+        self.may_miss_writes = may_miss_writes
 
     def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
-        if operation_kwargs.get("ConsistentRead") is EVENTUAL:
-            operation_kwargs["ConsistentRead"] = False
-        elif not operation_kwargs.get("ConsistentRead"):
+        if not operation_kwargs.get("ConsistentRead"):
             operation_kwargs.pop("ConsistentRead", None)
+            if self.may_miss_writes and operation_name in CONSISTENT:
+                operation_kwargs["ConsistentRead"] = False
         return send(operation_name, operation_kwargs)
 
 
@@ -82,6 +86,9 @@ class PlainModel(PynamoModel):
 
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
+
+    #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
+    _may_miss_writes: ClassVar[bool] = False
 
     @classmethod
     def table(cls) -> str:
@@ -107,13 +114,17 @@ class PlainModel(PynamoModel):
         if cached is None or cached.table_name != cls.table():
             schema = cls._get_schema()
             cached = TableConnection(cls.table())
-            cached.connection = SharedConnection()
+            cached.connection = SharedConnection(cls._may_miss_writes)
             cached.connection.add_meta_table(
                 MetaTable(
                     {
                         "TableName": cls.table(),
                         "KeySchema": schema["key_schema"],
                         "AttributeDefinitions": schema["attribute_definitions"],
+                        "GlobalSecondaryIndexes": [
+                            {"IndexName": each["index_name"], "KeySchema": each["key_schema"]}
+                            for each in schema["global_secondary_indexes"]
+                        ],
                     }
                 )
             )

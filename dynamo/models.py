@@ -27,6 +27,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from django.conf import settings
@@ -43,13 +44,13 @@ from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.client.sending import send
 from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.items import (
-    EVENTUAL,
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
     Item,
     PlainModel,
     is_same_value,
 )
+from dynamo.pages import GlobalSecondaryIndex, Page, read_page
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, Unique, UniqueKey
 from dynamo.unique.guarding import (
@@ -119,6 +120,8 @@ class ModelMeta(MetaModel):
         model._unique_keys = [UniqueKey.of(each, attributes) for each in uniques.values()]
         model._has_own_guard_table = not model._keeps_guards_beside_items()
         for index in model._indexes.values():
+            if not hasattr(index, "page"):  # PynamoDB's own class
+                index.page = MethodType(GlobalSecondaryIndex.page, index)
             key_names = {str(each.attr_name) for each in _key_attributes(index)}
             if key_names & set(GUARD_ATTRIBUTES) and not model._has_own_guard_table:
                 raise TypeError(
@@ -158,6 +161,7 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     #: The item as it was last read or written; empty for an object that is not stored yet.
     stored: Item = {}  # noqa: RUF012 - replaced, never changed
+    _may_miss_writes = True
     #: Whether only some attributes were read, so that a write could not know the guard items.
     _is_partial = False
 
@@ -693,7 +697,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         item = super().get(
             hash_key,
             range_key,
-            consistent_read=consistent_read or EVENTUAL,
+            consistent_read=consistent_read,
             attributes_to_get=attributes_to_get,
         )
         item._is_partial = attributes_to_get is not None
@@ -713,7 +717,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         Raises:
             DoesNotExist: it was deleted.
         """
-        super().refresh(consistent_read=consistent_read or EVENTUAL)
+        super().refresh(consistent_read=consistent_read)
         self._is_partial = False
 
     @classmethod
@@ -736,9 +740,50 @@ class Model(PlainModel, metaclass=ModelMeta):
     @classmethod
     def query(cls, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[Self]:
         """PynamoDB's: the items of a partition, or of an index. Guard items are left out."""
-        if options.get("index_name") is None and cls._is_guard_key(hash_key):
+        if not cls.is_partition(hash_key, options.get("index_name")):
             options["limit"] = 0
         return cls._marked(super().query(hash_key, *args, **cls._read_options(options)), options)
+
+    @classmethod
+    def page(
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        index_name: str | None = None,
+        scan_index_forward: bool = True,
+        consistent_read: bool | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+    ) -> Page[Self]:
+        """A page of the items of a partition, in the order of the sort key.
+
+        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
+        `limit` or another, and to `scope`: name the user there if lists of several users have the
+        same partition and conditions. If the item that it leads to was deleted, it still works.
+
+        `scan_index_forward=False` gives the last items first. The other options are those of
+        `query`. Guard items are left out.
+
+        Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
+        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
+        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
+        be short, even empty, and have a `next`.
+
+        Raises:
+            BadCursor: `after` was changed, or belongs to another query or scope.
+            ValueError: `limit` is below 1.
+        """
+        query = {
+            "range_key_condition": range_key_condition,
+            "filter_condition": filter_condition,
+            "index_name": index_name,
+            "scan_index_forward": scan_index_forward,
+            "consistent_read": consistent_read,
+        }
+        return read_page(cls, hash_key, limit, after, scope, query)
 
     @classmethod
     def scan(  # type: ignore[override]
@@ -759,7 +804,7 @@ class Model(PlainModel, metaclass=ModelMeta):
                 "count needs a partition: DynamoDB does not know how many items a table has. "
                 "Read them all with sum(1 for each in scan())."
             )
-        if options.get("index_name") is None and cls._is_guard_key(hash_key):
+        if not cls.is_partition(hash_key, options.get("index_name")):
             return 0
         return super().count(hash_key, *args, **cls._read_options(options))
 
@@ -769,7 +814,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         consistent = options.get("consistent_read")
         if consistent is None:
             consistent = options.get("index_name") is None
-        return {**options, "consistent_read": consistent or EVENTUAL}
+        return {**options, "consistent_read": consistent}
 
     @classmethod
     def _marked(
@@ -810,14 +855,14 @@ class Model(PlainModel, metaclass=ModelMeta):
     @classmethod
     def _is_key(cls, hash_key: Any, range_key: Any) -> bool:
         """Whether an item can have this key."""
-        keys = [(hash_key, PARTITION_KEY_MAX_BYTES)]
-        if cls._range_keyname:
-            keys.append((range_key, SORT_KEY_MAX_BYTES))
-        for key, limit in keys:
-            size = key.encode() if isinstance(key, str) else key
-            if isinstance(size, bytes) and not 0 < len(size) <= limit:
-                return False
-        return not cls._is_guard_key(hash_key)
+        is_sort_key = not cls._range_keyname or _fits(range_key, SORT_KEY_MAX_BYTES)
+        return is_sort_key and cls.is_partition(hash_key)
+
+    @classmethod
+    def is_partition(cls, hash_key: Any, index_name: str | None = None) -> bool:
+        """Whether items of the table, or of an index, can have this partition key."""
+        is_guard = index_name is None and cls._is_guard_key(hash_key)
+        return not is_guard and _fits(hash_key, PARTITION_KEY_MAX_BYTES)
 
     def _check_key(self, item: Item) -> None:
         values = [next(iter(item[name].values())) for name in self.key_attribute_names()]
@@ -891,6 +936,11 @@ def _refuse_batch(*_args: Any, **_options: Any) -> NoReturn:
 
 
 Model.batch_write = staticmethod(_refuse_batch)
+
+
+def _fits(key: Any, limit: int) -> bool:
+    size = key.encode() if isinstance(key, str) else key
+    return not isinstance(size, bytes) or 0 < len(size) <= limit
 
 
 def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:

@@ -3,9 +3,9 @@
 Each model names its own table, and a declaration of unique attributes may name a second one for its
 guard items. Commands, checks and the CloudFormation template read them from here.
 
-Besides its key a table should have deletion protection, point-in-time recovery and TTL. Each is
-read by one operation and turned on by another. An engine that does not know the operation is
-skipped, without a warning.
+Besides its key a table should have its indexes, deletion protection, point-in-time recovery and
+TTL. Each is read by one operation and turned on by another. An engine that does not know the
+operation is skipped, without a warning.
 
 Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -29,6 +29,8 @@ from dynamo.unique.attributes import UniqueAttributes
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0
+#: An index of a large table takes hours.
+BUILD_SECONDS = 24 * 3600.0
 POLL_SECONDS = 0.5
 
 DELETION_PROTECTION = "deletion protection"
@@ -38,8 +40,12 @@ TTL = "time to live"
 #: What AWS, DynamoDB Local, dynoxide and ministack answer to an operation that they do not know.
 UNKNOWN_OPERATION = "UnknownOperationException"
 
-# The table was created, or was changed, a moment ago.
-_BUSY = {"ContinuousBackupsUnavailableException", "ResourceInUseException"}
+# The table was created or changed a moment ago, or tables are being changed elsewhere.
+_BUSY = {
+    "ContinuousBackupsUnavailableException",
+    "LimitExceededException",
+    "ResourceInUseException",
+}
 _PAUSE_SECONDS = 1.0
 
 
@@ -56,16 +62,55 @@ class KeyAttribute:
 
 
 @dataclass(frozen=True)
+class Index:
+    """A global secondary index. `projection` is ALL, KEYS_ONLY, or INCLUDE with stored names."""
+
+    name: str
+    key: tuple[KeyAttribute, ...]
+    projection: str = "ALL"
+    included: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        key_schema: Sequence[Mapping[str, Any]],
+        projection: Mapping[str, Any],
+        attribute_definitions: Sequence[Mapping[str, Any]],
+    ) -> Index:
+        """The index that DynamoDB's or PynamoDB's description means."""
+        included = frozenset(projection.get("NonKeyAttributes", ()))
+        key = _key_of(key_schema, attribute_definitions)
+        return cls(name, key, projection["ProjectionType"], included)
+
+    def __str__(self) -> str:
+        return f"{_listed(self.key)} with {' '.join([self.projection, *sorted(self.included)])}"
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The index, for CreateTable, UpdateTable and CloudFormation."""
+        included = {"NonKeyAttributes": sorted(self.included)} if self.included else {}
+        return {
+            "IndexName": self.name,
+            "KeySchema": _key_schema(self.key),
+            "Projection": {"ProjectionType": self.projection, **included},
+        }
+
+
+@dataclass(frozen=True)
 class Table:
     """A table as declared. `base_name` is its name without the prefix.
 
     `ttl_attribute` is the stored name of the attribute that TTL uses, None if no items expire.
+    `promises` is what models of one table must agree on besides, None for one that does not care.
     """
 
     name: str
     base_name: str
     key: tuple[KeyAttribute, ...]
     ttl_attribute: str | None = None
+    indexes: tuple[Index, ...] = ()
+    promises: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not TABLE_NAME_PATTERN.fullmatch(self.name):
@@ -77,12 +122,18 @@ class Table:
     @property
     def key_schema(self) -> list[dict[str, str]]:
         """The key, for CreateTable and CloudFormation."""
-        return [{"AttributeName": part.name, "KeyType": part.role} for part in self.key]
+        return _key_schema(self.key)
 
     @property
     def attribute_definitions(self) -> list[dict[str, str]]:
-        """The types of the key attributes, for CreateTable and CloudFormation."""
-        return [{"AttributeName": part.name, "AttributeType": part.type} for part in self.key]
+        """The types of the attributes of all keys, for CreateTable and CloudFormation."""
+        return _definitions(self.key, *(index.key for index in self.indexes))
+
+    @property
+    def index_definitions(self) -> dict[str, Any]:
+        """The indexes, for CreateTable and CloudFormation, which take no empty list."""
+        definitions = [index.definition for index in self.indexes]
+        return {"GlobalSecondaryIndexes": definitions} if definitions else {}
 
 
 def all_tables() -> list[Table]:
@@ -95,46 +146,84 @@ def all_tables() -> list[Table]:
     for model in list(models):
         declarations = (each for each in vars(model).values() if isinstance(each, UniqueAttributes))
         models.update(declaration.guard_model for declaration in declarations)
-    guard_tables = [_guard_table_of(model) for model in models if _has_guard_table(model)]
-    return merged([*map(_table_of, models), *guard_tables])
+    return merged(table for model in models for table in tables_of(model))
 
 
-def _has_guard_table(model: type[PlainModel]) -> bool:
-    return issubclass(model, Model) and model.has_guard_table()
-
-
-def _guard_table_of(model: type[Any]) -> Table:
-    name = model.guard_table_name()
-    key = KeyAttribute("pk", "HASH", "S")
-    return Table(f"{settings.DYNAMODB_TABLE_PREFIX}{name}", name, (key,))
+def tables_of(model: type[PlainModel]) -> list[Table]:
+    """The table of the model's items, and that of its guard items if it is another one."""
+    schema = model._get_schema()
+    definitions = schema["attribute_definitions"]
+    indexes = [
+        Index.of(each["index_name"], each["key_schema"], each["projection"], definitions)
+        for each in schema["global_secondary_indexes"]
+    ]
+    name = model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX)
+    items = Table(
+        name=model.table(),
+        base_name=name,
+        key=_key_of(schema["key_schema"], definitions),
+        ttl_attribute=model.ttl_attribute,
+        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
+    )
+    if not issubclass(model, Model):
+        return [items]
+    uniques = frozenset(
+        (each.prefix, each.normalize, *(attribute.attr_type for attribute in each.attributes))
+        for each in model._unique_keys
+    )
+    guard_name = model.guard_table_name()
+    tables = [replace(items, promises=(guard_name, uniques))]
+    if model.has_guard_table():
+        key = (KeyAttribute("pk", "HASH", "S"),)
+        full_name = f"{settings.DYNAMODB_TABLE_PREFIX}{guard_name}"
+        tables.append(Table(full_name, guard_name, key, promises=f"guard items of {name}"))
+    return tables
 
 
 def merged(tables: Iterable[Table]) -> list[Table]:
-    """One table per name, sorted; a model without a TTL attribute takes that of another.
+    """One table per name, sorted. What one model leaves out is taken from another.
 
     Raises:
-        ImproperlyConfigured: two declarations of one table have different keys or TTL attributes.
+        ImproperlyConfigured: two declarations of one table disagree.
     """
     by_name: dict[str, Table] = {}
     for table in tables:
         other = by_name.get(table.name, table)
-        ttl_attributes = {table.ttl_attribute, other.ttl_attribute} - {None}
-        if table.key != other.key or len(ttl_attributes) > 1:
+        indexes = {each.name: each for each in (*other.indexes, *table.indexes)}
+        both = replace(
+            table,
+            ttl_attribute=table.ttl_attribute or other.ttl_attribute,
+            indexes=tuple(indexes[name] for name in sorted(indexes)),
+            promises=table.promises or other.promises,
+        )
+        keys = (both.key, *(index.key for index in both.indexes))
+        types = {(part.name, part.type) for key in keys for part in key}
+        disagreements = {
+            "the key": other.key != both.key,
+            "the TTL attribute": other.ttl_attribute not in {None, both.ttl_attribute},
+            "an index": not {*other.indexes} <= {*both.indexes},
+            "the type of an attribute": len(dict(types)) != len(types),
+            "the unique values or guard items": other.promises not in {None, both.promises},
+        }
+        if found := [what for what, is_so in disagreements.items() if is_so]:
             raise ImproperlyConfigured(
-                f"Two models disagree on the key or the TTL attribute of the table {table.name}."
+                f"Two models disagree on {' and '.join(found)} of the table {table.name}."
             )
-        by_name[table.name] = table if table.ttl_attribute else other
+        by_name[table.name] = both
     return [by_name[name] for name in sorted(by_name)]
 
 
-def _table_of(model: type[PlainModel]) -> Table:
-    schema = model._get_schema()
-    return Table(
-        name=model.table(),
-        base_name=model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX),
-        key=_key_of(schema["key_schema"], schema["attribute_definitions"]),
-        ttl_attribute=model.ttl_attribute,
-    )
+def _key_schema(key: Iterable[KeyAttribute]) -> list[dict[str, str]]:
+    return [{"AttributeName": part.name, "KeyType": part.role} for part in key]
+
+
+def _definitions(*keys: Iterable[KeyAttribute]) -> list[dict[str, str]]:
+    types = {part.name: part.type for key in keys for part in key}
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
+
+
+def _listed(key: Iterable[KeyAttribute]) -> str:
+    return ", ".join(map(str, key))
 
 
 def _key_of(
@@ -148,26 +237,31 @@ def _key_of(
     return tuple(sorted(parts, key=lambda part: part.role))  # HASH, then RANGE
 
 
-def verify(table: Table) -> None:
-    """Return if the table exists with its key. Costs 1 request.
+def verify(table: Table) -> dict[str, str]:
+    """The states of those indexes that cannot be queried. Costs 1 request.
 
     Raises:
-        TableMissing: it does not exist.
-        TableMismatch: it exists with another key.
+        TableMissing: the table does not exist.
+        TableMismatch: the table or an index exists with another key or projection.
     """
-    _require_key(table, send("DescribeTable", {"TableName": table.name})["Table"])
+    return _unready(table, send("DescribeTable", {"TableName": table.name})["Table"])
 
 
-def create(table: Table) -> list[str]:
+def create(table: Table, report: Callable[[str], object] = lambda _sentence: None) -> list[str]:
     """Create the table, or what it lacks; returns a sentence for each change.
 
     A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
-    turned on if the engine knows them. Safe to repeat and to run twice at once. Costs 4 requests
-    if nothing is missing.
+    turned on if the engine knows them. An existing table gets its missing indexes one after the
+    other, because DynamoDB builds one at a time. That may take hours: `report` is called with a
+    sentence at least every minute. Indexes that the models do not declare are left as they are.
+
+    Safe to repeat, also after an interruption, and to run twice at once. Costs 4 requests if
+    nothing is missing.
 
     Raises:
-        TableMismatch: the table exists with another key.
-        Unavailable: the table, or one of its features, was not ready within two minutes.
+        TableMismatch: the table or an index exists with another key or projection.
+        Unavailable: the table or one of its features was not ready within two minutes, or an
+            index within a day.
         Rejected: rights are missing.
     """
     done = []
@@ -176,10 +270,15 @@ def create(table: Table) -> list[str]:
     except TableMissing:
         if _create(table):
             done.append(f"Created the table {table.name}.")
-    _require_key(table, _wait_until_active(table))
+    missing = _unready(table, _wait_until_active(table, report))
     for feature in features_of(table.name, table.ttl_attribute):
         if feature.turn_on(READY_SECONDS):
             done.append(f"Turned on {feature.name} for the table {table.name}.")
+    for index in table.indexes:
+        if index.name in missing:
+            if _existence_of(table, index).turn_on(READY_SECONDS):
+                done.append(f"Created the index {index.name} of the table {table.name}.")
+            _wait_until_active(table, report)
     return done
 
 
@@ -192,6 +291,7 @@ def _create(table: Table) -> bool:
         "BillingMode": "PAY_PER_REQUEST",
         "SSESpecification": {"Enabled": True},
         "DeletionProtectionEnabled": True,
+        **table.index_definitions,
     }
     try:
         send("CreateTable", request)
@@ -202,30 +302,56 @@ def _create(table: Table) -> bool:
     return True
 
 
-def _wait_until_active(table: Table) -> dict[str, Any]:
-    ends_at = time.monotonic() + READY_SECONDS
+def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[str, Any]:
+    began = time.monotonic()
+    report_at = 0.0
     while True:
         try:
             description: dict[str, Any] = send("DescribeTable", {"TableName": table.name})["Table"]
         except TableMissing:
-            status = "not visible"  # DescribeTable may lag behind CreateTable
-        else:
-            status = description["TableStatus"]
-            if status == "ACTIVE":
-                return description
-        if time.monotonic() > ends_at:
-            raise Unavailable("CreateTable", f"{table.name} is still {status}")
-        time.sleep(POLL_SECONDS)
+            description = {"TableStatus": "not visible"}  # it may lag behind CreateTable
+        states = _index_states(description)
+        building = [name for name, state in states.items() if state != "ACTIVE"]
+        if not building and description["TableStatus"] == "ACTIVE":
+            return description
+        seconds = time.monotonic() - began
+        if seconds > (BUILD_SECONDS if building else READY_SECONDS):
+            what = f"{table.name} is still {description['TableStatus']} {states or ''}"
+            raise Unavailable("UpdateTable" if building else "CreateTable", what.strip())
+        if building and seconds >= report_at:
+            report(
+                f"The index {building[0]} of the table {table.name} is {states[building[0]]}, "
+                f"for {seconds:.0f} s so far."
+            )
+            report_at = seconds + min(60, 1 + seconds)
+        time.sleep(min(10.0, max(POLL_SECONDS, seconds / 10)))
 
 
-def _require_key(table: Table, description: dict[str, Any]) -> None:
-    stored = _key_of(description["KeySchema"], description["AttributeDefinitions"])
-    if stored != table.key:
-        raise TableMismatch(
-            table.name,
-            stored=", ".join(map(str, stored)),
-            declared=", ".join(map(str, table.key)),
-        )
+def _index_states(description: Mapping[str, Any]) -> dict[str, str]:
+    indexes = description.get("GlobalSecondaryIndexes", ())
+    return {each["IndexName"]: each["IndexStatus"] for each in indexes}
+
+
+def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
+    """The states of the declared indexes that cannot be queried.
+
+    Raises:
+        TableMismatch: the table or an index has another key or projection.
+    """
+    types = description["AttributeDefinitions"]
+    key = _key_of(description["KeySchema"], types)
+    if key != table.key:
+        raise TableMismatch(table.name, f"key {_listed(key)}", _listed(table.key))
+    stored = {
+        each["IndexName"]: Index.of(each["IndexName"], each["KeySchema"], each["Projection"], types)
+        for each in description.get("GlobalSecondaryIndexes", ())
+    }
+    states = _index_states(description)
+    for index in table.indexes:
+        if (other := stored.get(index.name, index)) != index:
+            raise TableMismatch(table.name, f"index {index.name} on {other}", str(index))
+    unready = {index.name: states.get(index.name, "missing") for index in table.indexes}
+    return {name: state for name, state in unready.items() if state != "ACTIVE"}
 
 
 @dataclass(frozen=True)
@@ -263,12 +389,13 @@ class Feature:
         while self.is_off():
             try:
                 send(self.operation, {"TableName": self.table, **self.change})
-            except Rejected as error:
-                if error.code == UNKNOWN_OPERATION:
+            except (Rejected, Unavailable) as error:
+                code = error.code if isinstance(error, Rejected) else error.reason
+                if code == UNKNOWN_OPERATION:
                     return False
-                if error.code in _BUSY:
+                if code in _BUSY:
                     if time.monotonic() > ends_at:
-                        raise Unavailable(self.operation, error.code) from error
+                        raise Unavailable(self.operation, code) from error
                     time.sleep(_PAUSE_SECONDS)
                 elif self.is_off():  # another process did not turn it on meanwhile
                     raise
@@ -309,6 +436,21 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
             )
         )
     return features
+
+
+def _existence_of(table: Table, index: Index) -> Feature:
+    """An index as a feature of an existing table."""
+    return Feature(
+        index.name,
+        table.name,
+        "DescribeTable",
+        lambda answer: index.name in _index_states(answer["Table"]),
+        "UpdateTable",
+        {
+            "AttributeDefinitions": _definitions(index.key),  # DynamoDB refuses unused ones
+            "GlobalSecondaryIndexUpdates": [{"Create": index.definition}],
+        },
+    )
 
 
 def _has_recovery(answer: dict[str, Any]) -> bool:

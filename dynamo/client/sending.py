@@ -59,7 +59,8 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 3.0
 
-_CONSISTENT = {"GetItem", "Query", "Scan"}
+#: Reads whose request says whether they are consistent.
+CONSISTENT = {"GetItem", "Query", "Scan"}
 
 
 def client() -> Any:
@@ -225,7 +226,7 @@ def _completed(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     if operation not in OPERATIONS:
         return request
     request = {"ReturnConsumedCapacity": "TOTAL"} | request
-    if operation in _CONSISTENT and "ConsistentRead" not in request:
+    if operation in CONSISTENT and "ConsistentRead" not in request:
         # Of a global secondary index DynamoDB refuses a consistent read.
         request["ConsistentRead"] = "IndexName" not in request
     if operation == "BatchGetItem":

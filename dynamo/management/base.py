@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
@@ -54,7 +55,7 @@ class DynamoCommand(BaseCommand):
         with translation.override(LANGUAGE), counting() as tally:
             try:
                 return super().execute(*args, **options)
-            except DynamoError as error:
+            except (DynamoError, ImproperlyConfigured) as error:
                 raise CommandError(" ".join(str(error).split())) from error
             finally:
                 self._report_cost(tally, time.perf_counter() - began, options.get("verbosity", 1))

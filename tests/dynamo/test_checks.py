@@ -18,7 +18,7 @@ from django.core.management.base import SystemCheckError
 
 from dynamo.client import deadline
 from dynamo.client.sending import send
-from dynamo.tables import all_tables, create
+from dynamo.tables import KeyAttribute, Table, all_tables, create
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through
@@ -36,17 +36,16 @@ def ids(findings: list[CheckMessage]) -> set[str]:
 
 
 def make_bare(prefix: str, *, key: str | None = None) -> None:
-    """Create the tables under `prefix` with nothing but a key, their own or another one."""
+    """Create the tables under `prefix` with no more than keys, their own or another one."""
     for table in all_tables():
-        schema, definitions = table.key_schema, table.attribute_definitions
         if key is not None:
-            schema = [{"AttributeName": key, "KeyType": "HASH"}]
-            definitions = [{"AttributeName": key, "AttributeType": "S"}]
+            table = Table(table.name, table.base_name, (KeyAttribute(key, "HASH", "S"),))
         request = {
             "TableName": table.name,
-            "KeySchema": schema,
-            "AttributeDefinitions": definitions,
+            "KeySchema": table.key_schema,
+            "AttributeDefinitions": table.attribute_definitions,
             "BillingMode": "PAY_PER_REQUEST",
+            **table.index_definitions,
         }
         assert table.name.startswith(prefix)
         send("CreateTable", request)

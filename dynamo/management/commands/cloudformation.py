@@ -66,6 +66,7 @@ def _properties(table: Table) -> dict[str, Any]:
         "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": table.key_schema,
         "AttributeDefinitions": table.attribute_definitions,
+        **table.index_definitions,
         "SSESpecification": {"SSEEnabled": True},
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
         "DeletionProtectionEnabled": True,

@@ -15,7 +15,7 @@ class Command(DynamoCommand):
         is_done = False
         for table in tables:
             # Each at once: a table takes AWS up to a minute, and a later one may fail.
-            for sentence in create(table):
+            for sentence in create(table, self.stdout.write):
                 is_done = True
                 self.stdout.write(sentence)
         if not is_done:

@@ -1,0 +1,159 @@
+"""Pages of a partition, of a table or of a global secondary index, with signed cursors.
+
+    class Member(Model):
+        class ByCity(GlobalSecondaryIndex["Member"]):
+            city = TextAttribute(hash_key=True)
+            joined = DateAttribute(range_key=True)
+
+        city = TextAttribute()
+        joined = DateAttribute()
+        by_city = ByCity()
+
+    page = Member.by_city.page("Rome", after=request.GET.get("after"))
+    page.items, page.next
+
+A cursor is the key after which the next page begins. Its signature holds what it belongs to: the
+model, the index, the partition, the direction, the conditions and the caller's `scope`. A cursor is
+not encrypted: who has it can read the key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from django.core import signing
+from pynamodb.expressions.condition import Condition
+from pynamodb.indexes import AllProjection
+from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
+
+from dynamo.exceptions import BadCursor
+from dynamo.items import Item
+
+if TYPE_CHECKING:
+    from dynamo.models import Model
+
+M = TypeVar("M", bound="Model")
+
+#: Requests of one page at most. A page needs more than one only if a filter leaves items out, or if
+#: its items are larger than 1 MB together.
+MOST_REQUESTS = 5
+
+
+@dataclass(frozen=True)
+class Page(Generic[M]):
+    """Some items of a list. `next` is the cursor of the items after them; None if there are none.
+
+    After a filter, or with items above 1 MB, a page may have fewer items than asked for, even none,
+    although `next` leads to more.
+    """
+
+    items: list[M]
+    next: str | None
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self.items)
+
+
+class GlobalSecondaryIndex(PynamoIndex[M]):
+    """PynamoDB's, with types, and with all attributes as the projection if there is no `Meta`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if cls.Meta is None:
+            cls.Meta = type("Meta", (), {"projection": AllProjection()})
+        super().__init_subclass__(**options)  # type: ignore[no-untyped-call]  # PynamoDB's
+
+    def page(
+        self,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        scan_index_forward: bool = True,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+    ) -> Page[M]:
+        """A page of the items with this value of the index's partition key; see `Model.page`.
+
+        Items that were written within the last second may be missing. Objects of an index whose
+        projection is not ALL cannot be written before `refresh`.
+        """
+        return self._model.page(
+            hash_key,
+            range_key_condition,
+            filter_condition,
+            index_name=self.Meta.index_name,
+            scan_index_forward=scan_index_forward,
+            after=after,
+            limit=limit,
+            scope=scope,
+        )
+
+
+def read_page(
+    model: type[M],
+    hash_key: Any,
+    limit: int,
+    after: str | None,
+    scope: object,
+    query: dict[str, Any],
+) -> Page[M]:
+    """The page of `Model.page`; `query` are further parameters of PynamoDB's `query`."""
+    if limit < 1:
+        raise ValueError("limit must be at least 1.")
+    salt = _salt(model, hash_key, scope, query)
+    last = None if after is None else _opened(after, salt)
+    if not model.is_partition(hash_key, query["index_name"]):
+        return Page([], None)
+    # One item more tells whether there are more.
+    found = model.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)
+    answers, items = found.page_iter, list[Item]()
+    for _request in range(MOST_REQUESTS):
+        items += next(answers)["Items"]
+        last = answers.last_evaluated_key
+        if len(items) > limit:
+            items = items[:limit]
+            last = {name: items[-1][name] for name in answers.key_names}
+            break
+        if not last:
+            break
+    cursor = signing.dumps(_as_json(last), salt=salt) if last else None
+    return Page(list(map(found._map_fn or model.from_raw_data, items)), cursor)
+
+
+def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:
+    """What the signature of a cursor holds besides the key."""
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    conditions = [
+        None if condition is None else condition.serialize(names, values)
+        for condition in (query["range_key_condition"], query["filter_condition"])
+    ]
+    bound = [
+        *("dynamo.pages", model.__name__, model.table(), query["index_name"], str(hash_key)),
+        *(query["scan_index_forward"], conditions, names, values, str(scope)),
+    ]
+    return json.dumps(bound, default=repr)
+
+
+def _opened(cursor: str, salt: str) -> Item:
+    try:
+        key: Item = signing.loads(cursor, salt=salt)
+    except (signing.BadSignature, ValueError) as error:
+        raise BadCursor from error
+    return {
+        name: {kind: bytes.fromhex(value) if kind == "B" else value}
+        for name, each in key.items()
+        for kind, value in each.items()
+    }
+
+
+def _as_json(key: Item) -> dict[str, Any]:
+    return {
+        name: {kind: bytes(value).hex() if kind == "B" else value}
+        for name, each in key.items()
+        for kind, value in each.items()
+    }

@@ -1,0 +1,287 @@
+"""Pages of partitions and of global secondary indexes, their cursors, and how reads are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pynamodb.indexes import AllProjection, KeysOnlyProjection
+from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
+
+from dynamo.attributes import IntegerAttribute, TextAttribute
+from dynamo.exceptions import BadCursor
+from dynamo.models import Model
+from dynamo.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
+from dynamo.unique.declarations import Unique, casefolded
+from tests.factories import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class Sailor(Model):
+    class ByCity(GlobalSecondaryIndex["Sailor"]):
+        city = TextAttribute(hash_key=True)
+        age = IntegerAttribute(range_key=True)
+
+    class ByBoat(PynamoIndex[Any]):
+        class Meta:
+            index_name = "by-boat"
+            projection = AllProjection()
+
+        boat = TextAttribute(hash_key=True)
+
+    class NamesByCity(GlobalSecondaryIndex["Sailor"]):
+        class Meta:
+            projection = KeysOnlyProjection()
+
+        city = TextAttribute(hash_key=True)
+
+    class Meta:
+        table_name = "tests-sailors"
+
+    email = TextAttribute()
+    city = TextAttribute()
+    age = IntegerAttribute()
+    boat = TextAttribute(null=True)
+    note = TextAttribute(null=True)
+
+    by_city = ByCity()
+    by_boat: Any = ByBoat()
+    names_by_city = NamesByCity()
+    unique_email = Unique("email", normalize=casefolded)
+
+
+class Ride(Model):
+    """A partition with several items."""
+
+    class Meta:
+        table_name = "tests-rides"
+
+    bike = TextAttribute(hash_key=True)
+    number = IntegerAttribute(range_key=True)
+    goal = TextAttribute(default="Rome")
+
+
+def sailors(count: int, **values: Any) -> list[Sailor]:
+    return [
+        Sailor.create(**{"email": f"{age}@example.org", "city": "Rome", "age": age, **values})
+        for age in range(count)
+    ]
+
+
+def rides(count: int, bike: str = "red", **values: Any) -> list[Ride]:
+    return [Ride.create(bike=bike, number=number, **values) for number in range(count)]
+
+
+def walked(page: Callable[[str | None], Page[Any]]) -> list[list[Any]]:
+    """The items of each page, from the first to the last."""
+    pages = [page(None)]
+    while (cursor := pages[-1].next) is not None:
+        pages.append(page(cursor))
+    return [each.items for each in pages]
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_pages_of_a_partition_have_each_item_once_in_order(forward: bool) -> None:
+    items = rides(7)
+    rides(2, "blue")
+    ordered = items if forward else items[::-1]
+
+    found = walked(lambda after: Ride.page("red", after=after, limit=3, scan_index_forward=forward))
+
+    assert found == [ordered[:3], ordered[3:6], ordered[6:]]
+
+
+def test_a_last_page_that_is_full_has_no_cursor(requests_sent: Requests) -> None:
+    items = rides(6)
+    requests_sent.clear()
+
+    assert walked(lambda after: Ride.page("red", after=after, limit=3)) == [items[:3], items[3:]]
+    assert requests_sent.operations == ["Query", "Query"]
+    assert list(Ride.page("red", limit=6)) == items
+    assert Ride.page("green") == Page([], None)
+
+
+def test_pages_of_an_index_have_its_items_in_order(requests_sent: Requests) -> None:
+    items = sailors(5)
+    sailors(1, city="Oslo", email="oslo@example.org")
+    requests_sent.clear()
+
+    found = walked(lambda after: Sailor.by_city.page("Rome", after=after, limit=2))
+
+    assert found == [items[:2], items[2:4], items[4:]]
+    assert [each.email for each in found[0]] == ["0@example.org", "1@example.org"]
+    assert requests_sent.operations == ["Query"] * 3
+    assert {request["ConsistentRead"] for request in requests_sent.requests} == {False}
+    page = Sailor.by_city.page("Rome", Sailor.age > 2, scan_index_forward=False)
+    assert page.items == [items[4], items[3]]
+
+
+def test_an_index_of_pynamodbs_own_class_has_pages() -> None:
+    items = sailors(3, boat="Ida")
+
+    found = walked(lambda after: Sailor.by_boat.page("Ida", after=after, limit=2))
+
+    assert sorted(each.pk for page in found for each in page) == sorted(e.pk for e in items)
+    assert list(Sailor.by_boat.query("Ida", limit=1))
+    assert Sailor.by_boat.count("Ida") == 3
+    assert len(list(Sailor.by_boat.scan())) == 3
+
+
+def test_items_of_a_page_can_be_changed_and_those_of_a_projection_cannot() -> None:
+    sailors(1)
+    [whole] = Sailor.by_city.page("Rome")
+    whole.change(note="tall")
+    [part] = Sailor.names_by_city.page("Rome")
+
+    with pytest.raises(TypeError, match="refresh"):
+        part.change(note="small")
+
+    part.refresh()
+    part.change(note="small")
+    assert Sailor.get(whole.pk).note == "small"
+
+
+def test_guard_items_are_on_no_page(requests_sent: Requests) -> None:
+    [sailor] = sailors(1, boat="Ida")
+    guard = "email#0@example.org"
+    assert guard in stored_items("tests-sailors")
+    requests_sent.clear()
+
+    assert Sailor.page(guard) == Page([], None)
+    assert requests_sent.operations == []
+    assert Sailor.page(sailor.pk).items == [sailor]
+    assert Sailor.by_city.page(guard) == Page([], None)
+    for index in (Sailor.by_city, Sailor.by_boat, Sailor.names_by_city):
+        assert [each.pk for each in index.scan()] == [sailor.pk]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 2049])
+def test_a_value_that_no_item_can_have_has_an_empty_page(key: str, requests_sent: Requests) -> None:
+    assert Sailor.by_city.page(key) == Sailor.page(key) == Page([], None)
+    assert list(Sailor.by_city.query(key)) == list(Sailor.query(key)) == []
+    assert Sailor.by_city.count(key) == 0
+    assert requests_sent.operations == []
+
+
+# Cursors ------------------------------------------------------------------------------------------
+
+
+def rome(after: str | None, **options: Any) -> Page[Sailor]:
+    return Sailor.by_city.page("Rome", after=after, **{"limit": 2, "scope": "ann", **options})
+
+
+#: Each begins at the cursor of `rome(None)`, which belongs to another query.
+OTHER_QUERIES: dict[str, Callable[[str], Any]] = {
+    "changed": lambda cursor: rome(cursor[:-1] + ("A" if cursor[-1] != "A" else "B")),
+    "cut": lambda cursor: rome(cursor[:-1]),
+    "empty": lambda _cursor: rome(""),
+    "not a cursor": lambda _cursor: rome("\udc80:\x00:é"),
+    "another user": lambda cursor: rome(cursor, scope="bob"),
+    "another direction": lambda cursor: rome(cursor, scan_index_forward=False),
+    "another condition": lambda cursor: rome(cursor, range_key_condition=Sailor.age > 1),
+    "a filter": lambda cursor: rome(cursor, filter_condition=Sailor.boat.exists()),
+    "another partition": lambda cursor: Sailor.by_city.page("Oslo", after=cursor, scope="ann"),
+    "another index": lambda cursor: Sailor.names_by_city.page("Rome", after=cursor, scope="ann"),
+    "the table": lambda cursor: Sailor.page("Rome", after=cursor, scope="ann"),
+    "another table": lambda cursor: Ride.page("Rome", after=cursor, scope="ann"),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_QUERIES.values(), ids=OTHER_QUERIES)
+def test_a_cursor_that_was_changed_or_belongs_elsewhere_is_refused(
+    other: Callable[[str], Any], requests_sent: Requests
+) -> None:
+    sailors(3)
+    cursor = rome(None).next
+    assert cursor is not None
+    requests_sent.clear()
+
+    with pytest.raises(BadCursor, match="does not belong"):
+        other(cursor)
+
+    assert requests_sent.operations == []
+    assert len(rome(cursor, limit=9).items) == 1
+
+
+def test_a_cursor_that_leads_to_a_deleted_item_works() -> None:
+    items = sailors(4)
+    cursor = rome(None).next
+    items[1].delete()
+    items[2].delete()
+
+    assert rome(cursor).items == items[3:]
+
+
+def test_a_cursor_with_a_condition_works() -> None:
+    items = sailors(5)
+
+    found = walked(
+        lambda after: rome(
+            after, range_key_condition=Sailor.age >= 1, filter_condition=Sailor.email.exists()
+        )
+    )
+
+    assert found == [items[1:3], items[3:]]
+
+
+# Filters and large items --------------------------------------------------------------------------
+
+
+def test_a_filter_makes_short_pages_of_a_bounded_number_of_requests(
+    requests_sent: Requests,
+) -> None:
+    items = rides(20)
+    items[-1].change(goal="Oslo")
+    requests_sent.clear()
+
+    def oslo(after: str | None) -> Page[Ride]:
+        return Ride.page("red", None, Ride.goal == "Oslo", after=after, limit=2)
+
+    first = oslo(None)
+    assert (first.items, len(requests_sent.operations)) == ([], MOST_REQUESTS)
+    assert walked(oslo) == [[], [items[-1]]]
+
+
+def test_a_page_of_large_items_takes_several_requests(requests_sent: Requests) -> None:
+    items = rides(5, goal="x" * 300_000)
+    requests_sent.clear()
+
+    assert Ride.page("red").items == items
+    assert requests_sent.operations == ["Query", "Query"]
+
+
+# How reads are sent -------------------------------------------------------------------------------
+
+#: Each read with the consistency that it is sent with.
+READS: dict[str, tuple[Callable[[Ride], Any], bool]] = {
+    "get": (lambda ride: Ride.get("red", 0), True),
+    "get, may miss writes": (lambda ride: Ride.get("red", 0, consistent_read=False), False),
+    "refresh": (lambda ride: ride.refresh(), True),
+    "refresh, may miss writes": (lambda ride: ride.refresh(consistent_read=False), False),
+    "query": (lambda ride: list(Ride.query("red")), True),
+    "query, may miss writes": (lambda ride: list(Ride.query("red", consistent_read=False)), False),
+    "scan": (lambda ride: list(Ride.scan()), True),
+    "scan, may miss writes": (lambda ride: list(Ride.scan(consistent_read=False)), False),
+    "count": (lambda ride: Ride.count("red"), True),
+    "count, may miss writes": (lambda ride: Ride.count("red", consistent_read=False), False),
+    "page": (lambda ride: Ride.page("red"), True),
+    "page, may miss writes": (lambda ride: Ride.page("red", consistent_read=False), False),
+    "query of an index": (lambda ride: list(Sailor.by_city.query("Rome")), False),
+    "scan of an index": (lambda ride: list(Sailor.by_city.scan()), False),
+    "count of an index": (lambda ride: Sailor.by_city.count("Rome"), False),
+}
+
+
+@pytest.mark.parametrize(("read", "consistent"), READS.values(), ids=READS)
+def test_a_read_is_consistent_except_of_an_index_and_where_the_caller_asks_otherwise(
+    read: Callable[[Ride], Any], consistent: bool, requests_sent: Requests
+) -> None:
+    [ride] = rides(1)
+    requests_sent.clear()
+
+    read(ride)
+
+    assert [each["ConsistentRead"] for each in requests_sent.requests] == [consistent]
