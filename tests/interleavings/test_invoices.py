@@ -131,10 +131,10 @@ RACES = {
     ),
     "an invoice and a credit note of one process, and an invoice of another": Race(
         [ONE_TODAY, CREDIT_SECOND, TWO_TODAY],
-        {(*order, 5) for order in permutations((3, 4, 5))},
+        # The invoice is asked for first: a credit note begins with a read.
+        {(3, 4, 5, 5), (3, 5, 4, 5), (4, 5, 3, 5)},
         UNSEEN | {"of": (0, 0, 1)},
         {},
-        LOSS,
     ),
     "three processes": Race([ONE, TWO, THREE], ANY_ORDER, WARM, None, {}),
     "three processes that have not seen the series": Race(
