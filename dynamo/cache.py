@@ -42,6 +42,7 @@ from dynamo.bulk import read_batches, read_one_of_each, write_batches
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.items import ITEM_MAX_BYTES, Item, PlainModel
+from dynamo.updates import Update
 
 # Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
 # numbers of at most 21 bytes each.
@@ -222,18 +223,15 @@ class DynamoCache(BaseCache):
         if expires_at == _EXPIRED:
             return self.delete(key, version)
         expiry = _expiry(expires_at)
-        request = {
-            **self._address(key, version),
-            "UpdateExpression": "SET expires = :expires, expiresAt = :expiresAt"
-            if expiry
-            else "REMOVE expires, expiresAt",
-            "ConditionExpression": _PRESENT,
-            "ExpressionAttributeNames": _VALUE_NAME,
-            "ExpressionAttributeValues": {":now": _number(now_ms())}
-            | {f":{name}": value for name, value in expiry.items()},
-        }
+        update = Update.of_values({"expires": None, "expiresAt": None, **expiry})
+        request = update.request(
+            self._address(key, version),
+            _PRESENT,
+            names=_VALUE_NAME,
+            values={":now": _number(now_ms())},
+        )
         try:
-            send("UpdateItem", request)
+            send("UpdateItem", request, repeatable=True)
         except ConditionFailed:
             return False
         return True
@@ -286,18 +284,14 @@ class DynamoCache(BaseCache):
             Unavailable: also if the reply was lost. It is not sent again, because it may have
                 counted (`maybe_written`).
         """
-        request = {
-            **self._address(key, version),
-            "UpdateExpression": "ADD #value :delta",
-            "ConditionExpression": _COUNTABLE,
-            "ExpressionAttributeNames": _VALUE_NAME,
-            "ExpressionAttributeValues": {
-                ":delta": _number(operator.index(delta)),
-                ":now": _number(now_ms()),
-                ":number": {"S": "N"},
-            },
-            "ReturnValues": "UPDATED_NEW",
-        }
+        update = Update(add={"value": _number(operator.index(delta))})
+        request = update.request(
+            self._address(key, version),
+            _COUNTABLE,
+            names=_VALUE_NAME,
+            values={":now": _number(now_ms()), ":number": {"S": "N"}},
+        )
+        request["ReturnValues"] = "UPDATED_NEW"
         try:
             return _integer(send("UpdateItem", request)["Attributes"]["value"])
         except ConditionFailed as error:

@@ -102,6 +102,23 @@ class PlainModel(PynamoModel):
         attributes = cls.get_attributes()
         return [str(attributes[name].attr_name) for name in names if name]
 
+    def _address(self) -> dict[str, Any]:
+        """The parameters of a request that name this item."""
+        return {"TableName": self.table(), "Key": self._key()}
+
+    def _key(self) -> Item:
+        """The key, as stored. Raises AttributeNullError if a part of it is missing."""
+        attributes = self.get_attributes()
+        key: Item = {}
+        for name in (self._hash_keyname, self._range_keyname):
+            if name is not None:
+                attribute = attributes[name]
+                value = self.attribute_values.get(name)
+                if value is None:
+                    raise AttributeNullError(name)
+                key[str(attribute.attr_name)] = {attribute.attr_type: attribute.serialize(value)}
+        return key
+
     def refuse_raw_write(self, verb: str) -> None:
         """Raise TypeError if a write that the caller composes could break a promise of the model.
 

@@ -61,6 +61,7 @@ from dynamo.unique.guarding import (
     GuardWrite,
     is_reserved,
 )
+from dynamo.updates import Update
 from dynamo.versions import MOST_WRITES, follows, new_version, next_version
 
 VERSION = "version"
@@ -109,8 +110,12 @@ class ModelMeta(MetaModel):
         super().__init__(name, bases, namespace, **options)
         model: Any = cls
         attributes = model.get_attributes()
-        if reserved := _PARAMETERS & attributes.keys():
-            raise TypeError(f"{name}: an attribute cannot be called {sorted(reserved)[0]}.")
+        for each in attributes:
+            if each in _PARAMETERS or callable(getattr(PlainModel, each, None)):
+                raise TypeError(
+                    f"{name}: an attribute cannot be called {each}, because models have a method "
+                    f"or parameter of this name. Store it under this name: attr_name={each!r}."
+                )
         uniques = {
             each: found
             for base in reversed(model.__mro__)
@@ -176,7 +181,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         return f"<{type(self).__name__}: {self._owner()}>"
 
     @classmethod
-    def noun(cls) -> str:
+    def _noun(cls) -> str:
         """What messages call an item: `Meta.verbose_name`, or the model's name."""
         return str(getattr(cls.Meta, "verbose_name", cls.__name__.lower()))
 
@@ -253,8 +258,8 @@ class Model(PlainModel, metaclass=ModelMeta):
             if refusal.write.is_done(stored) or (digest and self._is_repeated(stored, item)):
                 return None
             if digest and is_derived:
-                return self.RequestIdReused(str(request_id), self.noun())
-            return self.AlreadyExists(self.noun())
+                return self.RequestIdReused(str(request_id), self._noun())
+            return self.AlreadyExists(self._noun())
 
         try:
             with joined(write) as write:
@@ -273,7 +278,7 @@ class Model(PlainModel, metaclass=ModelMeta):
     def _claim_of_request(self, request_id: str, digest: str) -> GuardWrite:
         def otherwise(refusal: Refusal) -> Exception | None:
             same = (refusal.stored or {}).get(DIGEST) == {"S": digest}
-            return None if same else self.RequestIdReused(request_id, self.noun())
+            return None if same else self.RequestIdReused(request_id, self._noun())
 
         key = f"{REQUEST_ID}{SEPARATOR}{request_id}"
         if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
@@ -384,14 +389,13 @@ class Model(PlainModel, metaclass=ModelMeta):
             mine = self.unchanged()
             changed = {**changed, VERSION: {"N": str(version)}}
             left[VERSION] = {"N": str(version)}
-        request = self._update_request(
-            changed, added, mine if condition is None else mine & condition
-        )
+        update = Update.of_values(changed, added)
+        request = update.request(self._address(), mine if condition is None else mine & condition)
 
         def otherwise(refusal: Refusal) -> Exception | None:
             stored = refusal.stored
             if stored is None or not self.is_same_item(stored):
-                return self.Stale(self.noun(), is_deleted=True)
+                return self.Stale(self._noun(), is_deleted=True)
             is_so = not (added or condition is not None) and all(
                 is_same_value(stored.get(name), typed)
                 for name, typed in changed.items()
@@ -404,7 +408,7 @@ class Model(PlainModel, metaclass=ModelMeta):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
-            return self.Stale(self.noun())
+            return self.Stale(self._noun())
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
@@ -415,36 +419,9 @@ class Model(PlainModel, metaclass=ModelMeta):
         frees = self._frees(self.stored, left)
         claims = self._claims(self.stored, left)
         with joined(write) as write:
-            write.add(Write(self, {"Update": request}, otherwise), *frees, *claims)
+            whole = Write(self, {"Update": request}, otherwise, changes=update)
+            write.add(whole, *frees, *claims)
             write.on_commit(self, committed)
-
-    def _update_request(
-        self, changed: Mapping[str, dict[str, Any] | None], added: Item, condition: Condition
-    ) -> dict[str, Any]:
-        names: dict[str, str] = {}
-        values: dict[str, Any] = {}
-
-        def placeholder(name: str) -> str:
-            return names.setdefault(name, f"#{len(names)}")
-
-        def operand(typed: Any) -> str:
-            values[f":{len(values)}"] = typed
-            return f":{len(values) - 1}"
-
-        sets = [f"{placeholder(n)} = {operand(v)}" for n, v in changed.items() if v is not None]
-        removes = [placeholder(name) for name, typed in changed.items() if typed is None]
-        adds = [f"{placeholder(name)} {operand(typed)}" for name, typed in added.items()]
-        clauses = {"SET": sets, "REMOVE": removes, "ADD": adds}
-        expression = " ".join(f"{verb} {', '.join(each)}" for verb, each in clauses.items() if each)
-        request = {
-            "TableName": self.table(),
-            "Key": self._key(),
-            "UpdateExpression": expression,
-            "ConditionExpression": condition.serialize(names, values),
-            "ExpressionAttributeNames": {each: name for name, each in names.items()},
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        return request | ({"ExpressionAttributeValues": values} if values else {})
 
     def delete(self, *, write: Transaction | None = None) -> None:  # type: ignore[override]  # PynamoDB's takes a condition
         """Delete the stored item and free its unique values.
@@ -459,15 +436,14 @@ class Model(PlainModel, metaclass=ModelMeta):
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
         request = {
-            "TableName": self.table(),
-            "Key": self._key(),
+            **self._address(),
             "ConditionExpression": self.unchanged().serialize(names, values),
             "ExpressionAttributeNames": {each: name for name, each in names.items()},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         } | ({"ExpressionAttributeValues": values} if values else {})
 
         def otherwise(refusal: Refusal) -> Exception | None:
-            return None if refusal.stored is None else self.Stale(self.noun())
+            return None if refusal.stored is None else self.Stale(self._noun())
 
         with joined(write) as write:
             write.add(Write(self, {"Delete": request}, otherwise), *self._frees(self.stored, {}))
@@ -589,7 +565,7 @@ class Model(PlainModel, metaclass=ModelMeta):
                 name: attributes[name].deserialize(attributes[name].get_value(after[stored_name]))
                 for name, stored_name in zip(unique.names, unique.stored_names, strict=True)
             }
-            return self.Taken(self.noun(), {unique.names: values})
+            return self.Taken(self._noun(), {unique.names: values})
 
         return [
             GuardWrite.claim(
@@ -838,19 +814,6 @@ class Model(PlainModel, metaclass=ModelMeta):
     @classmethod
     def _has_default_key(cls) -> bool:
         return cls._hash_keyname == "pk" and cls.get_attributes()["pk"].default_for_new is new_key
-
-    def _key(self) -> Item:
-        """The key, as stored."""
-        attributes = self.get_attributes()
-        key: Item = {}
-        for name in (self._hash_keyname, self._range_keyname):
-            if name is not None:
-                attribute = attributes[name]
-                value = self.attribute_values.get(name)
-                if value is None:
-                    raise AttributeNullError(name)
-                key[str(attribute.attr_name)] = {attribute.attr_type: attribute.serialize(value)}
-        return key
 
     @classmethod
     def _is_key(cls, hash_key: Any, range_key: Any) -> bool:

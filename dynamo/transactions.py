@@ -22,9 +22,8 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-api
 from __future__ import annotations
 
 import json
-import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,6 +44,7 @@ from dynamo.exceptions import (
     Unavailable,
 )
 from dynamo.items import Item, PlainModel
+from dynamo.updates import Update
 
 _ALL_OLD = "ALL_OLD"
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -119,6 +119,8 @@ class Write:
     otherwise: Otherwise | None
     instead: dict[str, Any] = field(default_factory=dict)
     part_of: object = None
+    #: What an update changes.
+    changes: Update | None = None
 
     @classmethod
     def put(
@@ -142,11 +144,17 @@ class Write:
 
     @classmethod
     def update(
-        cls, item: PlainModel, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+        cls,
+        item: PlainModel,
+        changes: Update | list[Action],
+        condition: Condition,
+        *,
+        otherwise: Otherwise,
     ) -> Self:
-        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
-        request = item.get_update_kwargs_from_instance(actions, condition, _ALL_OLD)
-        return cls(item, {"Update": request}, otherwise)
+        """Make `changes` to the stored item with the key of `item` if `condition` holds."""
+        changes = changes if isinstance(changes, Update) else Update.of_actions(changes)
+        action = {"Update": changes.request(item._address(), condition)}
+        return cls(item, action, otherwise, changes=changes)
 
     @property
     def kind(self) -> str:
@@ -206,7 +214,7 @@ class Write:
             return bool(stored == self.request["Item"])
         if self.kind == "Delete":
             return stored is None
-        return is_updated(self.request, stored)
+        return self.changes is not None and self.changes.is_done(stored)
 
     def stored_now(self) -> Item | None:
         """The item stored under its key. Costs 1 request, 1 read unit per 4 KB."""
@@ -260,11 +268,16 @@ class Transaction:
         self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
 
     def update(
-        self, item: PlainModel, actions: list[Action], condition: Condition, *, otherwise: Otherwise
+        self,
+        item: PlainModel,
+        changes: Update | list[Action],
+        condition: Condition,
+        *,
+        otherwise: Otherwise,
     ) -> None:
-        """Apply `actions` to the stored item with the key of `item` if `condition` holds."""
+        """Make `changes` to the stored item with the key of `item` if `condition` holds."""
         item.refuse_raw_write("update")
-        self.add(Write.update(item, actions, condition, otherwise=otherwise))
+        self.add(Write.update(item, changes, condition, otherwise=otherwise))
 
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
@@ -366,7 +379,9 @@ class Transaction:
             request = write.request
             if write.kind == "Update" and self._on_commit:
                 request = request | {"ReturnValues": "ALL_NEW"}
-            return send(_PLAIN[write.kind], request).get("Attributes")
+            repeatable = write.changes is None or write.changes.is_repeatable
+            answer = send(_PLAIN[write.kind], request, repeatable=repeatable)
+            return answer.get("Attributes")
         request = {
             "TransactItems": [write.action for write in writes],
             "ClientRequestToken": str(uuid.uuid4()),
@@ -462,44 +477,3 @@ def read_together(items: list[PlainModel]) -> list[Item | None]:
         gets.append({"Get": {"TableName": request["TableName"], "Key": request["Key"]}})
     answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [answer.get("Item") or None for answer in answers]
-
-
-_CLAUSE = re.compile(r"\b(SET|REMOVE|ADD|DELETE)\b", re.IGNORECASE)
-_STEP = re.compile(r"[^.\[\]\s]+")
-
-
-def is_updated(request: Mapping[str, Any], stored: Mapping[str, Any] | None) -> bool:
-    """Whether `stored` has each value that the update `request` sets, and none that it removes.
-
-    False if that cannot be told: the request adds, or sets a value that depends on the old one.
-    """
-    _nothing, *clauses = _CLAUSE.split(request.get("UpdateExpression", ""))
-    values = request.get("ExpressionAttributeValues", {})
-    names = request.get("ExpressionAttributeNames", {})
-    for clause, text in zip(clauses[::2], clauses[1::2], strict=True):
-        for part in text.split(","):
-            path, _equals, operand = (each.strip() for each in part.partition("="))
-            if clause.upper() == "SET" and operand in values:
-                wanted = values[operand]
-            elif clause.upper() == "REMOVE":
-                wanted = None
-            else:
-                return False
-            if _value_at(stored, path, names) != wanted:
-                return False
-    return bool(clauses) and stored is not None
-
-
-def _value_at(item: Mapping[str, Any] | None, path: str, names: Mapping[str, str]) -> Any:
-    """The typed value at `path` (`#0.#1[2]`), None if there is none."""
-    value: Any = {"M": item or {}}
-    for step in _STEP.findall(path):
-        if "M" in value:
-            value = value["M"].get(names.get(step, step))
-        elif "L" in value and step.isdigit() and int(step) < len(value["L"]):
-            value = value["L"][int(step)]
-        else:
-            return None
-        if value is None:
-            return None
-    return value

@@ -23,10 +23,10 @@ from dynamo.transactions import (
     Refusal,
     Transaction,
     Write,
-    is_updated,
     joined,
     read_together,
 )
+from dynamo.updates import Update
 from invoices.documents import Invoice, from_item, label_of, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
@@ -140,28 +140,29 @@ def void(account: str, label: str, reason: str, *, write: Transaction | None = N
     if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
         raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
     voided_at = datetime.now(UTC)
-    request = table_and_key(invoice_at(account, label)) | {
-        "UpdateExpression": "SET #status = :voided, voidReason = :reason, voidedAt = :now",
-        "ConditionExpression": ISSUED,
-        "ExpressionAttributeNames": {"#status": "status"},
-        "ExpressionAttributeValues": {
-            ":issued": {"S": "issued"},
-            ":voided": {"S": "voided"},
-            ":reason": {"S": reason},
-            ":now": {"S": voided_at.isoformat()},
-        },
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    changes = Update(
+        {
+            "status": {"S": "voided"},
+            "voidReason": {"S": reason},
+            "voidedAt": {"S": voided_at.isoformat()},
+        }
+    )
+    request = changes.request(
+        table_and_key(invoice_at(account, label)),
+        ISSUED,
+        names={"#status": "status"},
+        values={":issued": {"S": "issued"}},
+    )
 
     def refused(refusal: Refusal) -> Exception | None:
         # This very write was carried out before: no other one has its time and its reason.
-        if is_updated(request, refusal.stored):
+        if changes.is_done(refusal.stored):
             return None
         return why_not_issued(label, refusal)
 
     with joined(write) as write:
         write.add(check_not_credited(account, label))
-        write.add(Write(request, {"Update": request}, refused))
+        write.add(Write(request, {"Update": request}, refused, changes=changes))
 
 
 def list_invoices(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import time_ns
 from typing import Any
@@ -19,11 +20,11 @@ from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed
 from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
 from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo.updates import Update
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
 
 _NAMES = {"#key": "key"}
-_SET_FREE = "SET recordVersionNumber = :version, isReleased = :free"
 
 
 def checked_name(name: str) -> str:
@@ -71,8 +72,7 @@ def read(name: str) -> LockItem | None:
 
 def read_raw(name: str) -> Item | None:
     """Read the lock as on the wire, even if it is damaged."""
-    answer = send("GetItem", {"TableName": LockItem.table(), "Key": {"key": {"S": name}}})
-    return answer.get("Item") or None
+    return send("GetItem", _address(name)).get("Item") or None
 
 
 def take(
@@ -90,28 +90,25 @@ def take(
     changed since. Returns whether it was taken, and the item that is now stored, on the wire.
     Attributes that we do not know are kept, and so is the stored data if `data` is None.
     """
-    values: Item = {
-        ":owner": {"S": owner},
-        ":lease": {"S": str(lease_milliseconds)},
-        ":version": {"S": version},
-        ":renewed": {"S": _time_of_day()},
+    update = Update(
+        {
+            "ownerName": {"S": owner},
+            "leaseDuration": {"S": str(lease_milliseconds)},
+            "recordVersionNumber": {"S": version},
+            "renewedAt": {"S": _time_of_day()},
+            **_stored_data(data),
+        },
+        remove=["isReleased"],
         # The first fencing token comes from the clock; from then on it only rises.
-        ":clock": {"N": str(time_ns() // 1000)},
-        ":one": {"N": "1"},
-    }
-    names = dict(_NAMES)
-    changes = (
-        "SET ownerName = :owner, leaseDuration = :lease, recordVersionNumber = :version, "
-        "renewedAt = :renewed, fencingToken = if_not_exists(fencingToken, :clock) + :one"
+        count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
     )
-    changes = _and_data(changes, data, values, names)
+    values: Item = {}
     if over is None:
         condition = "attribute_not_exists(#key) OR isReleased = :free"
         values[":free"] = {"S": RELEASED}
     else:
         condition = _unchanged(over, values)
-    request = _request(name, condition, values, names)
-    request["UpdateExpression"] = f"{changes} REMOVE isReleased"
+    request = update.request(_address(name), condition, names=_NAMES, values=values)
     request["ReturnValues"] = "ALL_NEW"
     try:
         # It counts the token up, but can be repeated: once it has arrived, its condition is false.
@@ -127,12 +124,11 @@ def renew(name: str, owner: str, versions: Sequence[str], version: str, data: by
 
     Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
     """
-    values: Item = {":version": {"S": version}, ":renewed": {"S": _time_of_day()}}
-    names: dict[str, str] = {}
-    changes = "SET recordVersionNumber = :version, renewedAt = :renewed"
-    changes = _and_data(changes, data, values, names)
-    request = _request(name, _held(owner, versions, values), values, names)
-    refused = _refused("UpdateItem", request | {"UpdateExpression": changes})
+    now = {"S": _time_of_day()}
+    update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
+    values: Item = {}
+    condition = _held(owner, versions, values)
+    refused = _refused("UpdateItem", update.request(_address(name), condition, values=values))
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
@@ -142,9 +138,10 @@ def release(name: str, owner: str, versions: Sequence[str], version: str) -> boo
     True also if an earlier release under one of `versions` had arrived, or if the reply was lost
     and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
-    values: Item = {":version": {"S": version}, ":free": {"S": RELEASED}}
-    request = _request(name, _held(owner, versions, values), values, {})
-    refused = _refused("UpdateItem", request | {"UpdateExpression": _SET_FREE})
+    values: Item = {}
+    condition = _held(owner, versions, values)
+    request = _released(version).request(_address(name), condition, values=values)
+    refused = _refused("UpdateItem", request)
     # The next holder may have been faster than our repetition.
     return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
 
@@ -155,7 +152,8 @@ def remove(name: str, versions: Sequence[str]) -> bool:
     As with `release`, another holder may have the lock by now. Costs 1 request, 1 write unit.
     """
     values: Item = {}
-    request = _request(name, _one_of(versions, values), values, {})
+    condition = _one_of(versions, values)
+    request = _deletion(name, condition, values, {})
     refused = _refused("DeleteItem", request)
     return refused is None or refused.repeated or _stored(refused, name) is None
 
@@ -187,11 +185,12 @@ def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
         LockChanged: its record version is not that of `seen`.
     """
     version = new_version()
-    values: Item = {":version": {"S": version}, ":free": {"S": RELEASED}}
-    request = _request(name, _unchanged(seen, values), values, _NAMES)
     # With a token that is not a whole number, nobody could take the lock.
     damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-    request["UpdateExpression"] = f"{_SET_FREE} REMOVE fencingToken" if damaged else _SET_FREE
+    update = replace(_released(version), remove=["fencingToken"] if damaged else [])
+    values: Item = {}
+    condition = _unchanged(seen, values)
+    request = update.request(_address(name), condition, names=_NAMES, values=values)
 
     def otherwise(refusal: Refusal) -> Exception | None:
         return None if _version_of(refusal.stored) == version else LockChanged(name)
@@ -207,7 +206,8 @@ def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
         LockChanged: its record version is not that of `seen`.
     """
     values: Item = {}
-    request = _request(name, _unchanged(seen, values), values, _NAMES)
+    condition = _unchanged(seen, values)
+    request = _deletion(name, condition, values, _NAMES)
 
     def otherwise(refusal: Refusal) -> Exception | None:
         gone = refusal.repeated and refusal.stored is None
@@ -219,16 +219,27 @@ def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
 
 def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
     try:
-        send(operation, request)
+        send(operation, request, repeatable=True)
     except ConditionFailed as refused:
         return refused
     return None
 
 
-def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
+def _address(name: str) -> dict[str, Any]:
+    return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
+
+
+def _released(version: str) -> Update:
+    return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}})
+
+
+def _stored_data(data: bytes | None) -> Item:
+    return {} if data is None else {"data": {"B": data}}
+
+
+def _deletion(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "TableName": LockItem.table(),
-        "Key": {"key": {"S": name}},
+        **_address(name),
         "ConditionExpression": condition,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
@@ -238,13 +249,6 @@ def _request(name: str, condition: str, values: Item, names: dict[str, str]) -> 
     if names:
         request["ExpressionAttributeNames"] = names
     return request
-
-
-def _and_data(changes: str, data: bytes | None, values: Item, names: dict[str, str]) -> str:
-    if data is None:
-        return changes
-    values[":data"], names["#data"] = {"B": data}, "data"
-    return f"{changes}, #data = :data"
 
 
 def _held(owner: str, versions: Sequence[str], values: Item) -> str:

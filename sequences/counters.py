@@ -49,6 +49,7 @@ from dynamo.client.deadline import operation_ends_at, within
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.updates import Update
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter, is_counter_of_series
@@ -347,6 +348,10 @@ def _pause_seconds(collisions: int, began: float, ends_at: float) -> float:
     return random.uniform(0, ceiling * left**4)  # noqa: S311 - spreads load, guards no secret
 
 
+#: The attribute that holds the last number.
+_VALUE = "currentValue"
+
+
 def _request(name: str) -> dict[str, Any]:
     return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
 
@@ -361,18 +366,12 @@ def _add(
 ) -> int:
     """Count up by `count` numbers and return the last of them."""
     before = sequence.initial_value - sequence.increment
-    values = {":span": _number(count * sequence.increment)} | (values or {})
-    update = "ADD currentValue :span"
-    if before:
-        update = "SET currentValue = if_not_exists(currentValue, :before) + :span"
-        values[":before"] = _number(before)
-    request = _request(sequence.name) | {
-        "UpdateExpression": update,
-        "ExpressionAttributeValues": values,
-        "ReturnValues": "UPDATED_NEW",
-    }
-    if condition:
-        request["ConditionExpression"] = condition
+    span = _number(count * sequence.increment)
+    update = (
+        Update(count={_VALUE: (_number(before), span)}) if before else Update(add={_VALUE: span})
+    )
+    request = update.request(_request(sequence.name), condition or "", values=values or {})
+    request["ReturnValues"] = "UPDATED_NEW"
     try:
         answer = send("UpdateItem", request)
     except Rejected as error:
@@ -387,13 +386,10 @@ def _add(
 
 def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
     """Set the counter to `value` if `condition` holds; return whether it did."""
-    request = _request(sequence.name) | {
-        "UpdateExpression": "SET currentValue = :value",
-        "ConditionExpression": condition,
-        "ExpressionAttributeValues": {":value": _number(value)} | values,
-    }
+    update = Update(set={_VALUE: _number(value)})
+    request = update.request(_request(sequence.name), condition, values=values)
     try:
-        send("UpdateItem", request)
+        send("UpdateItem", request, repeatable=True)
     except ConditionFailed:
         return False
     return True

@@ -18,6 +18,7 @@ from dynamo.client.sending import send
 from dynamo.exceptions import DamagedItem
 from dynamo.items import Item, item_bytes
 from dynamo.transactions import Transaction, Write, read_together
+from dynamo.updates import Update
 from sequences.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
 from sequences.models import Counter, NumberedItem
@@ -202,13 +203,11 @@ class Group:
     def _counter_update(self) -> dict[str, Any]:
         values = {
             ":before": {"N": str(self._head.number)},
-            ":number": {"N": str(self.head_after.number)},
         }
-        update = "SET currentValue = :number"
+        changes: Item = {"currentValue": {"N": str(self.head_after.number)}}
         if self.head_after.last is not None:
             kind, value = self.head_after.last
-            values[":last"] = {kind: value}
-            update += ", lastDate = :last"
+            changes["lastDate"] = {kind: value}
         unchanged = "currentValue = :before"
         if self._head.last is not None:
             # A counter that was restored or recreated can have the same number and another value.
@@ -217,13 +216,8 @@ class Group:
             unchanged += " AND lastDate = :lastBefore"
         if not self._head.number:
             unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
-        return {
-            **key_of_counter(self._model, self._series),
-            "UpdateExpression": update,
-            "ConditionExpression": unchanged,
-            "ExpressionAttributeValues": values,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        address = key_of_counter(self._model, self._series)
+        return Update(changes).request(address, unchanged, values=values)
 
     def answer_the_refused(self) -> None:
         """Serve the callers whose request id is stored, and those whose `also` was refused."""

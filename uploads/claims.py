@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
 from dynamo.items import Item
+from dynamo.updates import Update
 from locks.exceptions import LeaseLost
 from locks.leases import Lease
 from locks.lock import Lock
@@ -236,12 +237,15 @@ def delete_done(row: UploadItem) -> bool:
 def _update(url: str, values: _Values, held_by: Holder | None) -> dict[str, Any]:
     """Set `values` if the row names that holder, or, with None, if it is absent or free."""
     values = values | {"updatedAt": datetime.now(UTC).isoformat(timespec="milliseconds")}
-    request = _request(url, _ABSENT_OR_FREE if held_by is None else _HELD, values, held_by)
-    sets = ", ".join(f"#{name} = :{name}" for name, value in values.items() if value is not None)
-    removes = ", ".join(f"#{name}" for name, value in values.items() if value is None)
-    request["UpdateExpression"] = f"SET {sets}" + (f" REMOVE {removes}" if removes else "")
-    request["ReturnValues"] = "ALL_OLD"
-    return send("UpdateItem", request)
+    typed = {name: None if value is None else _typed(value) for name, value in values.items()}
+    condition = _request(url, _ABSENT_OR_FREE if held_by is None else _HELD, {}, held_by)
+    request = Update.of_values(typed).request(
+        {"TableName": condition["TableName"], "Key": condition["Key"]},
+        condition["ConditionExpression"],
+        names=condition["ExpressionAttributeNames"],
+        values=condition["ExpressionAttributeValues"],
+    )
+    return send("UpdateItem", request | {"ReturnValues": "ALL_OLD"}, repeatable=True)
 
 
 def _request(

@@ -7,7 +7,6 @@ botocore retries by kind of error alone. Whether that is right depends on the re
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -46,7 +45,6 @@ _CONFLICT_REASONS = {"TransactionConflict"}
 _PASSING_REASONS = _CONFLICT_REASONS | {"ThrottlingError", "ProvisionedThroughputExceeded"}
 
 _READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
-_COUNTS_UP = re.compile(r"\bADD\b|list_append|[^\s(,=]\s*[+-]\s*[^\s]", re.IGNORECASE)
 
 
 class Fault(Enum):
@@ -125,14 +123,14 @@ def is_read(operation: str) -> bool:
 def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
     """Whether sending `request` twice does no more than sending it once.
 
-    True for reads, for a transaction with a client request token, and for a write that sets or
-    removes. False for an update that depends on the stored value (`ADD`, `+`, `-`, `list_append`).
+    True for reads, for a put or a deletion, and for a transaction with a client request token. An
+    update may depend on the stored value: whoever builds it knows (`dynamo.updates`).
     """
     if is_read(operation):
         return True
     if operation == "TransactWriteItems":
         return "ClientRequestToken" in request
-    return not _COUNTS_UP.search(request.get("UpdateExpression", ""))
+    return operation != "UpdateItem"
 
 
 def pause_seconds(attempt: int) -> float:

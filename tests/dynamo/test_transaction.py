@@ -21,7 +21,7 @@ from dynamo.exceptions import (
     Unavailable,
 )
 from dynamo.items import PlainModel
-from dynamo.transactions import Refusal, Transaction, is_updated, joined, read_together
+from dynamo.transactions import Refusal, Transaction, joined, read_together
 from tests.emptying import empty
 from tests.factories import stored_items
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
@@ -661,38 +661,6 @@ def test_the_refusal_of_a_part_is_reported_unless_its_whole_is_refused(
 
     with pytest.raises(Torn, match=reported):
         write.commit()
-
-
-NAMES = {"#m": "map", "#k": "key"}
-VALUES = {":one": {"S": "1"}, ":two": {"N": "2"}}
-STORED = {"a": {"S": "1"}, "map": {"M": {"key": {"N": "2"}}}, "l": {"L": [{"S": "1"}]}}
-
-
-@pytest.mark.parametrize(
-    ("expression", "is_so"),
-    [
-        ("SET a = :one", True),
-        ("SET a = :one, #m.#k = :two REMOVE b, #m.b, a.b, l[1]", True),
-        ("SET l[0] = :one", True),
-        ("SET a = :two", False),
-        ("SET b = :one", False),
-        ("SET #m.b = :two", False),
-        ("SET a = :one REMOVE #m.#k", False),
-        ("SET a = if_not_exists(a, :one)", False),
-        ("SET a = :one + :two", False),
-        ("ADD b :two", False),
-        ("", False),
-    ],
-)
-def test_an_update_is_recognized_by_the_values_that_it_leaves(expression: str, is_so: bool) -> None:
-    request = {
-        "UpdateExpression": expression,
-        "ExpressionAttributeNames": NAMES,
-        "ExpressionAttributeValues": VALUES,
-    }
-
-    assert is_updated(request, STORED) == is_so
-    assert not is_updated(request, None)
 
 
 # Reading together ---------------------------------------------------------------------------------

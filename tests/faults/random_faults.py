@@ -11,6 +11,7 @@ with others.
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -40,6 +41,9 @@ Body = dict[str, Any]
 Chance = random.Random
 
 
+_COUNTS = re.compile(r"\bADD\b|\+")
+
+
 @dataclass(frozen=True)
 class Kind:
     """A fault: its name, its rate per 1,000 requests that it `fits`, and how it is made."""
@@ -52,7 +56,8 @@ class Kind:
 
 def _may_come_twice(operation: str, body: Body) -> bool:
     # The update that takes a lock counts, but under a condition that it makes false itself.
-    return is_repeatable(operation, body) or body.get("TableName") == "locks"
+    sets_only = operation == "UpdateItem" and not _COUNTS.search(body["UpdateExpression"])
+    return is_repeatable(operation, body) or sets_only or body.get("TableName") == "locks"
 
 
 def _writes_a_transaction(operation: str, _body: Body) -> bool:

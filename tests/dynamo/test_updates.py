@@ -1,0 +1,76 @@
+"""Updates as data: the request, whether it may be repeated, and whether it is done."""
+
+from __future__ import annotations
+
+import pytest
+from pynamodb.expressions.operand import Path
+
+from dynamo.items import Item
+from dynamo.updates import Update
+
+STORED: Item = {"a": {"S": "1"}, "map": {"M": {"key": {"N": "2.0"}}}}
+ONE, TWO = {"S": "1"}, {"N": "2"}
+
+
+def test_a_request_has_all_changes_and_the_condition() -> None:
+    update = Update(
+        {"a": ONE, ("map", "key"): TWO},
+        remove=["b"],
+        add={"n": TWO},
+        count={"fence": ({"N": "100"}, {"N": "1"})},
+    )
+    address = {"TableName": "t", "Key": {"pk": ONE}}
+
+    request = update.request(address, "#k = :k", names={"#k": "data"}, values={":k": ONE})
+
+    assert request["UpdateExpression"] == (
+        "SET #0 = :0, #1.#2 = :1, #3 = if_not_exists(#3, :2) + :3 REMOVE #4 ADD #5 :4"
+    )
+    assert request["ConditionExpression"] == "#k = :k"
+    names = request["ExpressionAttributeNames"]
+    assert [names[f"#{n}"] for n in range(6)] == ["a", "map", "key", "fence", "b", "n"]
+    assert names["#k"] == "data"
+    assert request["ExpressionAttributeValues"] == {
+        ":0": ONE,
+        ":1": TWO,
+        ":2": {"N": "100"},
+        ":3": {"N": "1"},
+        ":4": TWO,
+        ":k": ONE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("update", "is_repeatable"),
+    [
+        (Update({"a": ONE}, remove=["b"]), True),
+        (Update({"a": ONE}, add={"n": TWO}), False),
+        (Update(count={"n": (TWO, TWO)}), False),
+    ],
+)
+def test_an_update_that_counts_is_not_repeatable(update: Update, is_repeatable: bool) -> None:
+    assert update.is_repeatable is is_repeatable
+
+
+@pytest.mark.parametrize(
+    ("update", "is_done"),
+    [
+        (Update({"a": ONE}), True),
+        (Update({"a": ONE, ("map", "key"): TWO}, remove=["b", ("map", "b"), ("a", "b")]), True),
+        (Update({"a": TWO}), False),
+        (Update({"b": ONE}), False),
+        (Update({("map", "b"): TWO}), False),
+        (Update({"a": ONE}, remove=[("map", "key")]), False),
+        (Update(add={"b": TWO}), False),
+    ],
+)
+def test_an_update_is_recognized_by_the_values_that_it_leaves(
+    update: Update, is_done: bool
+) -> None:
+    assert update.is_done(STORED) is is_done
+    assert not update.is_done(None)
+
+
+def test_an_action_that_depends_on_another_value_is_refused() -> None:
+    with pytest.raises(TypeError, match="sets, removes or adds"):
+        Update.of_actions([Path(["a"]).set(Path(["b"]))])
