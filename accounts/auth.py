@@ -71,7 +71,7 @@ class UserManager:
         return self
 
     def get(self, *, pk: str | None = None, username: str | None = None) -> Any:
-        """The account with this primary key, or the one that `User.find` finds.
+        """The account with this primary key, or the one that `User.named` finds.
 
         Raises:
             DoesNotExist
@@ -81,10 +81,10 @@ class UserManager:
             if as_uuid(pk) != pk:
                 raise self.model.DoesNotExist
             return self.model.get(pk)
-        return self.model.find(username or "")
+        return self.model.named(username or "")
 
     def get_by_natural_key(self, username: str) -> Any:
-        return self.model.find(username)
+        return self.model.named(username)
 
 
 # Typed as Any because its methods are annotated for models of `django.db`.

@@ -40,14 +40,14 @@ from pynamodb.expressions.operand import Path
 from pynamodb.expressions.update import Action
 
 from accounts.auth import DjangoUser, UserManager, UserOptions
-from accounts.exceptions import StaleUser
+from accounts.exceptions import StaleUser, taken
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
 from dynamo.attributes import IntegerAttribute
-from dynamo.items import Item, PlainModel
-from dynamo.transactions import Otherwise, Refusal, Transaction, joined
-from dynamo.unique.attributes import UniqueAttributes
-from dynamo.versions import follows, next_version
+from dynamo.items import Item
+from dynamo.models import Model
+from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
+from dynamo.unique.declarations import Unique
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -66,7 +66,7 @@ def new_session_epoch() -> str:
 NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until": None}
 
 
-class User(DjangoUser, PlainModel):
+class User(DjangoUser, Model):
     class Meta:
         table_name = "users"
 
@@ -107,19 +107,12 @@ class User(DjangoUser, PlainModel):
     #: On pages, the id of the visitor's session (`accounts.sessions.middleware`). Not stored.
     session_id: str | None = None
 
-    unique: UniqueAttributes[User] = UniqueAttributes(
-        username=comparable_username, email=comparable_email
-    )
+    unique_username = Unique("username", normalize=comparable_username)
+    unique_email = Unique("email", normalize=comparable_email)
 
     _meta = UserOptions()
     _default_manager = UserManager()
     objects = UserManager()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, User) and self.pk == other.pk
-
-    def __hash__(self) -> int:
-        return hash(self.pk)
 
     @property
     def is_confirmed(self) -> bool:
@@ -132,7 +125,7 @@ class User(DjangoUser, PlainModel):
         return self.pending_email if (self.pending_until or 0) > time.time() else None
 
     @classmethod
-    def find(cls, who: str) -> User:
+    def named(cls, who: str) -> User:
         """The account that `who` names: an email address (with @), a primary key or a username.
 
         Costs 2 requests and 2 read units; by primary key 1 and 1.
@@ -142,7 +135,7 @@ class User(DjangoUser, PlainModel):
         """
         if pk := as_uuid(who):
             return cls.get(pk)
-        return cls.unique.get(cls.attribute_of(who), who)
+        return cls.find(**{cls.attribute_of(who): who})
 
     @staticmethod
     def attribute_of(who: str) -> str:
@@ -154,10 +147,7 @@ class User(DjangoUser, PlainModel):
 
         On pages also that the visitor's session has not ended since.
         """
-        if "version" in self.stored:
-            same: Condition = User.version == self.version
-        else:
-            same = User.pk.exists() & User.version.does_not_exist()
+        same = super().unchanged()
         return same & self.signed_in() if self.session_id else same
 
     def same_account(self) -> Condition:
@@ -172,7 +162,7 @@ class User(DjangoUser, PlainModel):
             same = User.pk.exists() & joined_at.does_not_exist()
         return same
 
-    def is_same_account(self, stored: Item) -> bool:
+    def is_same_item(self, stored: Item) -> bool:
         """Whether `stored` is this account; see `same_account`."""
         return stored.get(_JOINED_AT) == self.stored.get(_JOINED_AT)
 
@@ -187,62 +177,48 @@ class User(DjangoUser, PlainModel):
         """Whether the account has all of `values` already."""
         return all(getattr(self, name) == value for name, value in values.items())
 
-    def save(self, *, update_fields: Iterable[str] | None = None, **_options: Any) -> None:  # type: ignore[override]  # Django's, not PynamoDB's
-        """Store the attributes that were set since the account was read, as Django's forms ask.
-
-        Costs 1 request and 1 write unit, nothing if no attribute changed.
-
-        Raises:
-            StaleUser: the account changed or was deleted since it was read.
-            TypeError: a unique attribute was set; `accounts.services` also moves its guard item.
-        """
-        now = self.to_dynamodb_dict()
-        # Deserialized, so that an attribute that an older version did not store has its default.
-        read = User.from_raw_data(self.stored).to_dynamodb_dict()
-        values = {
-            name: getattr(self, name)
-            for name, attribute in self.get_attributes().items()
-            if now.get(attribute.attr_name) != read.get(attribute.attr_name)
-            and name != "sessions"
-            and (update_fields is None or name in update_fields)
-        }
-        if unique := values.keys() & self.unique.normalize.keys():
-            raise TypeError(f"Change {sorted(unique)} by accounts.services, with the guard items.")
-        if values:
-            self.store(values)
-
-    def store(
+    def change(
         self,
-        values: Mapping[str, Any],
         *,
         is_so: Callable[[User], bool] | None = None,
         write: Transaction | None = None,
+        **values: Any,
     ) -> None:
-        """Give the stored account `values`. Writes no guard items; see `accounts.services.change`.
+        """Give the account `values`, by attribute name.
 
-        Another password ends all other sessions; a deactivation ends all. Both drop an email change
-        that waits for its link, because an intruder may have requested it. If the account has
-        changed since it was read, it is a success if `is_so` holds for the stored one (by default:
-        it has `values`).
+        Another address is not confirmed. Another password ends all other sessions; a deactivation
+        ends all. Both drop an email change that waits for its link, because an intruder may have
+        requested it. If the account has changed since it was read, it is a success if `is_so` holds
+        for the stored one (by default: it has `values`).
 
-        Costs 1 request and 1 write unit per KB.
+        Costs 1 request and 1 write unit per KB, 6 units if a unique value changes.
 
         Raises:
             StaleUser: the account changed or was deleted since it was read, and it is not so.
+            UsernameTaken, EmailTaken: another account has the value.
             Unavailable: no answer in time; or a reply was lost and the account changed twice
                 since: `values` may have been written and overwritten.
         """
-        version = next_version(self.version)
-        written = {**values, **self._ended_with(values), "version": version}
+        wire = self._changed(values)
+        if not wire:
+            return
+        asked = values
+        if "email" in wire and self.moves_guard({"email": wire["email"]}):
+            # Another address is not confirmed, and links to the old one are void.
+            unconfirmed = {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()}
+            values = unconfirmed | values
+        so = is_so or (lambda stored: stored.has(asked))
+        # Also if this copy does not have what ends: sessions begin without another version.
+        ended = self._wire_of(self._ended_with(values), removals=True)
+        written = self._changed(values) | ended
+        self._update(
+            written, {}, None, is_so=lambda stored: so(User.from_raw_data(stored)), write=write
+        )
 
-        def has_values(stored: User) -> bool:
-            return stored.has(values)
-
-        def otherwise(refusal: Refusal) -> Exception | None:
-            return self._why_refused(refusal, is_so or has_values, version)
-
-        with joined(write) as write:
-            self.join(write, self.set_or_remove(written), self.unchanged(), written, otherwise)
+    def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:  # type: ignore[override]
+        """As `Model.save`; never stores the sessions, which other requests begin and end."""
+        names = self.get_attributes().keys() if update_fields is None else set(update_fields)
+        super().save(update_fields=names - {"sessions"}, **options)
 
     def join(
         self,
@@ -256,31 +232,23 @@ class User(DjangoUser, PlainModel):
 
         This object gets the stored account, or `values` if the commit does not return it.
         """
-        write.update(self, actions, condition, otherwise=otherwise)
+        write.add(Write.update(self, actions, condition, otherwise=otherwise))
         write.on_commit(self, lambda stored: self._take_over(stored, values))
 
     def _take_over(self, stored: Item | None, values: Mapping[str, Any]) -> None:
-        if stored is not None and self.is_same_account(stored):
+        if stored is not None and self.is_same_item(stored):
             self.deserialize(stored)
             return
         for name, value in values.items():
             setattr(self, name, value)
         self.stored = self.to_dynamodb_dict()
 
-    def _why_refused(
-        self, refusal: Refusal, is_so: Callable[[User], bool], version: int
-    ) -> Exception | None:
-        """The error of a refused write of `version`. None if it is so."""
-        stored = refusal.stored
-        if stored is None or not self.is_same_account(stored):
-            return StaleUser(self.pk, deleted=True)
-        account = User.from_raw_data(stored)
-        if is_so(account):
-            return None
-        # A single write since then is another caller's. Of several, the first may be ours.
-        if refusal.repeated and follows(account.version or 0, version):
-            return refusal.unknown()
-        return StaleUser(self.pk)
+    def _stale(self, *, is_deleted: bool = False) -> Exception:
+        return StaleUser(self.pk, deleted=is_deleted)
+
+    def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
+        [name] = names
+        return taken(name, values[name])
 
     def _ended_with(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The attributes that a change to `values` also changes: see `store`."""
@@ -312,7 +280,7 @@ class User(DjangoUser, PlainModel):
 
         def otherwise(refusal: Refusal) -> Exception | None:
             stored = refusal.stored
-            if stored is None or not self.is_same_account(stored):
+            if stored is None or not self.is_same_item(stored):
                 return StaleUser(self.pk, deleted=True)
             same = check_password(raw_password, User.from_raw_data(stored).password)
             return None if same else StaleUser(self.pk)

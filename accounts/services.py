@@ -23,17 +23,15 @@ from accounts import values as rules
 from accounts.exceptions import (
     AccountError,
     RequestIdUsed,
-    StaleUser,
     UnknownUser,
     ValueTaken,
-    taken,
 )
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
 from dynamo.exceptions import Refused
 from dynamo.items import Item
-from dynamo.transactions import Refusal, Transaction, Write, joined
+from dynamo.transactions import Transaction, joined
 from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
@@ -117,9 +115,9 @@ def register(
     )
 
     @sensitive_variables()
-    def otherwise(refusal: Refusal) -> Exception | None:
-        made = User.from_raw_data(refusal.stored) if refusal.stored else None
-        is_same = (
+    def is_same(stored: Item) -> bool:
+        made = User.from_raw_data(stored) if stored else None
+        return (
             made is not None
             and _has_same_values(made, user)
             and (
@@ -128,19 +126,9 @@ def register(
                 else is_password(made, password)
             )
         )
-        return None if is_same else RequestIdUsed(request_id)
 
-    def made(stored: Item | None) -> None:
-        if stored is None:
-            user.stored = put.request["Item"]
-        else:
-            user.deserialize(stored)
-
-    put = Write.put(user, User.pk.does_not_exist(), otherwise=otherwise)
-    with counted_refusals(), joined(write) as write:
-        write.add(put)
-        User.unique.claim(write, user, taken)
-        write.on_commit(user, made)
+    with counted_refusals():
+        user._insert(write, is_repeated=is_same, otherwise=RequestIdUsed(request_id))
     return user
 
 
@@ -152,7 +140,7 @@ def counted_refusals() -> Iterator[None]:
     except (AccountError, Refused) as error:
         for each in error.exceptions if isinstance(error, Refused) else [error]:
             if isinstance(each, ValueTaken):
-                stored_name = User.unique.stored_name(each.attribute)
+                stored_name = User.get_attributes()[each.attribute].attr_name
                 value_taken.send_robust(sender=User, attribute=stored_name)
         raise
 
@@ -164,9 +152,8 @@ def account_key(request_id: str) -> str:
 
 def _has_same_values(made: User, asked: User) -> bool:
     """Whether the account `made` has the unique values and the rights that are asked for."""
-    return User.unique.keys_of(made) == User.unique.keys_of(asked) and made.has(
-        {"is_staff": asked.is_staff, "is_superuser": asked.is_superuser}
-    )
+    same_keys = User.guard_keys_of(made.stored) == User.guard_keys_of(asked.serialize())
+    return same_keys and made.has({"is_staff": asked.is_staff, "is_superuser": asked.is_superuser})
 
 
 def change_username(user: User, username: str, *, write: Transaction | None = None) -> None:
@@ -256,23 +243,19 @@ def delete(user: User, *, write: Transaction | None = None) -> None:
     If the account was deleted already, it is a success. Costs 1 request and 6 write units.
     """
 
-    def otherwise(refusal: Refusal) -> Exception | None:
-        return None if refusal.stored is None else StaleUser(user.pk)
-
     with joined(write) as write:
-        write.delete(user, user.unchanged(), otherwise=otherwise)
-        User.unique.free(write, user)
+        user.delete(write=write)
         write.on_commit(user, lambda _stored: setattr(user, "sessions", None))
 
 
 def find_user(who: str) -> User:
-    """The account that `who` names; see `User.find`.
+    """The account that `who` names; see `User.named`.
 
     Raises:
         UnknownUser
     """
     try:
-        return User.find(who)
+        return User.named(who)
     except User.DoesNotExist:
         raise UnknownUser(who) from None
 
@@ -288,17 +271,14 @@ def find_in_even_time(who: str) -> User | None:
 
 def key_in_even_time(who: str) -> str | None:
     """The first half of `find_in_even_time`: the account's primary key, from the guard item."""
-    try:
-        return User.unique.owner_by_guard(User.attribute_of(who), who)
-    except User.DoesNotExist:
-        return None
+    return User.find_owner(**{User.attribute_of(who): who})
 
 
 def get_in_even_time(pk: str | None, who: str) -> User | None:
     """The second half: the account with the key `pk`, if `who` is its name."""
     try:
         # Without a key there is a read, too, as for an account that exists.
-        return User.unique.get_from(pk or "nobody", User.attribute_of(who), who)
+        return User.find_from(pk or "nobody", **{User.attribute_of(who): who})
     except User.DoesNotExist:
         return None
 
@@ -324,16 +304,5 @@ def change(
         StaleUser: the account changed or was deleted since `user` was read, and it is not so.
         UsernameTaken, EmailTaken, ValueTaken: another account has the value.
     """
-    if user.has(values):
-        return
-
-    def has_values(stored: User) -> bool:
-        return stored.has(values)
-
-    written = dict(values)
-    if "email" in User.unique.moves(user, values):
-        # Another address is not confirmed, and links to the old one are void.
-        written = {"email_confirmed_at": None, "confirmation_id": new_confirmation_id()} | values
-    with counted_refusals(), joined(write) as write:
-        user.store(written, is_so=is_so or has_values, write=write)
-        User.unique.move(write, user, values, taken)
+    with counted_refusals():
+        user.change(is_so=is_so, write=write, **values)

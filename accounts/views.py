@@ -208,8 +208,10 @@ def _has_signed_in(request: HttpRequest, url_name: str | None) -> bool:
         typed = {"username": username, "email": request.POST.get("email", "").strip()}
     else:
         typed = {User.attribute_of(username): username}
-    held = User.unique.keys_of(signed_in(request))
+    held = User.guard_keys_of(signed_in(request).stored)
     try:
-        return all(User.unique.key(name, text) == held.get(name) for name, text in typed.items())
+        return all(
+            User.guard_key_of(**{name: text}) == held.get((name,)) for name, text in typed.items()
+        )
     except ValueError:
         return False  # not a valid name

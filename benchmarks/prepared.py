@@ -64,7 +64,7 @@ class _OnDynamo:
     def find(name: str) -> Any:
         from accounts.models import User
 
-        return User.find(name)
+        return User.named(name)
 
     @staticmethod
     def issue(draft: Any, user: Any, seller: Any) -> None:

@@ -70,9 +70,6 @@ REQUEST_DIGEST = "requestDigest"
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
 
-#: Parameters of `create`, `change` and `find`.
-_PARAMETERS = {"add", "condition", "request_id", "write"}
-
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 
 
@@ -111,7 +108,7 @@ class ModelMeta(MetaModel):
         model: Any = cls
         attributes = model.get_attributes()
         for each in attributes:
-            if each in _PARAMETERS or callable(getattr(PlainModel, each, None)):
+            if each in model._parameters or callable(getattr(PlainModel, each, None)):
                 raise TypeError(
                     f"{name}: an attribute cannot be called {each}, because models have a method "
                     f"or parameter of this name. Store it under this name: attr_name={each!r}."
@@ -161,6 +158,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     AlreadyExists: ClassVar[type[exceptions.AlreadyExists]]
     RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
 
+    #: Of `create` and `change`.
+    _parameters: ClassVar[set[str]] = {"add", "condition", "request_id", "write"}
     _unique_keys: ClassVar[list[UniqueKey]]
     _has_own_guard_table: ClassVar[bool]
 
@@ -171,7 +170,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     _is_partial = False
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()  # type: ignore[attr-defined]
+        # By isinstance, because `request.user` is a proxy of an account.
+        return isinstance(other, type(self)) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((type(self), *map(str, self._key().values())))
@@ -210,17 +210,23 @@ class Model(PlainModel, metaclass=ModelMeta):
                 sent.
             Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
         """
+        item = cls(**values)
         if request_id is None:
-            item = cls(**values)
             return item.insert(write=write)
         if not str(request_id).strip():
             raise ValueError("The request id must not be empty.")
-        item = cls(**values)
-        asked = item._wire_of(values)
-        is_derived = cls._has_default_key() and "pk" not in values
-        if is_derived:
+        digest = {"S": _digest(item._wire_of(values))}
+        if cls._has_default_key() and "pk" not in values:
             item.pk = cls.key_of_request(str(request_id))
-        return item._insert(str(request_id), _digest(asked), is_derived, write)
+            item._insert(
+                write,
+                {REQUEST_DIGEST: digest},
+                is_repeated=lambda stored: stored.get(REQUEST_DIGEST) == digest,
+                otherwise=cls.RequestIdReused(str(request_id), cls._noun()),
+            )
+        else:
+            item._insert_once(str(request_id), digest, write)
+        return item
 
     @classmethod
     def key_of_request(cls, request_id: str) -> str:
@@ -229,72 +235,76 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     def insert(self, *, write: Transaction | None = None) -> Self:  # type: ignore[override]
         """Store this new object; see `create`."""
-        return self._insert(None, "", False, write)
+        self._insert(write)
+        return self
 
     def _insert(
-        self, request_id: str | None, digest: str, is_derived: bool, write: Transaction | None
-    ) -> Self:
+        self,
+        write: Transaction | None,
+        marks: Item | None = None,
+        *,
+        is_repeated: Callable[[Item], bool] = lambda _stored: False,
+        otherwise: Exception | None = None,
+        claims: Iterable[GuardWrite] = (),
+    ) -> Item:
+        """Put the item, with `marks`, and its guard items. Returns it as sent.
+
+        If its key is used, it is a success if `is_repeated` holds for the stored item; else the
+        commit raises `otherwise`, by default AlreadyExists.
+        """
         if self.attribute_values.get(VERSION) is None:
             self.version = new_version()
         item = self.serialize()
         self._check_key(item)
-        claims = self._claims({}, item)
-        if request_id is not None:
-            item[REQUEST_DIGEST] = {"S": digest}
-            if not is_derived:
-                item[REQUEST_ID] = {"S": request_id}
-                claims.append(self._claim_of_request(request_id, digest))
-        names = {"#key": self.key_attribute_names()[0]}
+        sent: Item = item | (marks or {})
         put = {
             "TableName": self.table(),
-            "Item": item,
+            "Item": sent,
             "ConditionExpression": "attribute_not_exists(#key)",
-            "ExpressionAttributeNames": names,
+            "ExpressionAttributeNames": {"#key": self.key_attribute_names()[0]},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-        def otherwise(refusal: Refusal) -> Exception | None:
+        def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}
-            if refusal.write.is_done(stored) or (digest and self._is_repeated(stored, item)):
+            if refusal.write.is_done(stored) or is_repeated(stored):
                 return None
-            if digest and is_derived:
-                return self.RequestIdReused(str(request_id), self._noun())
-            return self.AlreadyExists(self._noun())
+            return otherwise or self.AlreadyExists(self._noun())
 
-        try:
-            with joined(write) as write:
-                write.add(Write(self, {"Put": put}, otherwise), *claims)
-                write.on_commit(self, lambda stored: self.deserialize(stored or item))
-        except AlreadyDone:
-            if request_id is None or is_derived:
-                raise
-            self._read_repeated(request_id)
-        return self
+        with joined(write) as write:
+            write.add(Write(self, {"Put": put}, refused), *self._claims({}, item), *claims)
+            write.on_commit(self, lambda stored: self.deserialize(stored or sent))
+        return sent
 
-    def _is_repeated(self, stored: Item, item: Item) -> bool:
-        """Whether the request of `item` made the stored item."""
-        return all(stored.get(name) == item.get(name) for name in (REQUEST_DIGEST, REQUEST_ID))
+    def _insert_once(
+        self, request_id: str, digest: dict[str, Any], write: Transaction | None
+    ) -> None:
+        """As `_insert`, with a guard item for the request id: the key does not follow from it."""
+        if self._has_own_guard_table and not self.has_guard_table():
+            raise TypeError(
+                f"A request id of {type(self).__name__} needs a guard item: name a table for guard "
+                "items in Meta.guard_table."
+            )
+        guard_key = _guard_key_of_request(request_id)
+        reused = self.RequestIdReused(request_id, self._noun())
 
-    def _claim_of_request(self, request_id: str, digest: str) -> GuardWrite:
-        def otherwise(refusal: Refusal) -> Exception | None:
-            same = (refusal.stored or {}).get(DIGEST) == {"S": digest}
-            return None if same else self.RequestIdReused(request_id, self._noun())
+        def refused(refusal: Refusal) -> Exception | None:
+            return None if (refusal.stored or {}).get(DIGEST) == digest else reused
 
-        key = f"{REQUEST_ID}{SEPARATOR}{request_id}"
-        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
-            raise ValueError("The request id is too long.")
-        return GuardWrite.claim(
+        guard = GuardWrite.claim(
             self._guard_table(),
-            key,
+            guard_key,
             self._owner(),
-            digest=digest,
+            digest=digest["S"],
             part_of=self,
-            otherwise=otherwise,
+            otherwise=refused,
         )
-
-    def _read_repeated(self, request_id: str) -> None:
-        owner = self._read_owner(f"{REQUEST_ID}{SEPARATOR}{request_id}")
-        self.deserialize(self._get_owner(owner or "").stored)
+        marks = {REQUEST_ID: {"S": request_id}, REQUEST_DIGEST: digest}
+        try:
+            self._insert(write, marks, is_repeated=_has(marks), claims=[guard])
+        except AlreadyDone:
+            # The request made an item with another key, such as a random one.
+            self.deserialize(self._get_owner(self._read_owner(guard_key) or "").stored)
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,
@@ -352,15 +362,24 @@ class Model(PlainModel, metaclass=ModelMeta):
                 reply was lost and the item changed since.
         """
         self._check_writable("change")
-        changed = {
+        changed = self._changed(values)
+        if not (changed or add or condition is not None):
+            self.deserialize(self.stored)
+            return
+        self._update(changed, self._added(add or {}), condition, write=write)
+
+    def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
+        """Those of `values` that are not stored, by stored name; None for one that is removed."""
+        return {
             name: typed
             for name, typed in self._wire_of(values, removals=True).items()
             if not is_same_value(self._stored_value(name), typed)
         }
-        if not (changed or add or condition is not None):
-            self.deserialize(self.stored)
-            return
-        self._update(changed, self._added(add or {}), condition, write)
+
+    def moves_guard(self, changed: Mapping[str, dict[str, Any] | None]) -> bool:
+        """Whether the stored item would have another guard item with the typed values `changed`."""
+        after = {name: typed for name, typed in {**self.stored, **changed}.items() if typed}
+        return any(self._moved(self.stored, after))
 
     def _added(self, add: Mapping[str, Any]) -> Item:
         added = self._wire_of(add)
@@ -375,9 +394,15 @@ class Model(PlainModel, metaclass=ModelMeta):
         changed: Mapping[str, dict[str, Any] | None],
         added: Item,
         condition: Condition | None,
+        *,
+        is_so: Callable[[Item], bool] | None = None,
         write: Transaction | None,
     ) -> None:
-        """Write the typed values `changed` (None removes one) and count up by `added`."""
+        """Write the typed values `changed` (None removes one) and count up by `added`.
+
+        If the item changed since it was read, it is a success if `is_so` holds for the stored one;
+        by default if that has the values.
+        """
         item = {**self.stored, **changed}
         left = {name: typed for name, typed in item.items() if typed is not None}
         counts_only = bool(added) and not changed and VERSION in self.stored
@@ -392,23 +417,25 @@ class Model(PlainModel, metaclass=ModelMeta):
         update = Update.of_values(changed, added)
         request = update.request(self._address(), mine if condition is None else mine & condition)
 
-        def otherwise(refusal: Refusal) -> Exception | None:
-            stored = refusal.stored
-            if stored is None or not self.is_same_item(stored):
-                return self.Stale(self._noun(), is_deleted=True)
-            is_so = not (added or condition is not None) and all(
+        def has_values(stored: Item) -> bool:
+            return all(
                 is_same_value(stored.get(name), typed)
                 for name, typed in changed.items()
                 if name != VERSION
             )
-            if is_so:
+
+        def otherwise(refusal: Refusal) -> Exception | None:
+            stored = refusal.stored
+            if stored is None or not self.is_same_item(stored):
+                return self._stale(is_deleted=True)
+            if not (added or condition is not None) and (is_so or has_values)(stored):
                 return None
             now = _version_of(stored)
             if refusal.repeated and now is not None and follows(now, version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
-            return self.Stale(self._noun())
+            return self._stale()
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
@@ -443,7 +470,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         } | ({"ExpressionAttributeValues": values} if values else {})
 
         def otherwise(refusal: Refusal) -> Exception | None:
-            return None if refusal.stored is None else self.Stale(self._noun())
+            return None if refusal.stored is None else self._stale()
 
         with joined(write) as write:
             write.add(Write(self, {"Delete": request}, otherwise), *self._frees(self.stored, {}))
@@ -459,6 +486,14 @@ class Model(PlainModel, metaclass=ModelMeta):
         else:
             same = Path([self.key_attribute_names()[0]]).exists() & path.does_not_exist()
         return same
+
+    def _stale(self, *, is_deleted: bool = False) -> Exception:
+        """The error of a write to an item that changed since it was read."""
+        return self.Stale(self._noun(), is_deleted=is_deleted)
+
+    def _taken(self, names: tuple[str, ...], values: Mapping[str, Any]) -> Exception:
+        """The error of a `Unique` of `names` whose `values` another item has."""
+        return self.Taken(self._noun(), {names: values})
 
     def _is_same_item_condition(self) -> Condition:
         """The condition that the stored item is this one, with any changes since it was read."""
@@ -490,9 +525,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     @classmethod
     def has_guard_table(cls) -> bool:
         """Whether it has guard items, in a table of their own."""
-        # A request id needs one, too, if the key is not derived from it.
-        needs_guards = bool(cls._unique_keys) or not cls._has_default_key()
-        return cls._has_own_guard_table and needs_guards
+        declared = bool(cls._unique_keys) or hasattr(cls.Meta, "guard_table")
+        return cls._has_own_guard_table and declared
 
     @classmethod
     def guard_table_name(cls) -> str:
@@ -521,8 +555,12 @@ class Model(PlainModel, metaclass=ModelMeta):
         return (f"{REQUEST_ID}{SEPARATOR}", *(each.prefix for each in cls._unique_keys))
 
     def _owner(self) -> str:
-        """What guard items store as the owner: the key, as JSON unless it is one text."""
-        [*typed] = self._key().values()
+        return self.owner_of(self._key())
+
+    @classmethod
+    def owner_of(cls, item: Item) -> str:
+        """What guard items store as the owner of `item`: its key, as JSON unless it is one text."""
+        typed = [item[name] for name in cls.key_attribute_names()]
         if len(typed) == 1 and "S" in typed[0]:
             return str(typed[0]["S"])
         return json.dumps(typed, default=lambda value: bytes(value).hex())
@@ -543,6 +581,47 @@ class Model(PlainModel, metaclass=ModelMeta):
         except (AttributeError, TypeError, ValueError):
             return None
 
+    @classmethod
+    def guard_key_of(cls, **values: Any) -> str | None:
+        """The key of the guard item for `values`, those of one `Unique`; None if empty.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        unique = cls._unique_of(values)
+        return unique.key(unique.wire(values))
+
+    @classmethod
+    def guard_keys_of(cls, item: Item) -> dict[tuple[str, ...], str]:
+        """The keys of the guard items that the stored `item` must have, by attribute names."""
+        keys = {each.names: each.usable_key(item) for each in cls._unique_keys}
+        return {names: key for names, key in keys.items() if key is not None}
+
+    @classmethod
+    def unique_names(cls) -> list[str]:
+        """The attributes that are unique alone."""
+        return [each.names[0] for each in cls._unique_keys if len(each.names) == 1]
+
+    @classmethod
+    def is_taken(cls, **values: Any) -> bool:
+        """Whether an item has `values`, those of one `Unique`, now; only a write decides.
+
+        Costs 1 request and 1 read unit.
+        """
+        return cls.read_guard(**values) is not None
+
+    @classmethod
+    def read_guard(cls, **values: Any) -> Item | None:
+        """The guard item of `values`, those of one `Unique`; None if they are free now.
+
+        Costs 1 request and 1 read unit.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        key = cls.guard_key_of(**values)
+        return None if key is None else cls._read_guard(key)
+
     def _moved(
         self, before: Item, after: Item
     ) -> Iterator[tuple[UniqueKey, str | None, str | None]]:
@@ -560,12 +639,12 @@ class Model(PlainModel, metaclass=ModelMeta):
         """
         attributes = self.get_attributes()
 
-        def taken(unique: UniqueKey) -> exceptions.Taken:
+        def taken(unique: UniqueKey) -> Exception:
             values = {
                 name: attributes[name].deserialize(attributes[name].get_value(after[stored_name]))
                 for name, stored_name in zip(unique.names, unique.stored_names, strict=True)
             }
-            return self.Taken(self._noun(), {unique.names: values})
+            return self._taken(unique.names, values)
 
         return [
             GuardWrite.claim(
@@ -638,11 +717,15 @@ class Model(PlainModel, metaclass=ModelMeta):
         )
 
     @classmethod
-    def _read_owner(cls, key: str) -> str | None:
+    def _read_guard(cls, key: str) -> Item | None:
         table = cls._guard_table()
         request = {"TableName": table.name, "Key": {table.key_name: {"S": key}}}
-        guard = send("GetItem", request).get("Item") or {}
-        return None if is_reserved(guard) else guard.get(OWNER, {}).get("S") or None
+        guard: Item | None = send("GetItem", request).get("Item")
+        return None if not guard or is_reserved(guard) else guard
+
+    @classmethod
+    def _read_owner(cls, key: str) -> str | None:
+        return (cls._read_guard(key) or {}).get(OWNER, {}).get("S") or None
 
     @classmethod
     def _get_owner(cls, owner: str) -> Self:
@@ -904,6 +987,17 @@ Model.batch_write = staticmethod(_refuse_batch)
 def _fits(key: Any, limit: int) -> bool:
     size = key.encode() if isinstance(key, str) else key
     return not isinstance(size, bytes) or 0 < len(size) <= limit
+
+
+def _has(marks: Item) -> Callable[[Item], bool]:
+    return lambda stored: all(stored.get(name) == mark for name, mark in marks.items())
+
+
+def _guard_key_of_request(request_id: str) -> str:
+    key = f"{REQUEST_ID}{SEPARATOR}{request_id}"
+    if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+        raise ValueError("The request id is too long.")
+    return key
 
 
 def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:

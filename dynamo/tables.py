@@ -1,7 +1,7 @@
 """The tables that the models declare, and their creation.
 
-Each model names its own table, and a declaration of unique attributes may name a second one for its
-guard items. Commands, checks and the CloudFormation template read them from here.
+Each model names its own table, and may name a second one for its guard items. Commands, checks and
+the CloudFormation template read them from here.
 
 Besides its key a table should have its indexes, deletion protection, point-in-time recovery and
 TTL. Each is read by one operation and turned on by another. An engine that does not know the
@@ -25,7 +25,6 @@ from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
 from dynamo.items import TABLE_NAME_PATTERN, PlainModel, all_models
 from dynamo.models import Model
-from dynamo.unique.attributes import UniqueAttributes
 
 #: AWS creates a table within seconds.
 READY_SECONDS = 120.0
@@ -143,9 +142,6 @@ def all_tables() -> list[Table]:
         ImproperlyConfigured: an invalid name, or models that disagree about a table.
     """
     models = set(all_models())
-    for model in list(models):
-        declarations = (each for each in vars(model).values() if isinstance(each, UniqueAttributes))
-        models.update(declaration.guard_model for declaration in declarations)
     return merged(table for model in models for table in tables_of(model))
 
 

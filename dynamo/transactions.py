@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -464,16 +464,15 @@ def _is_done(refusal: Refusal) -> bool:
     return isinstance(refusal.error, AlreadyDone)
 
 
-def read_together(items: list[PlainModel]) -> list[Item | None]:
+def read_together(items: Sequence[PlainModel | Mapping[str, Any]]) -> list[Item | None]:
     """The items stored under the keys of `items`, all at one instant; None for each absent one.
+
+    Each of `items` is an object, or the TableName and Key of one.
 
     Unlike Query, Scan and BatchGetItem this is isolated from transactions: it sees each of them
     whole or not at all. At most 100 items, on some engines 25 (`READ_TOGETHER`). Costs 1 request
     and 2 read units per 4 KB of each item.
     """
-    gets = []
-    for item in items:
-        request = item.get_delete_kwargs_from_instance()
-        gets.append({"Get": {"TableName": request["TableName"], "Key": request["Key"]}})
+    gets = [{"Get": each._address() if isinstance(each, PlainModel) else each} for each in items]
     answers = send("TransactGetItems", {"TransactItems": gets})["Responses"]
     return [answer.get("Item") or None for answer in answers]

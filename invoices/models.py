@@ -28,6 +28,8 @@ from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
 
 from dynamo.attributes import IntegerAttribute
 from dynamo.items import Item, PlainModel
+from dynamo.models import Model
+from invoices.exceptions import StaleCustomer
 from sequences.models import NumberedItem
 
 
@@ -99,7 +101,7 @@ class InvoiceState(PlainModel):
     sendings: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
 
 
-class CustomerItem(PlainModel):
+class CustomerItem(Model):
     """A customer in an address book; `invoices.customers.book` reads and changes them."""
 
     class Meta:
@@ -113,4 +115,6 @@ class CustomerItem(PlainModel):
     vat_id = UnicodeAttribute(attr_name="vatId", null=True)
     country = UnicodeAttribute(null=True)
     email = UnicodeAttribute(null=True)
-    version = IntegerAttribute()
+
+    def _stale(self, *, is_deleted: bool = False) -> Exception:
+        return StaleCustomer(self.number)

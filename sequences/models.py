@@ -21,12 +21,14 @@ from __future__ import annotations
 import hashlib
 import json
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.attributes import IntegerAttribute
 from dynamo.items import Item, PlainModel
+from dynamo.models import Model
+from dynamo.unique.declarations import Unique
 
 #: The partition key of every request id's guard item begins with this.
 REQUEST_PREFIX = "requestId#"
@@ -56,7 +58,7 @@ class Place(NamedTuple):
     number: int
 
 
-class NumberedItem(PlainModel):
+class NumberedItem(Model):
     """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
 
     Subclass it and name the table in `Meta.table_name`:
@@ -67,8 +69,8 @@ class NumberedItem(PlainModel):
 
             subject = UnicodeAttribute()
 
-    Create items with `sequences.series.issue` only. You may change an item's own attributes later;
-    never change its series, number or request id, and never delete it, because that leaves a gap.
+    Items are created by `sequences.issue` only, and never deleted, because that leaves a gap. An
+    item's own attributes change by `change`; its series, number and request id never change.
 
     The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
     counters cannot have such names. If your project already has plain counters whose names begin
@@ -84,6 +86,8 @@ class NumberedItem(PlainModel):
     #: S is compared as text, so use a format that sorts, such as ISO dates.
     ordered_by: ClassVar[str | None] = None
 
+    _parameters = Model._parameters - {"request_id"}
+
     #: Whether a `request_scope` may contain `#`. If so, a request id must not, so that two scopes
     #: never share a guard key.
     scopes_have_hash: ClassVar[bool] = True
@@ -91,8 +95,14 @@ class NumberedItem(PlainModel):
     #: Bytes to keep free in an item, for what the model writes to it later.
     reserved_bytes: ClassVar[int] = 0
 
+    def __init__(self, *keys: Any, **attributes: Any) -> None:
+        super().__init__(*keys, **attributes)
+        self._given = attributes.keys()
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if any(isinstance(each, Unique) for each in vars(cls).values()):
+            raise TypeError(f"{cls.__name__}: the attributes of numbered items cannot be unique.")
         if hasattr(cls, "Meta"):
             _counter_prefixes.add(cls.counter_prefix())
 
@@ -117,11 +127,17 @@ class NumberedItem(PlainModel):
     def contents(self) -> Any:
         """What two calls with the same request id must have in common, as JSON.
 
-        By default all attributes except series, number and request id. Override it if an attribute
-        depends on when the item was made, such as a time stamp.
+        By default all attributes except series, number and request id, and values that a default
+        function made, such as a time stamp.
         """
+        left_out = _KEPT_APART | {
+            attribute.attr_name
+            for name, attribute in self.get_attributes().items()
+            if name not in self._given
+            and (callable(attribute.default) or callable(attribute.default_for_new))
+        }
         own = self.to_wire()
-        return {name: _ordered(value) for name, value in own.items() if name not in _KEPT_APART}
+        return {name: _ordered(value) for name, value in own.items() if name not in left_out}
 
     def digest(self) -> str:
         """The SHA-256 of `contents`, in hex."""
@@ -138,7 +154,24 @@ class NumberedItem(PlainModel):
         wire: Item = self.serialize()
         return wire
 
+    # Calls that would leave a gap ---------------------------------------------------------------
+
+    @classmethod
+    def create(cls, **_values: Any) -> NoReturn:
+        raise TypeError(f"Numbers are issued: call sequences.issue({cls.__name__}(…), series=…).")
+
+    def insert(self, **_options: Any) -> NoReturn:
+        self.create()
+
+    def delete(self, **_options: Any) -> NoReturn:  # type: ignore[override]
+        raise TypeError("A numbered item is never deleted, because that would leave a gap.")
+
     # Keys -------------------------------------------------------------------------------------
+
+    @classmethod
+    def _keeps_guards_beside_items(cls) -> bool:
+        # Those of request ids.
+        return True
 
     @classmethod
     def counter_of(cls, series: str) -> Counter:

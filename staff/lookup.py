@@ -9,11 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
+from dynamo.checking.snapshots import Snapshot
 from dynamo.items import Item
 from dynamo.transactions import read_together
-from dynamo.unique.attributes import SEPARATOR
-from dynamo.unique.guards import Guard
-from dynamo.unique.snapshots import Snapshot
+from dynamo.unique.declarations import SEPARATOR
 from invoices import issuing
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
@@ -39,7 +38,7 @@ class Found:
     """An account; without one, perhaps a guard item of the value."""
 
     user: User | None = None
-    guard: Guard | None = None
+    guard: GuardView | None = None
 
 
 def find(who: str) -> Found:
@@ -56,7 +55,7 @@ def find(who: str) -> Found:
         return Found(_user(pk))
     name, value = _name_and_value(who)
     try:
-        return Found(User.unique.get(name, value))
+        return Found(User.find(**{name: value}))
     except User.DoesNotExist:
         return Found(guard=_guard(name, value))
 
@@ -70,18 +69,21 @@ def _user(pk: str) -> User | None:
 
 def _name_and_value(who: str) -> tuple[str, str]:
     prefix, separator, value = who.partition(SEPARATOR)
-    names = {User.unique.stored_name(name): name for name in User.unique.normalize}
+    names = {User.get_attributes()[name].attr_name: name for name in User.unique_names()}
     if separator and prefix in names:
         return names[prefix], value
     return User.attribute_of(who), who
 
 
-def _guard(name: str, value: str) -> Guard | None:
+def _guard(name: str, value: str) -> GuardView | None:
     """The guard item of the value, for example one whose user is deleted."""
     try:
-        return User.unique.guard_at(User.unique.key(name, value))
+        guard = User.read_guard(**{name: value})
     except ValueError:
         return None
+    if guard is None:
+        return None
+    return GuardView(guard["pk"]["S"], guard.get("owner", {}).get("S", ""), "orphaned")
 
 
 @dataclass(frozen=True)
@@ -126,13 +128,13 @@ def read_account(pk: str) -> AccountDetails:
     years = range(this_year, this_year - YEARS, -1)
     counters = [InvoiceItem.counter_of(series_of(pk, year)) for year in years]
     for _attempt in range(ATTEMPTS):
-        keys = list(User.unique.keys_of(user).values())
-        guards = [User.unique.guard_model(key) for key in keys]
+        keys = list(User.guard_keys_of(user.stored).values())
+        guards = [User(key) for key in keys]
         item, *others = read_together([User(pk), *guards, *counters])
         if item is None:
             raise User.DoesNotExist
         user = User.from_raw_data(item)
-        if list(User.unique.keys_of(user).values()) == keys:
+        if list(User.guard_keys_of(user.stored).values()) == keys:
             break
     return AccountDetails(
         user,
@@ -146,10 +148,10 @@ def read_account(pk: str) -> AccountDetails:
 
 
 def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:
-    snapshot = Snapshot(User.unique, key, stored, {user.pk: user.stored})
+    snapshot = Snapshot(User, key, stored, {user.pk: user.stored})
     if snapshot.owner not in {None, user.pk}:
         # What is wrong depends on the account that it names.
-        snapshot = Snapshot.read(User.unique, key, [user.pk])
+        snapshot = Snapshot.read(User, key, [user.pk])
     findings = snapshot.findings(User.date_joined.attr_name)
     owner = (snapshot.guard or {}).get("owner", {}).get("S", "")
     return GuardView(key, owner, findings[0].kind if findings else "sound")

@@ -15,10 +15,10 @@ from typing import Any
 
 from accounts.models import User
 from dynamo import bulk
+from dynamo.checking.guards import check_guards
+from dynamo.checking.snapshots import KINDS, is_owner
 from dynamo.findings import Findings
 from dynamo.items import Item
-from dynamo.unique.check import check_guards
-from dynamo.unique.snapshots import KINDS, is_user_key
 from invoices.records import check_invoices
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
@@ -40,14 +40,12 @@ DAYS = 30
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.unique.check.check_guards`; repairs nothing."""
+    """Costs and raises as `dynamo.checking.guards.check_guards`; repairs nothing."""
 
     def count_items(_what: str, count: int) -> None:
         progress(count)
 
-    with check_guards(
-        User.unique, oldest_by=User.date_joined.attr_name, progress=count_items
-    ) as report:
+    with check_guards(User, oldest_by=User.date_joined.attr_name, progress=count_items) as report:
         findings = {}
         for kind in KINDS:
             first = islice(report.findings(kind), SHOWN)
@@ -124,7 +122,7 @@ def _accounts(progress: Progress) -> Result:
         User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
     ):
         for item in page:
-            if is_user_key(item["pk"]["S"]):
+            if is_owner(User, item["pk"]["S"]):
                 joined[_text(item, "joinedAt")[:10]] += 1
                 counts["all"] += 1
                 counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)

@@ -57,7 +57,7 @@ def days_later(days: float = links.VALID_DAYS) -> Iterator[None]:
 def put_reservation(email: str, user: User) -> None:
     """Store a guard item as version 0.1 did for an address that `user` waited for."""
     item = {
-        "pk": {"S": User.unique.key("email", email)},
+        "pk": {"S": str(User.guard_key_of(email=email))},
         "owner": {"S": user.pk},
         "reservation": {"S": "r1"},
         "expires": {"N": str(int(time.time()) + DAY)},

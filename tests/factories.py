@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
 from accounts.models import User
 from accounts.services import register
 from dynamo.client.sending import send
+from dynamo.unique.declarations import Unique, UniqueKey
 
 PASSWORD = "correct horse battery"  # of every account that tests make
 
@@ -79,6 +82,12 @@ def assert_guards_match_users(items: dict[str, dict[str, Any]] | None = None) ->
     """Every user has its guards, and every guard its user, except for leftovers of version 0.1."""
     items = stored_items() if items is None else items
     users = [User.from_raw_data(item) for pk, item in items.items() if "#" not in pk]
-    expected = {key: user.pk for user in users for key in User.unique.keys_of(user).values()}
+    expected = {key: user.pk for user in users for key in User.guard_keys_of(user.stored).values()}
     guards = {pk: item for pk, item in items.items() if "#" in pk and "expires" not in item}
     assert {pk: item["owner"]["S"] for pk, item in guards.items()} == expected
+
+
+def make_unique(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Declare one more unique attribute of accounts."""
+    unique = UniqueKey.of(Unique(name), User.get_attributes())
+    monkeypatch.setattr(User, "_unique_keys", [*User._unique_keys, unique])

@@ -46,7 +46,7 @@ def request_change(user: User, email: str, *, write: Transaction | None = None) 
         StaleUser: the account changed or was deleted since `user` was read.
     """
     values = services.cleaned(email=email)
-    if not User.unique.moves(user, values):
+    if User.guard_key_of(email=values["email"]) == User.guard_keys_of(user.stored).get(("email",)):
         services.change_email(user, email, write=write)
         return
     services.change(

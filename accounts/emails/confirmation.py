@@ -27,7 +27,7 @@ def link_token(user: User) -> str:
         StaleUser: such an account changed or was deleted since it was read.
     """
     if not user.confirmation_id:
-        user.store({"confirmation_id": new_confirmation_id()})
+        user.change(confirmation_id=new_confirmation_id())
     return links.make(PURPOSE, user.pk, str(user.confirmation_id))
 
 
@@ -61,4 +61,4 @@ def mark_confirmed(user: User, *, write: Transaction | None = None) -> None:
     Raises:
         StaleUser: the account changed or was deleted since `user` was read.
     """
-    user.store({"email_confirmed_at": datetime.now(UTC)}, write=write)
+    user.change(email_confirmed_at=datetime.now(UTC), write=write)

@@ -161,7 +161,9 @@ class EmailChangeView(PasswordConfirmedView):
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         """Change the address, or send the link that changes it."""
         email = form.cleaned_data["email"]
-        is_another = bool(User.unique.moves(user, {"email": email}))
+        is_another = User.guard_key_of(email=email) != User.guard_keys_of(user.stored).get(
+            ("email",)
+        )
         if is_another:
             attempts.begin_mail("change", email, counted_client(self.request))
         if is_another and _needs_link():

@@ -15,6 +15,7 @@ from accounts.imports.files import REQUIRED, Row
 from accounts.models import User
 from accounts.passwords import clean_password_hash
 from accounts.services import account_key, cleaned
+from dynamo.unique.declarations import SEPARATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,18 @@ def _checked(row: Row) -> Candidate:
     if not form.is_valid():
         raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
     values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
-    unique = {name: values[name] for name in User.unique.normalize if values.get(name)}
-    compared = [User.unique.normalize[name](values[name]) for name in REQUIRED]
+    keys = {
+        name: key
+        for name in User.unique_names()
+        if (key := User.guard_key_of(**{name: values.get(name)})) is not None
+    }
+    compared = [keys[name].partition(SEPARATOR)[2] for name in REQUIRED]
     return Candidate(
         row=row,
         values=values,
         password_hash=clean_password_hash(row.values["password_hash"]),
         request_id=":".join(["import", *compared]),
-        keys={name: User.unique.key(name, value) for name, value in unique.items()},
+        keys=keys,
         name_fault=_name_fault(values["username"]),
     )
 

@@ -27,7 +27,7 @@ from accounts.models import User
 from accounts.services import register
 from dynamo.bulk import READ_MAX_ITEMS, read_batches
 from dynamo.exceptions import DynamoError, Refused
-from dynamo.items import Item, PlainModel
+from dynamo.items import Item
 from dynamo.tally import CountingPool
 from dynamo.transactions import Transaction
 from dynamo.unique.guarding import is_reserved
@@ -108,7 +108,7 @@ def import_users(
                 failure = error
         return None
 
-    rows_at_once = MOST_WRITES // (1 + len(User.unique.normalize))
+    rows_at_once = MOST_WRITES // (1 + len(User.unique_names()))
     with CountingPool(workers) as pool:
         for batch in _batches(candidates, rows, workers * ROWS_PER_WORKER):
             parts = [batch[at : at + rows_at_once] for at in range(0, len(batch), rows_at_once)]
@@ -155,14 +155,14 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     candidates = Candidates()
     claimed = FirstLines()
     remaining = iter(rows)
-    rows_at_once = READ_MAX_ITEMS // len(User.unique.normalize)
+    rows_at_once = READ_MAX_ITEMS // len(User.unique_names())
     while some := list(islice(remaining, rows_at_once)):
         entries = [_candidate_or_rejection(candidates, row) for row in some]
         valid = [entry for entry in entries if isinstance(entry, Candidate)]
         keys = {key for each in valid for key in each.keys.values()}
-        stored = _stored(User.unique.guard_model, keys)
+        stored = _stored(keys)
         guards = {key: item for key, item in stored.items() if not is_reserved(item)}
-        users = _stored(User, {each.pk for each in valid})
+        users = _stored({each.pk for each in valid})
         for entry in entries:
             if isinstance(entry, Candidate):
                 yield _foreseen(entry, guards, users, claimed)
@@ -233,10 +233,10 @@ def _registered(candidate: Candidate, user: User, began_at: datetime) -> Result:
 def _unchanged_or_rejected(candidate: Candidate, reason: str) -> Result:
     """Unchanged if one account has both values. Costs 2 requests and 2 read units."""
     try:
-        user = User.unique.get("username", candidate.values["username"])
+        user = User.find(username=candidate.values["username"])
     except User.DoesNotExist:
         return Result(candidate.row, Outcome.REJECTED, reason)
-    if candidate.identity.items() <= User.unique.keys_of(user).items():
+    if set(candidate.identity.values()) <= set(User.guard_keys_of(user.stored).values()):
         return Result(candidate.row, Outcome.UNCHANGED)
     return Result(candidate.row, Outcome.REJECTED, reason)
 
@@ -271,8 +271,8 @@ def _owner(guard: Item | None) -> str | None:
     return None if guard is None else guard["owner"]["S"]
 
 
-def _stored(model: type[PlainModel], keys: set[str]) -> dict[str, Item]:
-    """The items of `model`'s table with one of `keys`, by key."""
-    [key_name] = model.key_attribute_names()
-    items = read_batches(model.table(), [{key_name: {"S": key}} for key in keys])
+def _stored(keys: set[str]) -> dict[str, Item]:
+    """The accounts and guard items with one of `keys`, by key."""
+    [key_name] = User.key_attribute_names()
+    items = read_batches(User.table(), [{key_name: {"S": key}} for key in keys])
     return {item[key_name]["S"]: item for item in items}

@@ -303,7 +303,7 @@ def _repeat(
 
 def _as_stored(user: User, refusal: Refusal) -> User | None:
     """The stored account after a refusal; None if `user` was deleted."""
-    if refusal.stored is None or not user.is_same_account(refusal.stored):
+    if refusal.stored is None or not user.is_same_item(refusal.stored):
         return None
     return User.from_raw_data(refusal.stored)
 

@@ -47,14 +47,14 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
     usernames.check_new(cleaned["username"])
     refusals = [
         taken(name, cleaned[name])
-        for name in User.unique.normalize
-        if name != "email" and cleaned.get(name) and User.unique.is_taken(name, cleaned[name])
+        for name in User.unique_names()
+        if name != "email" and cleaned.get(name) and User.is_taken(**{name: cleaned[name]})
     ]
     if len(refusals) > 1:
         raise Refused("Several values are taken.", refusals)
     if refusals:
         raise refusals[0]
-    is_known = User.unique.is_taken("email", cleaned["email"])
+    is_known = User.is_taken(email=cleaned["email"])
     key = get_random_string(32)
     held = {**values, "password_hash": make_password(password), "request_id": request_id}
     cache.set(_cache_key(key), held, links.VALID_SECONDS)

@@ -10,15 +10,17 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
 from dynamo.exceptions import DynamoError
+from dynamo.items import PlainModel, all_models
 from dynamo.tally import Tally, counting
 from dynamo.terminal import printable
 
@@ -33,6 +35,27 @@ READER_LEFT = 141
 
 #: How many damaged items a message names.
 NAMED = 10
+
+
+def model_type(base: type[PlainModel], kind: str) -> Callable[[str], Any]:
+    """A type for argparse: the model `app.Model`, in any case, among those that derive from `base`.
+
+    `kind` says what such models are, for the message of another name.
+    """
+
+    def named(name: str) -> type[PlainModel]:
+        models = {}
+        for model in all_models():
+            app = apps.get_containing_app_config(model.__module__)
+            if issubclass(model, base):
+                models[f"{app.label if app else model.__module__}.{model.__name__}"] = model
+        for known, model in models.items():
+            if known.lower() == name.lower():
+                return model
+        known = ", ".join(sorted(models)) or "none"
+        raise argparse.ArgumentTypeError(f"{name!r} is not a {kind} model; there are: {known}")
+
+    return named
 
 
 class DynamoCommand(BaseCommand):

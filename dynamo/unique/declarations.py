@@ -8,7 +8,7 @@
         unique_email = Unique("email", normalize=casefolded)
         unique_card = Unique("club", "card")  # together: unique within a club
 
-Each value has one guard item (`dynamo.unique.guards`), whose key is made here:
+Each value has one guard item (`dynamo.unique.guarding`), whose key is made here:
 
     email#ann@example.org                      a single attribute
     club,card#["chess","A-18"]                 several: their texts as JSON

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamo import bulk
-from dynamo.items import SORT_KEY_MAX_BYTES, Item
-from dynamo.transactions import Refusal, Transaction, joined
-from dynamo.versions import new_version, next_version
+from dynamo.items import Item
+from dynamo.transactions import Transaction
 from invoices.documents import Customer
-from invoices.exceptions import StaleCustomer, UnknownCustomer
+from invoices.exceptions import UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.values.fields import fields_of
 from sequences.counters import next_value
@@ -40,18 +39,10 @@ def add_customer(account: str, customer: Customer, *, request_id: str) -> Custom
     """
     number = str(next_value(f"customers of {account}"))
     values = _values_of(replace(customer, number=number))
-    item = CustomerItem(account, request_id, version=new_version(), **values)
-    found: list[Item] = []
-
-    def otherwise(refusal: Refusal) -> Exception | None:
-        if refusal.stored is None:  # deleted since the refusal
-            return UnknownCustomer(request_id)
-        found.append(refusal.stored)
-        return None
-
-    with Transaction() as write:
-        write.put(item, CustomerItem.id.does_not_exist(), otherwise=otherwise)
-    return CustomerItem.from_raw_data(found[0]) if found else item
+    try:
+        return CustomerItem(account, request_id, **values).insert()
+    except CustomerItem.AlreadyExists:
+        return find_customer(account, request_id)
 
 
 def find_customer(account: str, id_: str) -> CustomerItem:
@@ -60,8 +51,6 @@ def find_customer(account: str, id_: str) -> CustomerItem:
     Raises:
         UnknownCustomer
     """
-    if len(id_.encode()) > SORT_KEY_MAX_BYTES:
-        raise UnknownCustomer(id_)
     try:
         return CustomerItem.get(account, id_)
     except CustomerItem.DoesNotExist:
@@ -78,21 +67,7 @@ def change_customer(
     Raises:
         StaleCustomer: it was changed or deleted since `item` was read.
     """
-
-    def otherwise(refusal: Refusal) -> Exception | None:
-        if refusal.write.is_done(refusal.stored):
-            return None
-        return refusal.unknown() if refusal.repeated else StaleCustomer(item.number)
-
-    values = _values_of(replace(customer, number=item.number))
-    written: dict[str, Any] = {**values, "version": next_version(item.version)}
-    with joined(write) as write:
-        write.update(
-            item,
-            CustomerItem.set_or_remove(written),
-            CustomerItem.version == item.version,
-            otherwise=otherwise,
-        )
+    item.change(write=write, **_values_of(replace(customer, number=item.number)))
 
 
 def delete_customer(item: CustomerItem, *, write: Transaction | None = None) -> None:
@@ -103,12 +78,7 @@ def delete_customer(item: CustomerItem, *, write: Transaction | None = None) -> 
     Raises:
         StaleCustomer: it was changed since `item` was read.
     """
-
-    def otherwise(refusal: Refusal) -> Exception | None:
-        return None if refusal.stored is None else StaleCustomer(item.number)
-
-    with joined(write) as write:
-        write.delete(item, CustomerItem.version == item.version, otherwise=otherwise)
+    item.delete(write=write)
 
 
 def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Found:

@@ -63,7 +63,7 @@ def test_it_has_the_flags_and_the_age_of_the_session_s_cookie(
 
 def other_session(_client: Client) -> str:
     other = Client()
-    sign_in(other, User.find("ann"))
+    sign_in(other, User.named("ann"))
     return cookie_of(other)
 
 

@@ -140,7 +140,7 @@ def test_deleting_the_account_signs_out(
 ) -> None:
     def meddle() -> None:
         if is_deleted_already:
-            delete(User.find("ann"))
+            delete(User.named("ann"))
 
     with meanwhile(engine, "TransactWriteItems", meddle):
         response = posted(client, DELETE)
@@ -234,12 +234,12 @@ WRITE = {
     DELETE: "TransactWriteItems",
 }
 MEANWHILE: dict[str, tuple[Callable[[], None], str]] = {
-    "edited": (lambda: edit_profile(User.find("ann"), full_name="Elsewhere"), "changed meanwhile"),
+    "edited": (lambda: edit_profile(User.named("ann"), full_name="Elsewhere"), "changed meanwhile"),
     "another password": (
-        lambda: change_password(User.find("ann"), "changed elsewhere"),
+        lambda: change_password(User.named("ann"), "changed elsewhere"),
         "changed meanwhile",
     ),
-    "deleted": (lambda: delete(User.find("ann")), "deleted meanwhile"),
+    "deleted": (lambda: delete(User.named("ann")), "deleted meanwhile"),
 }
 
 

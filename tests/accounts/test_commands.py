@@ -16,6 +16,7 @@ from tests.factories import (
     PASSWORD,
     assert_guards_match_users,
     guard_owner,
+    make_unique,
     make_user,
     set_stored,
     stored_items,
@@ -73,7 +74,7 @@ def test_createuser_creates_an_account_with_the_password_from_stdin() -> None:
     out, err, code = create("--full-name=Ann O.", "--phone-number=+1 202-555-0124")
 
     assert (err, code) == ("", 0)
-    user = User.find("ann")
+    user = User.named("ann")
     assert out == f"The account of Ann has the primary key {user.pk}.\n"
     assert user.check_password(PASSWORD)
     assert (user.full_name, user.phone_number) == ("Ann O.", "+12025550124")
@@ -84,7 +85,7 @@ def test_createuser_creates_an_account_with_the_password_from_stdin() -> None:
 def test_createuser_reads_the_whole_first_line_as_the_password() -> None:
     create(password="  a good one  \r\nanother line")
 
-    assert User.find("ann").check_password("  a good one  ")
+    assert User.named("ann").check_password("  a good one  ")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_createuser_grants_the_requested_rights(
 ) -> None:
     create(*options)
 
-    ann = User.find("ann")
+    ann = User.named("ann")
     assert (ann.is_staff, ann.is_superuser) == rights
 
 
@@ -113,7 +114,7 @@ def test_createuser_prints_one_json_document() -> None:
     assert out.count("\n") == 1
     shown = json.loads(out)
     assert list(shown) == KEYS
-    user = User.find("ann")
+    user = User.named("ann")
     assert shown == {
         "pk": user.pk,
         "userName": "Ann",
@@ -136,7 +137,7 @@ def test_createuser_with_the_same_request_id_creates_one_account_and_prints_it_t
 
     assert first == second
     assert json.loads(first[0])["pk"] == str(uuid.uuid5(REQUEST_IDS, "order-7"))
-    assert User.find("ann").has_usable_password() == (option == "--password-stdin")
+    assert User.named("ann").has_usable_password() == (option == "--password-stdin")
     assert len(stored_items()) == 3
     before = stored_items()
     other = create("--request-id=order-7", password="another good one")
@@ -147,7 +148,7 @@ def test_createuser_with_the_same_request_id_creates_one_account_and_prints_it_t
 def test_createuser_names_all_taken_values_in_one_line(
     requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
+    make_unique(monkeypatch, "phone_number")
     make_user(username="ann", email="ann@example.org", phone_number="+1 202-555-0124")
     before = stored_items()
     requests_sent.clear()
@@ -252,7 +253,7 @@ def test_createuser_asks_for_the_password_twice_on_a_terminal() -> None:
     )
 
     assert code == 0
-    user = User.find("ann")
+    user = User.named("ann")
     assert user.check_password(PASSWORD)
     assert f"The account of Ann has the primary key {user.pk}." in shown
     assert PASSWORD not in shown
@@ -282,7 +283,7 @@ def test_createsuperuser_creates_a_superuser_with_guards(
     outcome = run("createsuperuser", *ANN, "--no-input")
 
     assert outcome == ("Superuser created successfully.\n", "", 0)
-    ann = User.find("ann")
+    ann = User.named("ann")
     assert (ann.is_staff, ann.is_superuser, ann.is_active) == (True, True, True)
     assert ann.has_usable_password() is ann.check_password(PASSWORD) is has_password
     assert_guards_match_users()
@@ -337,7 +338,7 @@ def test_createsuperuser_asks_again_for_invalid_values_before_the_password() -> 
 
     assert code == 0
     assert "Superuser created successfully." in shown
-    assert User.find("ann").email == "ann@example.org"
+    assert User.named("ann").email == "ann@example.org"
 
 
 @pytest.mark.parametrize("who", ["ann", "ANN@example.org", "pk"])

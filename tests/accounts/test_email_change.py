@@ -80,9 +80,9 @@ def test_a_request_is_a_note_on_its_account_for_three_days_and_nothing_else() ->
 )
 def test_a_waiting_change_keeps_the_address_from_nobody(take: Callable[[], object]) -> None:
     user = waiting_user()
-    assert not User.unique.is_taken("email", NEW)
+    assert not User.is_taken(email=NEW)
     with pytest.raises(User.DoesNotExist):
-        User.find(NEW)
+        User.named(NEW)
 
     take()
 

@@ -26,7 +26,13 @@ from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
 from dynamo.client import deadline
 from tests.emailchanges import put_reservation
-from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    make_unique,
+    make_user,
+    stored_items,
+)
 from tests.faults.kinds import Answer, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.forked import Forked
@@ -472,7 +478,7 @@ def test_djangos_mark_of_an_unusable_password_is_imported(file: Path, mark: str)
 def test_the_earlier_of_two_rows_with_the_same_value_wins(
     file: Path, rejected: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
+    make_unique(monkeypatch, "phone_number")
     rows = []
     for n in range(10, 40):
         rows.append(row(f"name{n}", f"a{n}@example.org", phone=f"+1 202-555-01{n}"))
@@ -586,7 +592,7 @@ def test_rows_are_read_only_as_they_are_needed(
 def test_a_dry_run_foresees_every_row_and_writes_nothing(
     file: Path, rejected: Path, requests_sent: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(User.unique.normalize, "phone_number", str)
+    make_unique(monkeypatch, "phone_number")
     make_user(username="taken", email="taken@example.org", phone_number="+12025550101")
     rows = [
         row("ann", "ann@example.org"),

@@ -154,7 +154,7 @@ def test_a_link_leads_its_signed_in_owner_to_the_profile_and_others_to_the_sign_
     path, visitor = kind.sent(), Client()
     if kind.purpose == "signup":
         Client().post(path)
-    sign_in(visitor, User.find("ann") if is_owner else make_user())
+    sign_in(visitor, User.named("ann") if is_owner else make_user())
 
     response = visitor.post(path)
 
@@ -232,7 +232,7 @@ def test_a_link_is_refused_after_its_account_was_deleted_and_logged_without_its_
 ) -> None:
     path = kind.sent()
     Client().post(path)
-    delete(User.find("ann"))
+    delete(User.named("ann"))
 
     with caplog.at_level(logging.DEBUG):
         response = Client().post(path)

@@ -20,13 +20,17 @@ from accounts.emails import links
 from accounts.models import User
 from accounts.services import account_key, delete
 from accounts.signup import pending
-from accounts.values import comparable_email, comparable_username
 from dynamo.cache import CacheItem
 from dynamo.client.sending import send
 from dynamo.signals import request_sent
-from dynamo.unique.attributes import UniqueAttributes
 from tests.accounts.test_sign_up_page import ANN, URL, the_account
-from tests.factories import PASSWORD, assert_guards_match_users, make_user, stored_items
+from tests.factories import (
+    PASSWORD,
+    assert_guards_match_users,
+    make_unique,
+    make_user,
+    stored_items,
+)
 from tests.faults.kinds import CloseBefore, DropReply
 from tests.faults.proxy import FaultProxy
 from tests.mailbox import later, link, the_mail, told_by, whole_link
@@ -100,7 +104,7 @@ def test_a_change_that_another_account_requests_again_and_again_keeps_no_owner_f
     assert Client().post(path)["Location"] == LOGIN
     squat()
 
-    owner = User.find(ANN["email"])
+    owner = User.named(ANN["email"])
     assert owner.username == ANN["username"]
     assert sign_in(Client(), owner).status_code == 302
     assert_guards_match_users()
@@ -309,11 +313,7 @@ def test_a_link_names_an_address_that_is_taken_while_it_is_followed(engine: str)
 def test_a_further_unique_value_that_is_taken_is_named(
     monkeypatch: pytest.MonkeyPatch, is_taken_before: bool
 ) -> None:
-    declared: UniqueAttributes[User] = UniqueAttributes(
-        username=comparable_username, email=comparable_email, phone_number=str
-    )
-    declared.__set_name__(User, "unique")
-    monkeypatch.setattr(User, "unique", declared)
+    make_unique(monkeypatch, "phone_number")
     taken = {"username": "ann", "phone_number": "+12025550124"}
 
     if is_taken_before:

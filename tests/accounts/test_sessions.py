@@ -137,7 +137,7 @@ def test_the_time_of_the_last_sign_in_never_goes_back(ann: User, is_read_before:
     begun(ann)
     read = User.get(ann.pk)
     ahead = datetime.now(UTC) + timedelta(hours=1)
-    ann.update([User.last_login.set(ahead)])
+    set_stored(ann, lastLoginAt=User.last_login.serialize(ahead))
 
     sessions.begin(read if is_read_before else User.get(ann.pk))
 

@@ -83,7 +83,7 @@ def test_the_form_registers_an_account_and_signs_in(client: Client, typed: dict[
 def test_the_session_begins_with_the_account(client: Client, typed: dict[str, Any]) -> None:
     client.post(URL, typed, HTTP_USER_AGENT="A browser", REMOTE_ADDR="192.0.2.7")
 
-    [session] = sessions.alive(User.find("Ann"))
+    [session] = sessions.alive(User.named("Ann"))
     assert (session.browser, session.address) == ("A browser", "192.0.2.7")
     assert session.signed_in_at == session.seen_at
 
@@ -97,7 +97,7 @@ def test_a_form_sent_again_begins_a_session_of_its_own(
     client.post(URL, typed)
 
     assert signed_in_as(client) == signed_in_as(other) == "Ann"
-    assert len(sessions.alive(User.find("Ann"))) == len(stored_sessions()) == 2
+    assert len(sessions.alive(User.named("Ann"))) == len(stored_sessions()) == 2
 
 
 def test_a_sign_up_costs_the_registration_and_one_session(
@@ -273,7 +273,7 @@ def test_an_account_deleted_before_a_repeated_form_signs_in_leaves_nothing(
 ) -> None:
     Client().post(URL, typed)
     [session_of_the_first] = stored_sessions()
-    deletion = Meanwhile(lambda: delete(User.find("Ann")))
+    deletion = Meanwhile(lambda: delete(User.named("Ann")))
     proxy.plan("UpdateItem", deletion, when=lambda body: body["TableName"] == User.table())
 
     response = client.post(URL, typed)

@@ -147,7 +147,7 @@ def test_the_operation_refuses_a_lookalike_and_an_operator_may_use_a_reserved_us
     email = "--email=admin@example.org"
     assert run("createuser", "--username=admin", email, "--unusable-password")[1:] == ("", 0)
     assert run("changeusername", "admin", "support")[1:] == ("", 0)
-    assert User.find("support").email == "admin@example.org"
+    assert User.named("support").email == "admin@example.org"
 
 
 def test_the_reserved_names_are_a_setting(engine: str, client: Client, settings: Any) -> None:
@@ -213,7 +213,7 @@ def test_an_account_with_an_older_username_can_still_be_used(
 
     sign_in(client, user)
     assert signed_in_as(client) == name
-    assert User.find(name).pk == user.pk
+    assert User.named(name).pk == user.pk
     edited = client.post("/accounts/profile/", {"full_name": "Somebody Else"})
     assert edited.status_code == 302
     typed = {"username": other_case, "password": PASSWORD}

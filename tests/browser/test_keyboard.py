@@ -83,7 +83,7 @@ def test_an_account_can_be_created_used_and_recovered_by_keyboard(
     expect(person.get_by_role("main")).to_contain_text("ann@new.example")
     assert guard_owner("email#ann@example.org") is None
 
-    user = User.find("ann")
+    user = User.named("ann")
     sessions.begin(user, browser="Another browser", address="192.0.2.7")
     person.goto("/accounts/sessions/")
     expect(person.get_by_role("main")).to_contain_text("192.0.2.7")

@@ -8,12 +8,11 @@ import pytest
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
-from dynamo.items import PlainModel
-from dynamo.transactions import Transaction
-from dynamo.unique.attributes import UniqueAttributes
+from dynamo.models import Model
+from dynamo.unique.declarations import Unique
 
 
-class Band(PlainModel):
+class Band(Model):
     """Its guards are in its own table."""
 
     class Meta:
@@ -24,71 +23,38 @@ class Band(PlainModel):
     site = UnicodeAttribute()
     label = UnicodeAttribute(null=True)
 
-    unique: UniqueAttributes[Band] = UniqueAttributes(
-        name=str.casefold, site=str.casefold, label=str.upper
-    )
+    unique_name = Unique("name", normalize=str.casefold)
+    unique_site = Unique("site", normalize=str.casefold)
+    unique_label = Unique("label", normalize=str.upper)
 
 
-class Singer(PlainModel):
+class Singer(Model):
     """Its guards are in a second table, whose key has another name."""
 
     class Meta:
         table_name = "tests-singers"
+        guard_table = "tests-singer-guards"
 
     number = UnicodeAttribute(hash_key=True, attr_name="singerNumber")
     name = UnicodeAttribute()
     site = UnicodeAttribute()
     label = UnicodeAttribute(null=True)
 
-    unique: UniqueAttributes[Singer] = UniqueAttributes(
-        table="tests-singer-guards", name=str.casefold, site=str.casefold, label=str.upper
-    )
+    unique_name = Unique("name", normalize=str.casefold)
+    unique_site = Unique("site", normalize=str.casefold)
+    unique_label = Unique("label", normalize=str.upper)
 
 
 both_models = pytest.mark.parametrize("model", [Band, Singer])
 
 
-class Taken(Exception):
-    """Another item holds the value."""
-
-
-class Stale(Exception):
-    """The item is not stored."""
-
-
-def taken(name: str, value: str) -> Taken:
-    return Taken(name, value)
-
-
-def _key_of(item: Any) -> Any:
-    return type(item)._hash_key_attribute()
-
-
 def insert(item: Any) -> Any:
-    with Transaction() as write:
-        write.put(item, _key_of(item).does_not_exist(), otherwise=Stale())
-        type(item).unique.claim(write, item, taken)
-    return item
-
-
-def change(item: Any, **values: Any) -> None:
-    with Transaction() as write:
-        changes = item.set_or_remove(values)
-        write.update(item, changes, _key_of(item).exists(), otherwise=Stale())
-        type(item).unique.move(write, item, values, taken)
-    for name, value in values.items():
-        setattr(item, name, value)
-
-
-def remove(item: Any) -> None:
-    with Transaction() as write:
-        write.delete(item, _key_of(item).exists(), otherwise=Stale())
-        type(item).unique.free(write, item)
+    return item.insert()
 
 
 def guards_of(model: Any) -> dict[str, tuple[str, ...]]:
     """The owner of each guard, and what else it stores, by name."""
-    items = send("Scan", {"TableName": model.unique.guard_model.table()})["Items"]
+    items = send("Scan", {"TableName": model._guard_table().name})["Items"]
     return {
         item["pk"]["S"]: (item["owner"]["S"], *sorted(item.keys() - {"pk", "owner"}))
         for item in items
@@ -99,11 +65,11 @@ def guards_of(model: Any) -> dict[str, tuple[str, ...]]:
 def put_guard(model: Any, key: str, owner: str, **more: dict[str, str]) -> None:
     """Store a guard as it stands."""
     item = {"pk": {"S": key}, "owner": {"S": owner}, **more}
-    send("PutItem", {"TableName": model.unique.guard_model.table(), "Item": item})
+    send("PutItem", {"TableName": model._guard_table().name, "Item": item})
 
 
 def delete_guard(model: Any, key: str) -> None:
-    table = model.unique.guard_model.table()
+    table = model._guard_table().name
     send("DeleteItem", {"TableName": table, "Key": {"pk": {"S": key}}})
 
 

@@ -27,7 +27,6 @@ from dynamo.client.retries import (
 from dynamo.client.sending import client, reset, send
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.signals import request_sent
-from dynamo.transactions import Transaction
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
@@ -305,11 +304,12 @@ def test_another_transaction_has_another_token(proxy: FaultProxy) -> None:
 def test_a_transaction_that_is_repeated_without_a_deletion_has_another_token(
     proxy: FaultProxy,
 ) -> None:
-    guard = User.unique.guard_model
-    with Transaction() as write:
-        user = User(pk="1", username="a", email="a@example.org", password="!")
-        write.put(user, User.pk.does_not_exist(), otherwise=LookupError())
-        write.delete_if(guard("userName#gone", owner="1"), guard.owner == "1")
+    user = make_user()
+    guard = {"pk": {"S": str(User.guard_key_of(username=user.username))}}
+    send("DeleteItem", {"TableName": User.table(), "Key": guard})
+    proxy.forget()
+
+    user.delete()
 
     tokens = {seen.body["ClientRequestToken"] for seen in proxy.seen}
     assert proxy.count("TransactWriteItems") == len(tokens) == 2
@@ -497,7 +497,7 @@ def test_an_invalid_endpoint_is_an_error_and_not_a_missing_item(
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000")
 
     with pytest.raises(Rejected, match="Invalid endpoint: http://exa mple:8000"):
-        User.find("ann")
+        User.named("ann")
 
 
 @pytest.mark.usefixtures("engine", "_own_client")

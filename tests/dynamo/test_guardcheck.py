@@ -13,17 +13,17 @@ from pynamodb.attributes import UnicodeAttribute
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from accounts.values import comparable_email, comparable_username
 from dynamo import bulk
+from dynamo.checking.guards import Sizes, check_guards
+from dynamo.checking.snapshots import KINDS
 from dynamo.client.sending import send
-from dynamo.items import PlainModel
+from dynamo.models import Model
 from dynamo.signals import request_sent
-from dynamo.unique.attributes import UniqueAttributes
-from dynamo.unique.check import Sizes, check_guards
-from dynamo.unique.snapshots import KINDS
+from dynamo.unique.declarations import Unique
 from tests.factories import (
     assert_guards_match_users,
     guard_owner,
+    make_unique,
     make_user,
     stored_items,
     stored_user,
@@ -38,26 +38,26 @@ RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
 
 
-class Member(PlainModel):
+class Member(Model):
     """An item whose guards are in a second table, whose key has another name."""
 
     class Meta:
         table_name = "tests-members"
+        guard_table = "tests-members-guards"
 
     number = UnicodeAttribute(hash_key=True, attr_name="memberNumber")
     badge = UnicodeAttribute(attr_name="badgeName")
     nickname = UnicodeAttribute(null=True)
 
-    unique: UniqueAttributes[Member] = UniqueAttributes(
-        table="tests-members-guards", badge=str.casefold, nickname=str.casefold
-    )
+    unique_badge = Unique("badge", normalize=str.casefold)
+    unique_nickname = Unique("nickname", normalize=str.casefold)
 
 
 class Found:
     """A report as a test compares it."""
 
     def __init__(self, **options: Any) -> None:
-        given: dict[str, Any] = {"unique": User.unique, "oldest_by": "joinedAt", "sizes": SMALL}
+        given: dict[str, Any] = {"model": User, "oldest_by": "joinedAt", "sizes": SMALL}
         with check_guards(**(given | options)) as report:
             self.users, self.guards = report.users, report.guards
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
@@ -427,11 +427,7 @@ def test_each_of_many_users_with_one_value_is_reported_once(guard: str, repair: 
 
 @pytest.fixture
 def _unique_phone_numbers(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    unique: UniqueAttributes[User] = UniqueAttributes(
-        username=comparable_username, email=comparable_email, phone_number=str
-    )
-    unique.__set_name__(User, "unique")
-    monkeypatch.setattr(User, "unique", unique)
+    make_unique(monkeypatch, "phone_number")
 
 
 def phones(*numbers: str) -> list[User]:
@@ -459,7 +455,7 @@ def test_a_third_unique_attribute_gets_the_guards_that_can_be_written() -> None:
 
     found = Found(repair=True)
     assert (found.findings, found.repaired) == ({"missing": missing, "foreign": foreign}, 2)
-    assert User.unique.get("phone_number", "+12025550102").pk == bob.pk
+    assert User.find(phone_number="+12025550102").pk == bob.pk
     assert guard_owner("phoneNumber#+12025550101") == ann.pk
     assert not fresh(none).phone_number
 
@@ -469,7 +465,7 @@ def test_a_third_unique_attribute_gets_the_guards_that_can_be_written() -> None:
 
 
 def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
-    members, guards = Member.table(), Member.unique.guard_model.table()
+    members, guards = Member.table(), Member._guard_table().name
     put({"memberNumber": "1", "badgeName": "Gold"}, members)
     put({"memberNumber": "2", "badgeName": "Silver", "nickname": "Sil"}, members)
     put({"memberNumber": "3", "badgeName": "Iron"}, members)
@@ -479,7 +475,7 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
     put({"pk": "other#lead", "owner": "4"}, guards)
     put({"pk": "1", "badgeName": "no member"}, guards)
 
-    found = Found(unique=Member.unique, repair=True, oldest_by=None)
+    found = Found(model=Member, repair=True, oldest_by=None)
 
     assert (found.users, found.guards, found.repaired, found.still_wrong) == (3, 3, 4, 0)
     assert found.findings == {
@@ -496,7 +492,7 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
         "other#lead": "4",
         "1": None,
     }
-    assert Found(unique=Member.unique).findings == {}
+    assert Found(model=Member).findings == {}
 
 
 # Damaged items ------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 class Member(Model):
     class Meta:
-        table_name = "tests-members"
+        table_name = "tests-promises"
 
     email = TextAttribute(max_length=254)
     club = TextAttribute()
@@ -69,7 +69,7 @@ def bob(**values: Any) -> Member:
     return Member.create(**{"email": "bob@example.org", "club": "chess", **values})
 
 
-def guards(table: str = "tests-members") -> dict[str, str]:
+def guards(table: str = "tests-promises") -> dict[str, str]:
     """The owner of each guard item."""
     return {key: item["owner"]["S"] for key, item in stored_items(table).items() if "owner" in item}
 
@@ -89,7 +89,7 @@ def test_an_item_and_its_guard_items_are_created_in_one_transaction(
         'club,card#["chess", "A-17"]': member.pk,
     }
     assert Member.get(member.pk) == member
-    assert member.stored == stored_items("tests-members")[member.pk]
+    assert member.stored == stored_items("tests-promises")[member.pk]
 
 
 def test_a_change_moves_the_guard_items_of_what_changed(requests_sent: Requests) -> None:
@@ -102,7 +102,7 @@ def test_a_change_moves_the_guard_items_of_what_changed(requests_sent: Requests)
     assert requests_sent.units == 6
     assert guards().keys() == {"email#ann@example.org", 'club,card#["chess", "A-18"]'}
     assert member.card == "A-18"
-    assert member.stored == stored_items("tests-members")[member.pk]
+    assert member.stored == stored_items("tests-promises")[member.pk]
 
 
 def test_a_change_of_no_unique_value_costs_one_unit(requests_sent: Requests) -> None:
@@ -150,7 +150,7 @@ def test_delete_frees_the_values(requests_sent: Requests) -> None:
     member.delete()
 
     assert requests_sent.units == 6
-    assert stored_items("tests-members") == {}
+    assert stored_items("tests-promises") == {}
 
 
 def test_a_second_delete_is_a_success() -> None:
@@ -209,7 +209,7 @@ def test_a_condition_must_hold_for_the_stored_item() -> None:
 
 def test_all_taken_values_are_one_error_and_nothing_is_written() -> None:
     ann(card="A-17")
-    before = stored_items("tests-members")
+    before = stored_items("tests-promises")
 
     with pytest.raises(Member.Taken) as refused:
         Member.create(email="ANN@example.org", club="chess", card="A-17")
@@ -219,7 +219,7 @@ def test_all_taken_values_are_one_error_and_nothing_is_written() -> None:
     assert str(refused.value) == (
         "Another member has the email ANN@example.org and the club chess with the card A-17."
     )
-    assert stored_items("tests-members") == before
+    assert stored_items("tests-promises") == before
 
 
 @pytest.mark.parametrize("error", [Taken, Stale, DoesNotExist, AlreadyExists, RequestIdReused])
@@ -234,12 +234,12 @@ def test_each_error_is_one_of_the_model_and_of_the_library(error: type[Exception
 def test_a_change_to_a_taken_value_changes_nothing() -> None:
     ann(card="A-17")
     member = bob()
-    before = stored_items("tests-members")
+    before = stored_items("tests-promises")
 
     with pytest.raises(Taken):
         member.change(card="A-17", visits=5)
 
-    assert stored_items("tests-members") == before
+    assert stored_items("tests-promises") == before
 
 
 @pytest.mark.parametrize("late", [lambda m: m.change(card="B"), Member.delete])
@@ -270,7 +270,7 @@ def test_save_after_delete_is_stale() -> None:
         member.save()
 
     assert refused.value.is_deleted
-    assert stored_items("tests-members") == {}
+    assert stored_items("tests-promises") == {}
 
 
 def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requests) -> None:
@@ -319,12 +319,12 @@ def test_a_call_that_could_break_a_promise_names_the_right_one(
     call: Callable[[Member], Any], advice: str
 ) -> None:
     member = ann()
-    before = stored_items("tests-members")
+    before = stored_items("tests-promises")
 
     with pytest.raises(TypeError, match=advice):
         call(member)
 
-    assert stored_items("tests-members") == before
+    assert stored_items("tests-promises") == before
 
 
 # Natural calls, sixteen at once -------------------------------------------------------------------
@@ -393,7 +393,7 @@ def test_a_new_item_takes_the_value_of_one_that_is_deleted() -> None:
 
 def test_two_changes_of_one_item_in_a_transaction_are_refused_when_the_second_is_added() -> None:
     member = ann()
-    before = stored_items("tests-members")
+    before = stored_items("tests-promises")
 
     def change_twice() -> None:
         with Transaction() as write:
@@ -403,7 +403,7 @@ def test_two_changes_of_one_item_in_a_transaction_are_refused_when_the_second_is
     with pytest.raises(ValueError, match="already writes the item"):
         change_twice()
 
-    assert stored_items("tests-members") == before
+    assert stored_items("tests-promises") == before
 
 
 def test_several_refused_items_are_a_group() -> None:

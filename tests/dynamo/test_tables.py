@@ -15,9 +15,9 @@ from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
-from dynamo.items import PlainModel
+from dynamo.models import Model
 from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged
-from dynamo.unique.attributes import UniqueAttributes
+from dynamo.unique.declarations import Unique
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
 
@@ -25,14 +25,15 @@ KEY = (KeyAttribute("pk", "HASH", "S"),)
 ALWAYS = 1_000
 
 
-class Badge(PlainModel):
+class Badge(Model):
     class Meta:
         table_name = "test-badges"
+        guard_table = "test-badge-guards"
 
     pk = UnicodeAttribute(hash_key=True)
     number = UnicodeAttribute()
 
-    unique: UniqueAttributes[Badge] = UniqueAttributes(table="test-badge-guards", number=str)
+    unique_number = Unique("number")
 
 
 @pytest.fixture

@@ -7,48 +7,23 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.client.sending import send
-from dynamo.exceptions import Refused
-from dynamo.items import PlainModel
+from dynamo.exceptions import Taken
 from dynamo.signals import request_sent
-from dynamo.tables import all_tables
-from dynamo.transactions import Transaction
-from dynamo.unique.attributes import UniqueAttributes
 from tests.dynamo.bands import (
     NAME,
     WHO,
-    Stale,
-    Taken,
     both_models,
-    change,
     delete_guard,
     guards_of,
     insert,
     put_guard,
-    remove,
-    taken,
     the_who,
 )
-from tests.factories import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
-
-
-class Record(PlainModel):
-    """Two declarations: titles with guards in its own table, codes with guards in a second one."""
-
-    class Meta:
-        table_name = "tests-records"
-
-    pk = UnicodeAttribute(hash_key=True)
-    title = UnicodeAttribute()
-    code = UnicodeAttribute()
-
-    titles: UniqueAttributes[Record] = UniqueAttributes(title=str.casefold)
-    codes: UniqueAttributes[Record] = UniqueAttributes(table="tests-record-codes", code=str.upper)
 
 
 def stored_of(model: Any) -> dict[str, dict[str, Any]]:
@@ -71,34 +46,10 @@ def test_an_item_gets_a_guard_for_each_value_that_it_has_in_one_transaction(
 
 
 @both_models
-@pytest.mark.parametrize(
-    ("values", "names"),
-    [
-        ({"name": "THE WHO"}, ["name"]),
-        ({"label": "emi"}, ["label"]),
-        ({"name": "the who", "site": "WHO.example", "label": "eMi"}, ["name", "site", "label"]),
-    ],
-)
-def test_each_taken_value_is_refused_with_its_own_error(
-    model: Any, values: dict[str, str], names: list[str]
-) -> None:
-    insert(model("1", name="The Who", site="who.example", label="EMI"))
-    before = stored_of(model), guards_of(model)
-
-    with pytest.raises((Taken, Refused)) as refused:
-        insert(model("2", **({"name": "Other", "site": "other.example"} | values)))
-
-    error = refused.value
-    errors = error.exceptions if isinstance(error, Refused) else (error,)
-    assert sorted(each.args for each in errors) == sorted((name, values[name]) for name in names)
-    assert (stored_of(model), guards_of(model)) == before
-
-
-@both_models
 def test_a_change_moves_the_guards_of_what_changed_and_no_other(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example", label="EMI"))
 
-    change(band, site="new.example", label="Decca")
+    band.change(site="new.example", label="Decca")
 
     assert guards_of(model) == NAME | {"site#new.example": ("1",), "label#DECCA": ("1",)}
 
@@ -107,9 +58,9 @@ def test_a_change_moves_the_guards_of_what_changed_and_no_other(model: Any) -> N
 def test_a_value_that_comes_and_goes_brings_and_takes_its_guard(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
 
-    change(band, label="EMI")
+    band.change(label="EMI")
     assert guards_of(model)["label#EMI"] == ("1",)
-    change(band, label=None)
+    band.change(label=None)
 
     assert "label#EMI" not in guards_of(model)
     assert "label" not in stored_of(model)["1"]
@@ -122,9 +73,9 @@ def test_a_change_with_a_taken_value_changes_nothing(model: Any) -> None:
     before = stored_of(model), guards_of(model)
 
     with pytest.raises(Taken) as refused:
-        change(band, name="Free", site="WHO.example")
+        band.change(name="Free", site="WHO.example")
 
-    assert refused.value.args == ("site", "WHO.example")
+    assert refused.value.values == {"site": "WHO.example"}
     assert (stored_of(model), guards_of(model)) == before
 
 
@@ -133,15 +84,14 @@ def test_another_spelling_moves_nothing(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
     before = guards_of(model)
 
-    assert model.unique.moves(band, {"name": "THE WHO", "site": "Who.Example"}) == {}
-    change(band, name="THE WHO")
+    band.change(name="THE WHO")
 
     assert guards_of(model) == before
 
 
 @both_models
 def test_a_removed_item_frees_its_values(model: Any) -> None:
-    remove(insert(model("1", name="The Who", site="who.example", label="EMI")))
+    insert(model("1", name="The Who", site="who.example", label="EMI")).delete()
 
     assert guards_of(model) == {}
     insert(model("2", name="The Who", site="who.example", label="EMI"))
@@ -152,12 +102,12 @@ def test_an_item_is_found_by_each_value_in_any_spelling(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example", label="EMI"))
 
     found = [
-        model.unique.get("name", "the WHO"),
-        model.unique.get("site", "WHO.EXAMPLE"),
-        model.unique.get("label", "emi"),
+        model.find(name="the WHO"),
+        model.find(site="WHO.EXAMPLE"),
+        model.find(label="emi"),
     ]
 
-    assert [model.unique.owner_of(each) for each in found] == [model.unique.owner_of(band)] * 3
+    assert [each._owner() for each in found] == [band._owner()] * 3
 
 
 # Keys ---------------------------------------------------------------------------------------------
@@ -169,7 +119,7 @@ def test_a_key_of_2048_bytes_is_stored_and_found(model: Any) -> None:
     assert len(f"site#{site}".encode()) == 2048
     insert(model("1", name="Long", site=site))
 
-    assert model.unique.get("site", site).name == "Long"
+    assert model.find(site=site).name == "Long"
 
 
 @both_models
@@ -182,45 +132,17 @@ def test_a_key_over_2048_bytes_is_rejected_before_a_request_is_sent(
     assert requests_sent.operations == []
 
 
-# Two declarations ---------------------------------------------------------------------------------
-
-
-def insert_record(record: Record) -> None:
-    with Transaction() as write:
-        write.put(record, Record.pk.does_not_exist(), otherwise=Stale())
-        Record.titles.claim(write, record, taken)
-        Record.codes.claim(write, record, taken)
-
-
-def test_each_declaration_of_a_model_has_guards_of_its_own() -> None:
-    insert_record(Record("1", title="Tommy", code="ab-1"))
-
-    assert stored_items(Record.table()).keys() == {"1", "title#tommy"}
-    assert stored_items("tests-record-codes").keys() == {"code#AB-1"}
-    assert Record.titles.get("title", "TOMMY").pk == "1"
-    assert Record.codes.get("code", "AB-1").pk == "1"
-
-
-def test_two_declarations_refuse_in_one_transaction() -> None:
-    insert_record(Record("1", title="Tommy", code="ab-1"))
-
-    with pytest.raises(Refused) as refused:
-        insert_record(Record("2", title="TOMMY", code="AB-1"))
-
-    assert [error.args[0] for error in refused.value.exceptions] == ["title", "code"]
-
-
-def test_the_tables_of_all_declarations_are_known() -> None:
-    names = {table.name for table in all_tables()}
-
-    assert names >= {"tests-bands", "tests-singers", "tests-singer-guards", "tests-record-codes"}
-
+leaving = pytest.mark.parametrize(
+    "leave", [lambda band: band.delete(), lambda band: band.change(site="new.example")]
+)
 
 # Damaged guards -----------------------------------------------------------------------------------
 
 
 @both_models
-@pytest.mark.parametrize("leave", [remove, lambda band: change(band, site="new.example")])
+@pytest.mark.parametrize(
+    "leave", [lambda band: band.delete(), lambda band: band.change(site="new.example")]
+)
 def test_an_owner_whose_guard_is_gone_can_leave_its_value(
     model: Any, leave: Callable[[Any], None]
 ) -> None:
@@ -233,7 +155,9 @@ def test_an_owner_whose_guard_is_gone_can_leave_its_value(
 
 
 @both_models
-@pytest.mark.parametrize("leave", [remove, lambda band: change(band, site="new.example")])
+@pytest.mark.parametrize(
+    "leave", [lambda band: band.delete(), lambda band: band.change(site="new.example")]
+)
 def test_an_owner_whose_guard_is_anothers_can_leave_its_value(
     model: Any, leave: Callable[[Any], None]
 ) -> None:
@@ -271,9 +195,9 @@ def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
         put_guard(model, "site#who.example", **guard)
 
     with pytest.raises(model.DoesNotExist):
-        model.unique.get("site", "who.example")
+        model.find(site="who.example")
 
-    assert model.unique.get("name", "The Who")
+    assert model.find(name="The Who")
     with pytest.raises(Taken) if is_taken else nullcontext():
         insert(model("3", name="Other", site="who.example"))
 
@@ -282,15 +206,15 @@ def test_an_item_is_not_found_by_a_value_whose_guard_is_damaged(
 @pytest.mark.parametrize("owner", ["1", "2", "gone"])
 def test_a_value_that_version_0_1_reserved_is_free(model: Any, owner: str) -> None:
     put_guard(model, "site#new.example", owner, **RESERVED)
-    assert not model.unique.is_taken("site", "NEW.example")
+    assert not model.is_taken(site="NEW.example")
     band = the_who(model)
 
-    change(band, site="new.example")
+    band.change(site="new.example")
 
     assert guards_of(model) == NAME | {"site#new.example": ("1",)}
-    assert model.unique.get("site", "new.example").name == "The Who"
-    assert model.unique.is_taken("site", "new.example")
-    remove(band)
+    assert model.find(site="new.example").name == "The Who"
+    assert model.is_taken(site="new.example")
+    band.delete()
     assert guards_of(model) == {}
 
 
@@ -299,7 +223,7 @@ def test_an_item_takes_a_value_whose_guard_it_has_already(model: Any) -> None:
     band = insert(model("1", name="The Who", site="who.example"))
     put_guard(model, "site#new.example", "1")
 
-    change(band, site="new.example")
+    band.change(site="new.example")
 
     assert guards_of(model)["site#new.example"] == ("1",)
 
@@ -312,6 +236,6 @@ def test_an_error_of_a_receiver_is_not_taken_for_an_unknown_value(model: Any) ->
     request_sent.connect(fail)
     try:
         with pytest.raises(ValueError, match="of the receiver"):
-            model.unique.get("name", "The Who")
+            model.find(name="The Who")
     finally:
         request_sent.disconnect(fail)

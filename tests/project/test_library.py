@@ -216,7 +216,7 @@ def test_a_project_may_have_apps_named_as_those_of_the_site(
     try:
         shown = [
             typed(f"python manage.py {command}", tmp_path, environment.programs)
-            for command in ("check", "createtables", "join ann", "checkmembers")
+            for command in ("check", "createtables", "join ann", "checkunique accounts.Member")
         ]
     finally:
         typed("python manage.py localdynamodb stop", tmp_path, environment.programs)
@@ -247,28 +247,24 @@ INSTALLED_APPS = ["dynamo", "sequences", "locks", "accounts"]
 DATABASES = {}
 """,
     "accounts/models.py": """
-from pynamodb.attributes import UnicodeAttribute
-
-from dynamo.items import PlainModel
-from dynamo.unique.attributes import UniqueAttributes
+from dynamo import Model, TextAttribute, Unique, casefolded
 
 
-class Member(PlainModel):
+class Member(Model):
     class Meta:
         table_name = "members"
 
-    pk = UnicodeAttribute(hash_key=True)
-    name = UnicodeAttribute()
+    name = TextAttribute()
+    number = TextAttribute()
 
-    unique = UniqueAttributes(name=str.casefold)
+    unique_name = Unique("name", normalize=casefolded)
 """,
     "accounts/management/commands/join.py": """
 import accounts
 from accounts.models import Member
 from dynamo.management.base import DynamoCommand
-from dynamo.transactions import Transaction
-from locks.lock import Lock
-from sequences.counters import next_value
+from locks import Lock
+from sequences import next_value
 
 
 class Command(DynamoCommand):
@@ -276,20 +272,9 @@ class Command(DynamoCommand):
         parser.add_argument("name")
 
     def handle(self, *args, name, **options):
-        member = Member(str(next_value("members")), name=name)
-        with Lock("members"), Transaction() as write:
-            write.put(member, Member.pk.does_not_exist(), otherwise=ValueError("the key is taken"))
-            Member.unique.claim(write, member, lambda *taken: ValueError(taken))
+        with Lock("members"):
+            Member.create(name=name, number=str(next_value("members")))
         self.stdout.write(f"{name} joined {accounts.__file__}")
-""",
-    "accounts/management/commands/checkmembers.py": """
-from accounts.models import Member
-from dynamo.management.checkguards import GuardsCommand
-
-
-class Command(GuardsCommand):
-    unique = Member.unique
-    noun = "member"
 """,
 }
 

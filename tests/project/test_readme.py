@@ -36,11 +36,10 @@ django.setup()
 WHAT_IS_STORED_THEN = """
 from django.core.cache import cache
 
-assert Member.unique.get("email", "ann@EXAMPLE.org").pk == "m-1"
+assert Member.find(email="ann@EXAMPLE.net").pk == ann.pk
 try:
-    with Transaction() as write:
-        Member.unique.claim(write, Member("m-2", email="ANN@example.org"), KeyError)
-except* KeyError:
+    Member.create(email="ANN@example.net", club="chess")
+except Member.Taken:
     pass
 else:
     raise AssertionError("two members have one email address")

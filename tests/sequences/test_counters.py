@@ -454,7 +454,7 @@ def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
     next_value("a")
     real_send = send
 
-    def rivals_are_faster(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def rivals_are_faster(operation: str, request: dict[str, Any], **_how: Any) -> dict[str, Any]:
         if operation == "UpdateItem":
             values = request["ExpressionAttributeValues"]
             # At the limit before each ADD, and below it before the counter is to start over.

@@ -59,7 +59,7 @@ def maker(environment: dict[str, str], folder: Path, log: Path) -> Function:
 
 
 def issue_many() -> None:
-    account = User.find("ann").pk
+    account = User.named("ann").pk
     for _number in range(INVOICES):
         issued(account, lines=LINES)
 
@@ -135,7 +135,7 @@ def test_a_failed_export_is_an_error_that_only_our_log_describes(
     tmp_path: Path,
 ) -> None:
     sign_up(function)
-    account = User.find("ann").pk
+    account = User.named("ann").pk
     issued(account)
     put_invoice(stored_invoices(account)[0], lines={"S": "none"})
     address = post(function, URL)

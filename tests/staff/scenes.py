@@ -73,4 +73,4 @@ def stored_report(name: str) -> LastReport:
 
 def take_rights(user: User) -> None:
     """Revoke the staff rights, as an operator does."""
-    again(user).store({"is_staff": False})
+    again(user).change(is_staff=False)

@@ -112,7 +112,7 @@ def test_the_invoices_of_a_deleted_account_and_of_other_staff_can_be_opened(
     client: Any, bob: User, is_other_staff: bool
 ) -> None:
     if is_other_staff:
-        bob.store({"is_staff": True})
+        bob.change(is_staff=True)
     else:
         delete(bob)
 

@@ -240,7 +240,7 @@ def test_an_account_that_changes_meanwhile_is_not_deactivated(
     engine: str, client: Any, bob: User
 ) -> None:
     def rename() -> None:
-        again(bob).store({"full_name": "Robert"})
+        again(bob).change(full_name="Robert")
 
     with meanwhile(engine, "TransactWriteItems", rename):
         page = Page(client.post(page_of(bob, "deactivate"), WHY))

@@ -175,7 +175,7 @@ def test_the_requests_of_commands_are_allowed(requests_sent: Requests, tmp_path:
     assert run("checkguards", "--repair")[2] == 0
     run("check", "--tag=dynamodb")
 
-    assert User.find("bob") == User.find("bob@example.org") == bob
+    assert User.named("bob") == User.named("bob@example.org") == bob
     needed = {each for each in rights_for(requests_sent) if not each[0].startswith("test")}
     assert needed <= set(rights("operator"))
 

@@ -216,7 +216,7 @@ def test_a_superuser_who_loses_the_flag_during_the_request_does_nothing(
     client = let_in(superuser)
 
     def lose() -> None:
-        again(superuser).store({"is_superuser": False})
+        again(superuser).change(is_superuser=False)
 
     with meanwhile(engine, "TransactWriteItems", lose):
         response = client.post(page_of(other, "deactivate"), WHY)

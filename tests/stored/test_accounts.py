@@ -195,9 +195,9 @@ def test_stored_values_are_taken(stored: Stored) -> None:
 def test_an_address_that_waits_for_its_link_is_free(stored: Stored) -> None:
     waiting = {"cid@example.net": User.get(stored.pk("cid")), "dee@example.net": None}
     for address, user in waiting.items():
-        key = User.unique.key("email", address)
+        key = str(User.guard_key_of(email=address))
         assert "reservation" in stored_items()[key]
-        assert not User.unique.is_taken("email", address)
+        assert not User.is_taken(email=address)
 
         new = register(username=f"new.{address[:3]}", email=address)
 

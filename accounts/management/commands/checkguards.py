@@ -3,11 +3,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from accounts.models import User
-from dynamo.management.checkguards import GuardsCommand
+from dynamo.management.commands import checkunique
 from web.progress import Progress, progress_bars
 
 
-class Command(GuardsCommand):
+class Command(checkunique.Command):
     help = (
         "Check that every account has a guard item for each unique value, and every guard item its "
         "account. "
@@ -17,7 +17,8 @@ class Command(GuardsCommand):
         "shared: that other account has the value too, so a person must decide. "
         "Reads the whole table: 1 read unit per 4 KB of all items in it."
     )
-    unique = User.unique
+    model = User
+    items_name = "users"
     noun = "account"
     oldest_by = User.date_joined.attr_name
     settled_by = "changeemail or changeusername with its key"

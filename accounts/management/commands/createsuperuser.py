@@ -30,7 +30,7 @@ class _Users:
         return self
 
     def get_by_natural_key(self, username: str) -> User:
-        return User.find(username)
+        return User.named(username)
 
     def create_superuser(self, username: str, email: str, password: str | None = None) -> None:
         check_typed_password(password or "")

@@ -1,19 +1,13 @@
-from pynamodb.attributes import UnicodeAttribute
-
-from dynamo.attributes import IntegerAttribute
-from dynamo.items import PlainModel
-from dynamo.unique.attributes import UniqueAttributes
-from dynamo.versions import new_version
+from dynamo import Model, TextAttribute, Unique, casefolded
 
 
-class Member(PlainModel):
+class Member(Model):
     class Meta:
         table_name = "members"
 
-    pk = UnicodeAttribute(hash_key=True)
-    email = UnicodeAttribute()
-    card = UnicodeAttribute()
-    name = UnicodeAttribute()
-    version = IntegerAttribute(default_for_new=new_version)
+    email = TextAttribute("email address", max_length=254)
+    card = TextAttribute()
+    name = TextAttribute()
 
-    unique = UniqueAttributes(email=str.casefold, card=str.upper)
+    unique_email = Unique("email", normalize=casefolded)
+    unique_card = Unique("card", normalize=str.upper)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from django.apps import apps
 from django.core.management.base import CommandParser
 
-from dynamo.items import all_models
+from dynamo.management.base import model_type
 from sequences.check import check_series
 from sequences.management.base import SeriesCheckCommand
 from sequences.models import NumberedItem
@@ -28,29 +26,13 @@ class Command(SeriesCheckCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the model and `--json`."""
         parser.add_argument(
-            "model", metavar="APP.MODEL", type=_numbered_model, help="such as tickets.Ticket"
+            "model",
+            metavar="APP.MODEL",
+            type=model_type(NumberedItem, "numbered"),
+            help="such as tickets.Ticket",
         )
         super().add_arguments(parser)
 
     def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
         """The report of each series of the model."""
         return check_series(options["model"])
-
-
-def _numbered_model(name: str) -> type[NumberedItem]:
-    """The numbered model `app.Model`, in any case; a name that is not one is wrong usage."""
-    models = {
-        f"{_app_label(model)}.{model.__name__}": model
-        for model in all_models()
-        if issubclass(model, NumberedItem)
-    }
-    for known, model in models.items():
-        if known.lower() == name.lower():
-            return model
-    known = ", ".join(sorted(models)) or "none"
-    raise argparse.ArgumentTypeError(f"{name!r} is not a numbered model; there are: {known}")
-
-
-def _app_label(model: type[NumberedItem]) -> str:
-    app = apps.get_containing_app_config(model.__module__)
-    return app.label if app else model.__module__

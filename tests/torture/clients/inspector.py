@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from accounts.models import User
+from dynamo.checking.guards import KINDS, check_guards
 from dynamo.exceptions import DynamoError
-from dynamo.unique.check import KINDS, check_guards
 from invoices.records import check_invoices
 from tests.torture.clients.invoices import shared_account
 from tests.torture.history import Journal
@@ -40,7 +40,7 @@ class Inspector:
 
 def wrong_guards() -> list[str]:
     """What `checkguards` reports."""
-    with check_guards(User.unique) as report:
+    with check_guards(User) as report:
         return [
             f"{kind} {key} of {pk}" for kind in KINDS for pk, key, _outcome in report.findings(kind)
         ]

@@ -1,7 +1,8 @@
 from django.core.management.base import CommandError
 
+from dynamo import DoesNotExist, Stale, Taken
 from dynamo.management.base import DynamoCommand
-from members.services import MemberError, change, find, join, leave
+from members.models import Member
 
 
 class Command(DynamoCommand):
@@ -13,15 +14,16 @@ class Command(DynamoCommand):
         parser.add_argument("values", nargs="*")
 
     def handle(self, *args, action, email, values, **options):
-        refused = []
         try:
-            member = join(email, *values) if action == "join" else find(email)
+            if action == "join":
+                card, name = values
+                member = Member.create(email=email, card=card, name=name)
+            else:
+                member = Member.find(email=email)
             if action == "change":
-                change(member, **dict([values]))
+                member.change(**dict([values]))
             elif action == "leave":
-                leave(member)
-        except* MemberError as errors:
-            refused = [str(each) for each in errors.exceptions]
-        if refused:
-            raise CommandError(" ".join(refused))
+                member.delete()
+        except (DoesNotExist, Stale, Taken) as error:
+            raise CommandError(str(error)) from error
         self.stdout.write(f"{member.name}, {member.email}, card {member.card}")

@@ -1,13 +1,13 @@
 """Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
-For any model that declares `UniqueAttributes`, while the site is used, in bounded memory.
+For any model, while the site is used, in bounded memory.
 
-1. Claims. One scan. A user claims the guard items of its values, a guard item claims the owner that
-   it names. Sorted by key, a correct guard item is two claims that name one user; nothing else is
-   read for it.
+1. Claims. One scan. An item claims the guard items of its values, a guard item claims the owner
+   that it names. Sorted by key, a correct guard item is two claims that name one item; nothing else
+   is read for it.
 2. Confirmation. A scan is not isolated from transactions, so everything else is only suspect. It is
-   confirmed by reading the guard item and the users that claim it at one instant
-   (`dynamo.unique.snapshots`).
+   confirmed by reading the guard item and the items that claim it at one instant
+   (`dynamo.checking.snapshots`).
 3. Repair, if asked for: one transaction, under the condition that these items have not changed. If
    they have, it is confirmed again.
 """
@@ -17,30 +17,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any
 
 from dynamo import bulk
-from dynamo.findings import RUN_LENGTH, Spool
-from dynamo.items import Item
-from dynamo.tally import CountingPool
-from dynamo.transactions import READ_TOGETHER
-from dynamo.unique.attributes import SEPARATOR, UniqueAttributes
-from dynamo.unique.guarding import is_reserved
-from dynamo.unique.guards import Guard
-from dynamo.unique.snapshots import (
-    GUARD_ATTRIBUTES,
+from dynamo.checking.snapshots import (
     KINDS,
     ChangedMeanwhile,
     Finding,
     Kind,
     Snapshot,
-    guard_key_of,
-    is_user_key,
-    stored_names,
+    claims_of,
+    is_owner,
+    names_in,
 )
+from dynamo.findings import RUN_LENGTH, Spool
+from dynamo.items import Item
+from dynamo.models import Model
+from dynamo.tally import CountingPool
+from dynamo.transactions import READ_TOGETHER
+from dynamo.unique.declarations import REQUEST_ID, SEPARATOR
+from dynamo.unique.guarding import GUARD_ATTRIBUTES, OWNER, is_reserved
 
 #: How often a repair is tried if the items change in between.
 REPAIR_ATTEMPTS = 2
@@ -130,7 +127,7 @@ class _Suspect:
 
 @contextmanager
 def check_guards(
-    unique: UniqueAttributes[Any],
+    model: type[Model],
     *,
     repair: bool = False,
     oldest_by: str | None = None,
@@ -144,7 +141,7 @@ def check_guards(
     are given to the one user that has. Two users with the same value are reported and not changed.
     If neither has a guard item, the oldest one gets it, by the attribute stored as `oldest_by` (a
     time as text). Guard items of attributes that are not declared are not changed, nor is any item
-    that is neither a user nor a guard item.
+    that is neither an item nor a guard item of the model.
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
@@ -153,7 +150,7 @@ def check_guards(
     Raises:
         Unavailable, Rejected, TableMissing: see `dynamo.client.sending`; repairs stay.
     """
-    check = _Check(unique, repair, oldest_by, progress or _ignore, sizes or Sizes())
+    check = _Check(model, repair, oldest_by, progress or _ignore, sizes or Sizes())
     with ExitStack() as spools:
         report = Report({kind: spools.enter_context(check.new_spool()) for kind in KINDS})
         with check.new_spool() as claims:
@@ -168,61 +165,54 @@ def _ignore(_what: str, _count: int) -> None:
 
 @dataclass(frozen=True)
 class _Check:
-    unique: UniqueAttributes[Any]
+    model: type[Model]
     repair: bool
     oldest_by: str | None
     progress: Progress
     sizes: Sizes
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        return stored_names(self.unique)
 
     def new_spool(self) -> Spool:
         return Spool(self.sizes.run_length)
 
     def collect(self, claims: Spool, report: Report) -> None:
         """Scan the table, or both, and keep what each item claims."""
-        users = self.unique.model
-        guards = self.unique.guard_model
-        attributes = [*GUARD_ATTRIBUTES, *self.names]
-        for table in sorted({users.table(), guards.table()}):
-            [key_name] = (users if table == users.table() else guards).key_attribute_names()
+        names = [name for each in self.model._unique_keys for name in each.stored_names]
+        keys = self.model.key_attribute_names()
+        guards = self.model._guard_table()
+        for table in sorted({self.model.table(), guards.name}):
+            key_names = keys if table == self.model.table() else [guards.key_name]
             pages = bulk.pages(
                 table,
-                dict.fromkeys([key_name, *attributes]),
+                dict.fromkeys([*key_names, *GUARD_ATTRIBUTES, *names, REQUEST_ID]),
                 segments=self.sizes.segments,
                 page_limit=self.sizes.page_limit,
             )
             for page in pages:
                 for item in page:
-                    key = item[key_name]["S"]
-                    if is_user_key(key):
-                        if table == users.table():
-                            self._claim_by_user(key, item, claims, report)
-                    elif key.partition(SEPARATOR)[0] in self.names and table == guards.table():
-                        self._claim_by_guard(key, item, claims)
-                        report.guards += 1
+                    self._claim(item, table, guards.name, claims, report)
                 self.progress("Items read", len(page))
 
-    def _claim_by_guard(self, key: str, item: Item, claims: Spool) -> None:
-        owner = str(item.get(Guard.owner.attr_name, {}).get("S", ""))
-        claims.add(key, _BY_RESERVATION if is_reserved(item) else _BY_GUARD, owner)
+    def _claim(self, item: Item, table: str, guards: str, claims: Spool, report: Report) -> None:
+        key_name = self.model._guard_table().key_name
+        guard_key = item[key_name].get("S", "") if key_name in item and table == guards else ""
+        if guard_key and names_in(self.model, guard_key):
+            owner = str(item.get(OWNER, {}).get("S", ""))
+            claims.add(guard_key, _BY_RESERVATION if is_reserved(item) else _BY_GUARD, owner)
+            report.guards += 1
+        elif table == self.model.table() and not self._is_strange(guard_key, item):
+            pk = self.model.owner_of(item)
+            keys, unusable = claims_of(self.model, item)
+            report.users += 1
+            for key in keys:
+                claims.add(key, _BY_USER, pk)
+            if unusable:
+                report.unusable += 1
+                report.unusable_example = report.unusable_example or (pk, unusable)
 
-    def _claim_by_user(self, pk: str, item: Item, claims: Spool, report: Report) -> None:
-        report.users += 1
-        unusable = None
-        for stored_name, name in self.names.items():
-            try:
-                key = guard_key_of(self.unique, name, item)
-            except ValueError:
-                unusable = stored_name
-            else:
-                if key is not None:
-                    claims.add(key, _BY_USER, pk)
-        if unusable is not None:
-            report.unusable += 1
-            report.unusable_example = report.unusable_example or (pk, unusable)
+    def _is_strange(self, key: str, item: Item) -> bool:
+        """Whether it is the guard item of an attribute that is no longer declared, or the like."""
+        names = (name for each in self.model._unique_keys for name in each.stored_names)
+        return SEPARATOR in key and not any(name in item for name in names)
 
     def confirm(self, claims: Spool, report: Report) -> None:
         """Confirm suspects, repair them if asked for, and report them."""
@@ -240,10 +230,10 @@ class _Check:
             first = list(islice(claims_of_key, self.sizes.users_together))
             if self._agree(first):
                 continue
-            yield _Suspect(key, _users_of(first))
+            yield _Suspect(key, _named(self.model, first))
             anchor = first[-1][2]
             while more := list(islice(claims_of_key, self.sizes.users_together)):
-                if rivals := [pk for pk in _users_of(more) if pk != anchor]:
+                if rivals := [pk for pk in _named(self.model, more) if pk != anchor]:
                     yield _Suspect(key, rivals, anchor)
 
     def _agree(self, claims: list[list[str]]) -> bool:
@@ -260,7 +250,7 @@ class _Check:
             return [(rival, False) for rival in self._rivals(suspect.anchor, suspect)]
         attempts = REPAIR_ATTEMPTS if self.repair else 0
         while True:
-            snapshot = Snapshot.read(self.unique, suspect.key, suspect.pks)
+            snapshot = Snapshot.read(self.model, suspect.key, suspect.pks)
             findings = snapshot.findings(self.oldest_by)
             if not (attempts and findings and findings[0].repairable):
                 return [(finding, False) for finding in findings]
@@ -276,7 +266,7 @@ class _Check:
 
         The first read decides what happens to the guard item.
         """
-        snapshot = Snapshot.read(self.unique, suspect.key, [anchor, *suspect.pks])
+        snapshot = Snapshot.read(self.model, suspect.key, [anchor, *suspect.pks])
         return [
             Finding("foreign", finding.pk, finding.key, repairable=False)
             for finding in snapshot.findings()
@@ -284,6 +274,6 @@ class _Check:
         ]
 
 
-def _users_of(claims: list[list[str]]) -> list[str]:
-    """The users that a guard item names or that have its value."""
-    return list(dict.fromkeys(pk for _key, _by, pk in claims if is_user_key(pk)))
+def _named(model: type[Model], claims: list[list[str]]) -> list[str]:
+    """The items that a guard item names or that have its value."""
+    return [pk for pk in dict.fromkeys(pk for _key, _by, pk in claims) if is_owner(model, pk)]

@@ -1,10 +1,4 @@
-"""The base of a command that checks the guard items of a model with unique attributes.
-
-class Command(GuardsCommand):
-    help = "Check that every member has its guard items."
-    unique = Member.unique
-    noun = "member"
-"""
+"""`checkunique`: check that each item of a model has its guard items, and each of them its item."""
 
 from __future__ import annotations
 
@@ -15,40 +9,58 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import DynamoCommand
-from dynamo.unique.attributes import UniqueAttributes
-from dynamo.unique.check import Progress, Report, check_guards
-from dynamo.unique.snapshots import KINDS
+from dynamo.checking.guards import Progress, Report, check_guards
+from dynamo.checking.snapshots import KINDS
+from dynamo.management.base import DynamoCommand, model_type
+from dynamo.models import Model
 
 
-class GuardsCommand(DynamoCommand):
+class Command(DynamoCommand):
     """Checks, and repairs with `--repair`, while the site is used. Costs: see `check_guards`.
 
-    `noun`: what the text calls an item. `oldest_by`: see `check_guards`. `settled_by`: how a person
-    gives an item another value, as in "changeemail with its key".
+    A command for one model derives from it and names the `model`. `oldest_by`: see `check_guards`.
+    `settled_by`: how a person gives an item another value, as in "changeemail with its key".
     """
 
-    unique: UniqueAttributes[Any]
-    noun = "item"
+    help = (
+        "Check that every item of a model has a guard item for each unique value, and every guard "
+        "item its item. missing: an item without its guard item; orphaned: a guard item of a value "
+        "that no item has; foreign: the guard item of an item's value names another item as its "
+        "owner; shared: that other item has the value too, so a person must decide. "
+        "Reads the whole table. Exits 1 if something is still wrong."
+    )
+    #: None: the command takes one as its argument.
+    model: Any = None
+    #: What the JSON calls the number of items.
+    items_name = "items"
     oldest_by: str | None = None
     settled_by: str = ""
 
+    @property
+    def noun(self) -> str:
+        """What the text calls an item."""
+        return str(self.model._noun())
+
     def add_arguments(self, parser: CommandParser) -> None:
+        if self.model is None:
+            kind = model_type(Model, "unique")
+            parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="write, delete and replace guards; "
-            f"two {self.noun}s with the same value are not changed",
+            help="write, delete and replace guard items; "
+            "two items with the same value are not changed",
         )
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check and print; exit with code 1 if something is still wrong."""
+        self.model = options.get("model") or self.model
         show = self._print_json if options["json"] else self._print_text
         with (
             self.progress(shown=not options["json"] and sys.stderr.isatty()) as progress,
             check_guards(
-                self.unique,
+                self.model,
                 repair=options["repair"],
                 oldest_by=self.oldest_by,
                 progress=progress,
@@ -68,7 +80,9 @@ class GuardsCommand(DynamoCommand):
 
     def _print_json(self, report: Report) -> None:
         # Written finding by finding: there may be more than fit into memory.
-        self.stdout.write(f'{{"users": {report.users}, "guards": {report.guards}', ending="")
+        self.stdout.write(
+            f'{{"{self.items_name}": {report.users}, "guards": {report.guards}', ending=""
+        )
         for kind in KINDS:
             self.stdout.write(f', "{kind}": [', ending="")
             for number, (pk, key, _outcome) in enumerate(report.findings(kind)):
