@@ -27,7 +27,6 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from django.conf import settings
@@ -50,12 +49,11 @@ from dynamo.items import (
     PlainModel,
     is_same_value,
 )
-from dynamo.pages import GlobalSecondaryIndex, Page, read_page
+from dynamo.pages import Page, complete_index, read_page
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, Unique, UniqueKey
 from dynamo.unique.guarding import (
     DIGEST,
-    GUARD_ATTRIBUTES,
     OWNER,
     GuardTable,
     GuardWrite,
@@ -106,36 +104,13 @@ class ModelMeta(MetaModel):
     ) -> None:
         super().__init__(name, bases, namespace, **options)
         model: Any = cls
-        attributes = model.get_attributes()
-        for each in attributes:
-            if each in model._parameters or callable(getattr(PlainModel, each, None)):
-                raise TypeError(
-                    f"{name}: an attribute cannot be called {each}, because models have a method "
-                    f"or parameter of this name. Store it under this name: attr_name={each!r}."
-                )
-        uniques = {
-            each: found
-            for base in reversed(model.__mro__)
-            for each, found in vars(base).items()
-            if isinstance(found, Unique)
-        }
-        model._unique_keys = [UniqueKey.of(each, attributes) for each in uniques.values()]
-        model._has_own_guard_table = not model._keeps_guards_beside_items()
-        for index in model._indexes.values():
-            if not hasattr(index, "page"):  # PynamoDB's own class
-                index.page = MethodType(GlobalSecondaryIndex.page, index)
-            key_names = {str(each.attr_name) for each in _key_attributes(index)}
-            if key_names & set(GUARD_ATTRIBUTES) and not model._has_own_guard_table:
-                raise TypeError(
-                    f"{name}: an index of {sorted(key_names)} would contain guard items. Give the "
-                    "attribute another attr_name, or the guard items a table: Meta.guard_table."
-                )
-
-
-def _key_attributes(index: Any) -> list[Any]:
-    return [
-        each for each in index.Meta.attributes.values() if each.is_hash_key or each.is_range_key
-    ]
+        model._unique_keys = []
+        # A base without a table may be incomplete: its subclasses are checked.
+        if getattr(getattr(model, "Meta", None), "table_name", None):
+            try:
+                model._complete()
+            except TypeError as error:
+                raise TypeError(f"{name}: {error}") from error
 
 
 class Model(PlainModel, metaclass=ModelMeta):
@@ -158,8 +133,10 @@ class Model(PlainModel, metaclass=ModelMeta):
     AlreadyExists: ClassVar[type[exceptions.AlreadyExists]]
     RequestIdReused: ClassVar[type[exceptions.RequestIdReused]]
 
-    #: Of `create` and `change`.
-    _parameters: ClassVar[set[str]] = {"add", "condition", "request_id", "write"}
+    #: Of `create`, `change` and PynamoDB's constructor.
+    _parameters: ClassVar[set[str]] = {
+        *("add", "condition", "hash_key", "range_key", "request_id", "write")
+    }
     _unique_keys: ClassVar[list[UniqueKey]]
     _has_own_guard_table: ClassVar[bool]
 
@@ -184,6 +161,48 @@ class Model(PlainModel, metaclass=ModelMeta):
     def _noun(cls) -> str:
         """What messages call an item: `Meta.verbose_name`, or the model's name."""
         return str(getattr(cls.Meta, "verbose_name", cls.__name__.lower()))
+
+    @classmethod
+    def _complete(cls) -> None:
+        """Read the declarations of a new class.
+
+        Raises:
+            TypeError: one of them cannot be right.
+        """
+        attributes = cls.get_attributes()
+        stored_names = [str(each.attr_name) for each in attributes.values()]
+        for name, attribute in attributes.items():
+            stored_name = str(attribute.attr_name)
+            if name in cls._parameters or hasattr(Model, name):
+                raise TypeError(
+                    f"an attribute cannot be called {name}, because models have a method or "
+                    f"parameter of this name. Store it under this name: attr_name={name!r}."
+                )
+            marks = {REQUEST_DIGEST} if name == "request_id" else {REQUEST_DIGEST, REQUEST_ID}
+            if stored_names.count(stored_name) > 1 or stored_name in marks:
+                raise TypeError(f"the stored name {stored_name} of {name} is used otherwise.")
+            is_key = attribute.is_hash_key or attribute.is_range_key
+            if is_key and attribute.attr_type not in {"S", "N", "B"}:
+                raise TypeError(f"the key {name} must be a text, a number or binary.")
+        version = attributes[VERSION]
+        if (version.attr_name, version.attr_type) != (VERSION, "N") or cls._version_attribute_name:
+            raise TypeError("its version is the integer that comes with Model.")
+        if cls.ttl_attribute not in {None, *stored_names}:
+            raise TypeError(f"ttl_attribute: no attribute has the stored name {cls.ttl_attribute}.")
+        names = [
+            name
+            for base in reversed(cls.__mro__)
+            for name, each in vars(base).items()
+            if isinstance(each, Unique)
+        ]
+        uniques = (getattr(cls, name) for name in dict.fromkeys(names))
+        cls._unique_keys = [UniqueKey.of(each, attributes) for each in uniques if each is not None]
+        prefixes = [each.prefix for each in cls._unique_keys]
+        if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
+            raise TypeError("a Unique is declared twice, or for the version.")
+        cls._has_own_guard_table = not cls._keeps_guards_beside_items()
+        for index in cls._indexes.values():
+            complete_index(cls, index)
 
     # Writing --------------------------------------------------------------------------------------
 

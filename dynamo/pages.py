@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.core import signing
@@ -30,7 +31,8 @@ from pynamodb.indexes import AllProjection
 from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
 
 from dynamo.exceptions import BadCursor
-from dynamo.items import Item
+from dynamo.items import TABLE_NAME_PATTERN, Item
+from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:
     from dynamo.models import Model
@@ -91,6 +93,37 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
             limit=limit,
             scope=scope,
         )
+
+
+def complete_index(model: type[Model], index: Any) -> None:
+    """Check the index of a new model, and give PynamoDB's own class the method `page`.
+
+    Raises:
+        TypeError: its declaration cannot be right.
+    """
+    name, attributes = index.Meta.index_name, index.Meta.attributes.values()
+    key = {str(e.attr_name): e.attr_type for e in attributes if e.is_hash_key or e.is_range_key}
+    is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's
+    if not is_global or not TABLE_NAME_PATTERN.fullmatch(name):
+        raise TypeError(
+            f"the index {name} must be a GlobalSecondaryIndex (local ones cannot be added later) "
+            "with a hash_key and a name of 3 to 255 letters, digits and the characters _ - ."
+        )
+    types = {str(each.attr_name): each.attr_type for each in model.get_attributes().values()}
+    for stored_name in (*key, *(index.Meta.projection.non_key_attributes or ())):
+        if key.get(stored_name, types.get(stored_name)) != types.get(stored_name, ""):
+            raise TypeError(
+                f"the index {name}: the model has no attribute of its type with the stored name "
+                f"{stored_name}."
+            )
+    others = set(key) - set(model.key_attribute_names())
+    if not model._has_own_guard_table and (not others or others & set(GUARD_ATTRIBUTES)):
+        raise TypeError(
+            f"the index {name} would contain guard items. Give the attribute another attr_name, "
+            "or the guard items a table: Meta.guard_table."
+        )
+    if not hasattr(index, "page"):
+        vars(index)["page"] = MethodType(GlobalSecondaryIndex.page, index)
 
 
 def read_page(

@@ -61,8 +61,9 @@ class Unique:
     normalize: Normalize | None
 
     def __init__(self, *names: str, normalize: Normalize | None = None) -> None:
-        if not names:
-            raise TypeError("Unique needs the name of at least one attribute.")
+        are_names = all(isinstance(each, str) for each in names)
+        if not (names and are_names and len({*names}) == len(names)):
+            raise TypeError("Unique takes the names of different attributes.")
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "normalize", normalize)
 
@@ -101,7 +102,10 @@ class UniqueKey:
             stored_name = str(attribute.attr_name)
             if {SEPARATOR, ","} & set(stored_name) or stored_name == REQUEST_ID:
                 raise TypeError(f"Unique({name!r}): its stored name cannot be {stored_name!r}.")
-        return cls(unique.names, unique.normalize, tuple(attributes[name] for name in unique.names))
+        found = tuple(attributes[name] for name in unique.names)
+        if unique.normalize and not any(each.attr_type == "S" for each in found):
+            raise TypeError(f"Unique({', '.join(unique.names)}): normalize takes texts only.")
+        return cls(unique.names, unique.normalize, found)
 
     def wire(self, values: Mapping[str, Any]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""

@@ -1,0 +1,334 @@
+"""What a model declares: refused if it cannot be right, and inherited as in any class."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import CommandError, SystemCheckError
+from pynamodb.attributes import (
+    JSONAttribute,
+    ListAttribute,
+    UnicodeSetAttribute,
+    VersionAttribute,
+)
+from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
+
+from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
+from dynamo.exceptions import Taken
+from dynamo.items import all_models
+from dynamo.models import Model
+from dynamo.pages import GlobalSecondaryIndex
+from dynamo.tables import merged, tables_of
+from dynamo.unique.declarations import Unique, casefolded
+from tests.factories import stored_items
+
+TABLE = "declared-things"
+
+
+@pytest.fixture(autouse=True)
+def _no_declaration_is_left_behind() -> Iterator[None]:
+    """Otherwise other tests would miss its table."""
+    yield
+    gc.collect()
+    assert TABLE not in {model.Meta.table_name for model in all_models()}
+
+
+def declared(*bases: type, **names: Any) -> Any:
+    """A model of TABLE with the attributes `names`."""
+    meta = {"table_name": TABLE, **names.pop("Meta", {})}
+    return type(Model)(
+        "Thing",
+        bases or (Model,),
+        names
+        | {
+            "Meta": type("Meta", (), meta),
+            "__module__": __name__,
+            "__qualname__": "Thing",
+        },
+    )
+
+
+def index_on(*attributes: Any, name: str = "by_this", projection: Any = None) -> Any:
+    """A global index with these key attributes."""
+    meta = type("Meta", (), {"projection": projection or AllProjection(), "index_name": name})
+    names = {str(each.attr_name): each for each in attributes}
+    return type("ByThis", (GlobalSecondaryIndex,), {"Meta": meta, **names})()
+
+
+def hash_on(name: str) -> Any:
+    return TextAttribute(hash_key=True, attr_name=name)
+
+
+class Local(LocalSecondaryIndex[Any]):
+    class Meta:
+        projection = AllProjection()
+
+    pk = TextAttribute(hash_key=True)
+    city = TextAttribute(range_key=True)
+
+
+#: Declarations that cannot be right, each with a part of the error.
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "a Unique of an unknown name": (
+        lambda: declared(unique=Unique("emial")),
+        "'emial'.*no attribute",
+    ),
+    "a Unique of no name": (lambda: declared(unique=Unique()), "names"),
+    "a Unique of an attribute itself": (
+        lambda: declared(unique=Unique(TextAttribute())),  # type: ignore[arg-type]
+        "names",
+    ),
+    "a Unique of one name twice": (lambda: declared(unique=Unique("a", "a")), "different"),
+    "two of the same": (
+        lambda: declared(name=TextAttribute(), one=Unique("name"), two=Unique("name")),
+        "twice",
+    ),
+    "a Unique of the version": (lambda: declared(unique=Unique("version")), "version"),
+    "a Unique with a comma": (
+        lambda: declared(a=TextAttribute(attr_name="a,b"), unique=Unique("a")),
+        "stored name",
+    ),
+    "a normalizer of numbers": (
+        lambda: declared(n=IntegerAttribute(), unique=Unique("n", normalize=casefolded)),
+        "texts",
+    ),
+    **{
+        f"a Unique of {kind.__name__}": (
+            lambda kind=kind: declared(value=kind(), unique=Unique("value")),
+            f"{kind.__name__} cannot be unique",
+        )
+        for kind in (BooleanAttribute, JSONAttribute, ListAttribute, UnicodeSetAttribute)
+    },
+    **{
+        f"an attribute called {name}": (
+            lambda name=name: declared(**{name: TextAttribute()}),
+            f"cannot be called {name}",
+        )
+        for name in ("write", "request_id", "add", "condition", "hash_key", "save", "count", "page")
+    },
+    "a version of another type": (lambda: declared(version=TextAttribute()), "version"),
+    "PynamoDB's version": (lambda: declared(counter=VersionAttribute()), "version"),
+    "one stored name twice": (
+        lambda: declared(a=TextAttribute(), b=TextAttribute(attr_name="a")),
+        "stored name a",
+    ),
+    "a stored name of Model's own": (
+        lambda: declared(a=TextAttribute(attr_name="requestDigest")),
+        "requestDigest",
+    ),
+    "a key that is not a value": (lambda: declared(a=BooleanAttribute(hash_key=True)), "key a"),
+    "a TTL attribute that does not exist": (
+        lambda: declared(ttl_attribute="expires"),
+        "ttl_attribute",
+    ),
+    "an index of an unknown name": (lambda: declared(i=index_on(hash_on("city"))), "named? city"),
+    "an index of another type": (
+        lambda: declared(city=IntegerAttribute(), i=index_on(hash_on("city"))),
+        "name city",
+    ),
+    "an index with an unknown attribute": (
+        lambda: declared(
+            city=TextAttribute(),
+            i=index_on(hash_on("city"), projection=IncludeProjection(["note"])),
+        ),
+        "name note",
+    ),
+    "an index without a partition": (
+        lambda: declared(
+            city=TextAttribute(), i=index_on(TextAttribute(range_key=True, attr_name="city"))
+        ),
+        "hash_key",
+    ),
+    "an index whose name is too short": (
+        lambda: declared(city=TextAttribute(), i=index_on(hash_on("city"), name="by")),
+        "3 to 255",
+    ),
+    "a local index": (lambda: declared(city=TextAttribute(), i=Local()), "GlobalSecondaryIndex"),
+    **{
+        f"an index of {name}": (
+            lambda name=name: declared(a=TextAttribute(attr_name=name), i=index_on(hash_on(name))),
+            "guard items",
+        )
+        for name in ("owner", "digest", "expires", "reservation")
+    },
+    "an index of the key": (lambda: declared(i=index_on(hash_on("pk"))), "guard items"),
+}
+
+
+@pytest.mark.parametrize(("declare", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_declaration_that_cannot_be_right_is_refused_when_the_class_is_made(
+    declare: Callable[[], Any], reason: str
+) -> None:
+    with pytest.raises(TypeError, match=reason):
+        declare()
+
+
+def test_an_index_of_an_attribute_that_guard_items_have_needs_a_table_for_them() -> None:
+    model = declared(
+        owner=TextAttribute(), i=index_on(hash_on("owner")), Meta={"guard_table": "declared-guards"}
+    )
+
+    items, _guards = tables_of(model)
+    assert [index.name for index in items.indexes] == ["by_this"]
+
+
+# Two models of one table --------------------------------------------------------------------------
+
+#: Declarations of which no two agree, besides the first and those that say less than it.
+ONE = {"name": TextAttribute(), "unique": Unique("name", normalize=casefolded)}
+DISAGREEING: dict[str, tuple[Callable[[], Any], str]] = {
+    "another key": (lambda: declared(**ONE, id=TextAttribute(hash_key=True)), "the key"),
+    "another normalizer": (
+        lambda: declared(name=TextAttribute(), unique=Unique("name")),
+        "the unique values",
+    ),
+    "another Unique": (
+        lambda: declared(**ONE, a=TextAttribute(), other=Unique("a")),
+        "the unique values",
+    ),
+    "no Unique": (lambda: declared(name=TextAttribute()), "the unique values"),
+    "another table for guard items": (
+        lambda: declared(**ONE, Meta={"guard_table": "declared-guards"}),
+        "guard items",
+    ),
+    "another TTL attribute": (
+        lambda: declared(**ONE, until=IntegerAttribute(), ttl_attribute="until"),
+        "the TTL attribute",
+    ),
+    "another index": (
+        lambda: declared(
+            **ONE,
+            i=index_on(hash_on("name"), projection=IncludeProjection(["version"])),
+        ),
+        "an index",
+    ),
+    "another type of an index": (
+        lambda: declared(
+            **ONE,
+            city=IntegerAttribute(),
+            i=index_on(IntegerAttribute(hash_key=True, attr_name="city"), name="by_city"),
+        ),
+        "the type of an attribute",
+    ),
+}
+
+
+def one() -> Any:
+    return declared(
+        **ONE,
+        expires=IntegerAttribute(null=True),
+        ttl_attribute="expires",
+        city=TextAttribute(null=True),
+        i=index_on(hash_on("name")),
+        j=index_on(hash_on("city"), name="by_town"),
+    )
+
+
+@pytest.mark.parametrize(("other", "what"), DISAGREEING.values(), ids=DISAGREEING)
+def test_two_models_of_one_table_must_agree(other: Callable[[], Any], what: str) -> None:
+    pair = [one(), other()]
+
+    for models in (pair, pair[::-1]):
+        with pytest.raises(ImproperlyConfigured, match=f"disagree on .*{what}.*{TABLE}"):
+            merged(table for model in models for table in tables_of(model))
+
+
+def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table() -> None:
+    full, brief = one(), declared(**ONE)
+
+    for models in ([full, brief], [brief, full]):
+        assert merged(t for each in models for t in tables_of(each)) == tables_of(full)
+
+
+def test_guard_items_are_in_no_table_of_another_model() -> None:
+    same = declared(Meta={"guard_table": TABLE}, **ONE)
+    with pytest.raises(ImproperlyConfigured, match="guard items"):
+        merged(tables_of(same))
+
+
+def test_a_disagreement_fails_every_check_and_createtables() -> None:
+    models = [one(), declared(name=TextAttribute())]
+
+    for command in (["check"], ["check", "--tag=dynamodb"], ["check", "--deploy"]):
+        with pytest.raises(SystemCheckError, match=r"dynamo\.E007.*declared-things") as refused:
+            call_command(*command)
+        assert str(refused.value).count("E007") == 1
+    with pytest.raises(CommandError, match="disagree"):
+        call_command("createtables")
+    del models, refused
+
+
+# Inheritance --------------------------------------------------------------------------------------
+
+
+class Named(Model):
+    """Without a table: what several models have in common."""
+
+    class ByOwner(GlobalSecondaryIndex["Named"]):
+        owned_by = TextAttribute(hash_key=True)
+
+    name = TextAttribute()
+    owned_by = TextAttribute(null=True)
+
+    by_owner = ByOwner()
+    unique_name = Unique("name", normalize=casefolded)
+    unique_code = Unique("code")
+
+
+class Cat(Named):
+    class Meta:
+        table_name = "tests-cats"
+
+    code = TextAttribute(null=True)
+
+
+class Dog(Named):
+    """A key of its own, of two attributes, and one Unique less."""
+
+    class Meta:
+        table_name = "tests-dogs"
+
+    kennel = TextAttribute(hash_key=True)
+    number = IntegerAttribute(range_key=True)
+    unique_code = None  # type: ignore[assignment]
+
+
+class Kitten(Cat):
+    """In the table of its base."""
+
+    weeks = IntegerAttribute(default=0)
+
+
+@pytest.mark.usefixtures("engine")
+def test_subclasses_of_a_model_without_a_table_keep_what_they_inherit_apart() -> None:
+    tom = Cat.create(name="Tom", code="1", owned_by="Ann")
+    rex = Dog.create(kennel="red", number=1, name="Tom", owned_by="Ann")
+
+    with pytest.raises(Cat.Taken) as refused:
+        Cat.create(name="TOM", code="1")
+    assert refused.value.uniques == [("name",), ("code",)]
+    assert not isinstance(refused.value, Dog.Taken)
+    with pytest.raises(Named.Taken):
+        Dog.create(kennel="blue", number=1, name="TOM")
+    assert Cat.find(name="tom") == tom
+    assert Dog.find(name="tom") == rex
+    assert Cat.by_owner.page("Ann").items == [tom]
+    assert Dog.by_owner.page("Ann").items == [rex]
+    with pytest.raises(TypeError, match="name"):
+        Dog.find(code="1")
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_subclass_in_the_table_of_its_base_shares_its_unique_values() -> None:
+    tom = Kitten.create(name="Tom", weeks=3)
+
+    with pytest.raises(Taken):
+        Cat.create(name="tom")
+    assert Cat.get(tom.pk).name == "Tom"
+    assert Kitten.find(name="tom").weeks == 3
+    assert stored_items("tests-cats").keys() == {tom.pk, "name#tom"}
