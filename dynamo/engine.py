@@ -7,6 +7,8 @@
     engine.log         what the engine printed since it started
     dynamodb.sqlite    the data (dynoxide only: ministack stores nothing)
 
+Tests have engines of their own, which store nothing and end with their process (`start_temporary`).
+
 The data contains password hashes, so other users of the machine have no access to the folder.
 
 The engine answers everybody who finds it, and a web page that is open in a browser can search the
@@ -25,12 +27,14 @@ import importlib.util
 import json
 import os
 import platform
+import random
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -57,6 +61,23 @@ PORT_RELEASE_SECONDS = 0.3
 POLL_SECONDS = 0.01
 
 PROC = Path("/proc")
+
+#: Below the ports that the system gives to connections and to servers without a fixed port, so that
+#: no other program gets one before it is listened on. Source: ip(7), ip_local_port_range.
+_PORTS = range(15_000, 32_000)
+# `random` may have the same seed in several processes.
+_chance = random.SystemRandom()
+
+#: Runs a program until it ends, or until the pipe at the standard input is closed: by the end of
+#: the process that has the other end, however it ends.
+_UNTIL_CLOSED = """
+exec 3<&0
+"$@" 3<&- & program=$!
+(read -r _ <&3; kill $program) & reader=$!
+wait $program; code=$?
+kill $reader
+exit $code
+"""
 
 _MINISTACK_ENVIRONMENT = {"PERSIST_STATE": "0", "SERVICES": "dynamodb"}
 
@@ -184,22 +205,58 @@ def _remember(running: Running) -> None:
     new.replace(_folder() / "engine.json")
 
 
+def start_temporary() -> str:
+    """Start an engine for tests and return its URL. It stores nothing and ends with this process.
+
+    Forked children share it, and it ends with the last of them.
+
+    Raises:
+        LocalEngineFailed: as `start`.
+    """
+    program, executable = _installed()
+    port = free_port()
+    watched, _kept_open = os.pipe()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "engine.log")
+        command = ["/bin/sh", "-c", _UNTIL_CLOSED, "sh", executable]
+        command += _arguments(program, HOST, port, None)
+        child = _spawn(command, port, log, cwd=Path(tempfile.gettempdir()), stdin=watched)
+        os.close(watched)
+        running = Running(child.pid, port, program)
+        _wait_for(child, running, log)
+    return running.endpoint
+
+
 def _launch(host: str, port: int) -> Running:
     program, executable = _installed()
-    log = _folder() / "engine.log"
-    log.write_bytes(b"")
-    with log.open("ab") as output:
-        child = subprocess.Popen(
-            [executable, *_arguments(program, host, port)],
-            cwd=_folder(),  # in the checkout its packages would shadow ministack's
+    folder = _folder()
+    log = folder / "engine.log"
+    # In the checkout its packages would shadow ministack's.
+    child = _spawn([executable, *_arguments(program, host, port, folder)], port, log, cwd=folder)
+    running = Running(child.pid, port, program, host)
+    _remember(running)  # first, so that the next process finds it if this one is killed now
+    _wait_for(child, running, log)
+    _children.add(child.pid)
+    return running
+
+
+def _spawn(
+    command: list[str], port: int, log: Path, *, cwd: Path, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
             env=os.environ | _MINISTACK_ENVIRONMENT | {"GATEWAY_PORT": str(port)},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    running = Running(child.pid, port, program, host)
-    _remember(running)  # first, so that the next process finds it if this one is killed now
+
+
+def _wait_for(child: subprocess.Popen[bytes], running: Running, log: Path) -> None:
+    """Wait until the engine, or the shell that runs it, answers."""
 
     def has_ended_or_answers() -> bool:
         return child.poll() is not None or _announced(running, log)
@@ -212,8 +269,6 @@ def _launch(host: str, port: int) -> Running:
         child.wait()
         raise LocalEngineFailed(f"{running.program} did not answer within {START_SECONDS:g} s.")
     child.returncode = 0  # it keeps running: Popen must neither warn nor wait
-    _children.add(child.pid)
-    return running
 
 
 def _installed() -> tuple[Program, str]:
@@ -225,20 +280,22 @@ def _installed() -> tuple[Program, str]:
         return "dynoxide", binary
     if importlib.util.find_spec("ministack") is None:
         raise LocalEngineFailed(
-            "No local engine is installed. Install dynoxide (npm) or ministack (pip)."
+            "No local engine is installed. Install one: pip install 'django-on-dynamodb[local]', "
+            f"or npm install --prefix {sys.prefix} --no-save @dynoxide/{package.name}"
         )
     sys.stderr.write("dynoxide is not installed. Using ministack, which stores no data.\n")
     return "ministack", sys.executable
 
 
-def _arguments(program: Program, host: str, port: int) -> list[str]:
+def _arguments(program: Program, host: str, port: int, folder: Path | None) -> list[str]:
+    """Without a folder the engine keeps its data in memory."""
     if program == "dynoxide":
-        data = _folder() / "dynamodb.sqlite"
-        return ["serve", "--host", host, "-p", str(port), "--db-path", str(data)]
+        data = [] if folder is None else ["--db-path", str(folder / "dynamodb.sqlite")]
+        return ["serve", "--host", host, "-p", str(port), *data]
     # With hypercorn, as ministack's own command does: the command line names address and folder.
     # 0 workers is one process, without children that a signal does not reach.
     server = ["-m", "hypercorn", "ministack.app:app", "--bind", f"{host}:{port}", "--workers", "0"]
-    return [*server, "--error-logfile", str(_folder() / "engine.log")]
+    return server if folder is None else [*server, "--error-logfile", str(folder / "engine.log")]
 
 
 def _announced(running: Running, log: Path) -> bool:
@@ -256,7 +313,7 @@ def _last_line(log: Path) -> str:
 def _is_alive(engine: Running) -> bool:
     _reap(engine.pid)
     # Of the first word only the end: the system may show another path to the program.
-    ours = " ".join(_arguments(engine.program, engine.host, engine.port))
+    ours = " ".join(_arguments(engine.program, engine.host, engine.port, _folder()))
     name = "dynoxide " if engine.program == "dynoxide" else " "
     return _command_line(engine.pid).endswith(name + ours)
 
@@ -298,10 +355,15 @@ def _choose_address(last: Running | None) -> tuple[str, int]:
     host = _choose_host(last)
     if last is not None and _wait_until(lambda: _is_free(host, last.port), PORT_RELEASE_SECONDS):
         return host, last.port
-    with socket.socket() as probe:
-        probe.bind((_ALL, 0))
-        port: int = probe.getsockname()[1]
-        return host, port
+    return host, free_port()
+
+
+def free_port() -> int:
+    """A port of this machine that is not in use at any address."""
+    while True:
+        port = _chance.choice(_PORTS)
+        if _is_free(_ALL, port):
+            return port
 
 
 def _choose_host(last: Running | None) -> str:

@@ -1,4 +1,4 @@
-"""The signal of the client, for metrics and tests."""
+"""Signals of the client and of tests."""
 
 from django.dispatch import Signal
 
@@ -14,3 +14,6 @@ from django.dispatch import Signal
 #: A receiver's error is raised to the caller, even if the request was carried out.
 #: `dynamo.tally` reads tables and units from these, `dynamo.client.retries.outcome_of` the outcome.
 request_sent = Signal()
+
+#: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.
+tables_emptied = Signal()

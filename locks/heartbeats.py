@@ -17,11 +17,14 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from django.dispatch import receiver
+
 from dynamo.client.deadline import page
 from dynamo.client.retries import pause_seconds
 from dynamo.clock import now
 from dynamo.exceptions import DynamoError
 from dynamo.processes import on_new_process
+from dynamo.signals import tables_emptied
 from dynamo.tally import counted_on
 from locks.exceptions import LeaseLost, LockError
 from locks.leases import Lease
@@ -71,6 +74,10 @@ class _Heartbeats:
         with self._changed:
             self._due.pop(lease, None)
             self._failures.pop(lease, None)
+
+    def drop_all(self) -> None:
+        for lease in list(self._due):
+            self.drop(lease)
 
     def end(self) -> None:
         with self._changed:
@@ -170,3 +177,8 @@ def _forget_all() -> None:
 
 
 on_new_process(_forget_all)
+
+
+@receiver(tables_emptied)
+def _drop_all(**_signal: object) -> None:
+    _of_process.drop_all()

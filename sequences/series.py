@@ -37,6 +37,7 @@ from dynamo.client.deadline import operation_ends_at
 from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
 from dynamo.items import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
 from dynamo.processes import on_new_process
+from dynamo.signals import tables_emptied
 from dynamo.transactions import Write
 from sequences.combining import Combiner
 from sequences.exceptions import DamagedSeries, ItemTooLarge
@@ -143,6 +144,7 @@ class _Memory:
         self._begin()
         # A fork may happen while another thread, which the child does not have, holds the lock.
         on_new_process(self._begin)
+        tables_emptied.connect(lambda **_signal: self._begin(), weak=False)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()

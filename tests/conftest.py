@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import boto3
@@ -16,22 +17,28 @@ from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
 from accounts import passwords
-from dynamo import tables
+from dynamo import engine as local_engine
+from dynamo import test
 from dynamo.client import deadline, sending
+from dynamo.client.addressing import TEST_ENDPOINT
 from dynamo.signals import request_sent
+from dynamo.test import Tables
 from invoices.exports import downloads
 from invoices.printing import fonts
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
 from tests.clocks import StallProofClock, use_clock
-from tests.emptying import empty_all
 from tests.faults.proxy import FaultProxy, through
 from tests.fork_server import fork_server
 from tests.parameters import Parameter
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
 from web import mailserver
+
+# The plugin refuses requests. This suite also tests how clients find an engine, so no variable may
+# lead past that; `tests.environment` keeps them from real tables.
+os.environ.pop(TEST_ENDPOINT, None)
 
 #: Longer than a machine under load stalls.
 PATIENCE_SECONDS = 60.0
@@ -127,16 +134,26 @@ def _no_fonts_of_the_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="session")
-def engine_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    with engines.running(request.config.getoption("--engine")) as url:
-        patch = pytest.MonkeyPatch()
-        patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+def dynamodb_tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """As the plugin's, with any engine."""
+    name = request.config.getoption("--engine")
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(local_engine, "START_SECONDS", PATIENCE_SECONDS)
+        if name != "dynoxide":
+            tables = Tables(stack.enter_context(engines.running(name)))
+            patch.setattr(test, "tables_of_process", lambda: tables)
+        yield test.tables_of_process()
+
+
+@pytest.fixture(scope="session")
+def engine_url(dynamodb_tables: Tables) -> Iterator[str]:
+    """The URL of the engine, which clients find by the environment, as those of a site do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb_tables.url)
         sending.reset()
-        for table in tables.all_tables():
-            tables.create(table)
-        yield url
-        patch.undo()
-        sending.reset()
+        yield dynamodb_tables.url
+    sending.reset()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -152,10 +169,10 @@ def _written_tables() -> Iterator[WrittenTables]:
 
 
 @pytest.fixture
-def engine(engine_url: str, _written_tables: WrittenTables) -> str:
+def engine(engine_url: str, dynamodb_tables: Tables, _written_tables: WrittenTables) -> str:
     """The URL of a real engine with empty tables."""
-    keys = {table.name: [part.name for part in table.key] for table in tables.all_tables()}
-    empty_all(engine_url, {name: keys[name] for name in _written_tables.among(list(keys))})
+    names = [table.name for table in dynamodb_tables.all]
+    dynamodb_tables.empty(_written_tables.among(names))
     return engine_url
 
 
@@ -246,8 +263,7 @@ def _patient_client() -> Iterator[None]:
 def _no_lease_is_left_behind() -> Iterator[None]:
     """Otherwise it would be renewed in other tests, and released when the engine is gone."""
     yield
-    for lease in list(heartbeats._of_process._due):
-        heartbeats._of_process.drop(lease)
+    heartbeats._of_process.drop_all()
 
 
 @pytest.fixture(autouse=True)

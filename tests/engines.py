@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import random
 import socket
 import subprocess
 import sys
@@ -15,13 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-BIN = Path(sys.executable).parent
+from dynamo.engine import free_port as free_port
 
-#: Below the ports that the system gives to connections and to servers without a fixed port, so that
-#: no other program gets one before it is listened on. Source: ip(7), ip_local_port_range.
-_PORTS = range(15_000, 32_000)
-# `random` has the same seed in all workers.
-_chance = random.SystemRandom()
+BIN = Path(sys.executable).parent
 
 #: The engines that were started here.
 processes: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
@@ -107,20 +102,6 @@ def dynoxide() -> Path:
     system = {"Linux": "linux", "Darwin": "darwin"}[platform.system()]
     cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return Path(sys.prefix) / "node_modules" / "@dynoxide" / f"{system}-{cpu}" / "dynoxide"
-
-
-def free_port() -> int:
-    """A port of this machine that is not in use."""
-    while True:
-        port = _chance.choice(_PORTS)
-        with socket.socket() as probe:
-            # As servers do: connections that are about to close do not count.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def is_listening(port: int) -> bool:

@@ -26,6 +26,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NoReturn
 
+from dynamo.client.addressing import TEST_ENDPOINT
 from tests import engines, written_tables
 from tests.forked import Forked
 
@@ -100,7 +101,7 @@ def _settled(environment: Any) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if not name.startswith(("AWS_ENDPOINT_URL_", "PYTEST_"))
+        if not name.startswith(("AWS_ENDPOINT_URL_", TEST_ENDPOINT, "PYTEST_"))
     }
 
 

@@ -36,10 +36,6 @@ class Process(Protocol):
         """The exit code; None while the process runs."""
 
 
-class UnrecordedConnection(http.client.HTTPConnection):
-    """A connection whose requests are not recorded."""
-
-
 class WrittenTables:
     """The tables that were written since the last call of `among`; all at first."""
 
@@ -93,8 +89,7 @@ def recorded() -> Iterator[WrittenTables]:
     start_worker = multiprocessing.process.BaseProcess.start
 
     def recorded_send(connection: http.client.HTTPConnection, data: Any) -> None:
-        if not isinstance(connection, UnrecordedConnection):
-            written.add_request(data)
+        written.add_request(data)
         send(connection, data)
 
     def recorded_start(process: subprocess.Popen[Any], *arguments: Any, **named: Any) -> None:

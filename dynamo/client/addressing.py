@@ -27,6 +27,9 @@ from dynamo.client import credentials
 from dynamo.client.credentials import ProcessCredentials
 from dynamo.client.lean import AnswerParserFactory
 
+#: The variable that leads all requests to the engine of a test; `dynamo.test` sets it.
+TEST_ENDPOINT = "DYNAMODB_TEST_ENDPOINT"
+
 
 def configured_endpoint(service: str) -> str | None:
     """The endpoint that the environment names for a service (`dynamodb`), if any.

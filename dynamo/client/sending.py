@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,7 +102,7 @@ def _make_shared() -> _Shared:
         # One attempt. Only botocore's legacy mode refuses a reply whose CRC is wrong.
         retries={"total_max_attempts": 1, "mode": "legacy"},
         # NO_PROXY does not name the local engine's address.
-        proxies={} if settings.DYNAMODB_LOCAL else None,
+        proxies={} if settings.DYNAMODB_LOCAL or addressing.TEST_ENDPOINT in os.environ else None,
     )
     region, signing, endpoint = _destination()
     session = addressing.session(signing, region)
@@ -130,6 +131,14 @@ def _lean_client(made: Any, signing: ProcessCredentials) -> LeanClient | None:
 
 def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
     """Region, credentials and endpoint; None is what botocore finds."""
+    tested = os.environ.get(addressing.TEST_ENDPOINT)
+    if tested is not None:
+        if not tested:
+            raise RuntimeError(
+                "This test has no tables in DynamoDB: give it the fixture `dynamodb`, or derive it "
+                "from dynamo.test.TestCase."
+            )
+        return "us-east-1", ProcessCredentials(credentials.LOCAL), tested
     if settings.DYNAMODB_LOCAL:
         from dynamo import engine  # here, because production never needs it
 

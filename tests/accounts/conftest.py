@@ -9,10 +9,10 @@ import pytest
 
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
-from dynamo import tables
+from dynamo.test import Tables
 from tests import engines
 from tests.factories import make_user
-from tests.faults.proxy import FaultProxy, through
+from tests.faults.proxy import FaultProxy
 from tests.mailbox import MailServer, sent_by
 
 
@@ -46,15 +46,13 @@ def no_mail(request: pytest.FixtureRequest, settings: Any) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def own_engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[engines.Durable, FaultProxy]]:
-    """An engine that forgets its request tokens when it restarts, and a proxy in front of it."""
+) -> Iterator[tuple[engines.Durable, FaultProxy, Tables]]:
+    """An engine that forgets its request tokens when it restarts, a proxy before it, its tables."""
     if request.config.getoption("--engine") != "dynoxide":
         pytest.skip("needs an engine that keeps its data when it is killed")
     engine = engines.Durable(tmp_path_factory.mktemp("engine"))
     try:
-        with FaultProxy(engine.url) as proxy, through(proxy):
-            tables.create(next(t for t in tables.all_tables() if t.name == User.table()))
         with FaultProxy(engine.url) as proxy:
-            yield engine, proxy
+            yield engine, proxy, Tables(engine.url)
     finally:
         engine.kill()

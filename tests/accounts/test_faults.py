@@ -17,11 +17,11 @@ from accounts.sessions import services as sessions
 from dynamo.client import deadline, sending
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
+from dynamo.test import Tables
 from tests import engines
 from tests.accounts.operations import OPERATIONS, TRANSACTION, Operation, ann, each_operation
 from tests.conftest import PATIENCE_SECONDS
 from tests.emailchanges import NEW, again, token_of, waiting_user
-from tests.emptying import empty
 from tests.factories import (
     PASSWORD,
     as_stored_by_0_1,
@@ -157,12 +157,12 @@ def test_an_operation_writes_nothing_if_the_engine_cannot_be_reached(
 
 @each_transaction
 def test_an_operation_recognizes_its_own_write_after_the_engine_forgot_the_token(
-    own_engine: tuple[engines.Durable, FaultProxy], operation: Operation
+    own_engine: tuple[engines.Durable, FaultProxy, Tables], operation: Operation
 ) -> None:
     # DynamoDB forgets a token after 10 minutes.
-    engine, proxy = own_engine
+    engine, proxy, tables = own_engine
+    tables.empty([User.table()])
     with through(proxy):
-        empty(User.table())
         user = operation.given()
         proxy.forget()
         proxy.plan(operation.api, DropReply())

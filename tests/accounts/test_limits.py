@@ -276,7 +276,7 @@ def test_slots_given_back_in_a_race_are_taken_at_most_once(
     )
 )
 def test_a_window_never_has_more_than_its_slots(clock: Clock, steps: list[str | int]) -> None:
-    empty(CacheItem.table(), ("key",))
+    empty(CacheItem.table())
     held: dict[int, int] = {}
     slots = []
     for step in steps:

@@ -42,8 +42,8 @@ class Member(Model):
     """An item whose guards are in a second table, whose key has another name."""
 
     class Meta:
-        table_name = "tests-members"
-        guard_table = "tests-members-guards"
+        table_name = "tests-badges"
+        guard_table = "tests-badges-guards"
 
     number = UnicodeAttribute(hash_key=True, attr_name="memberNumber")
     badge = UnicodeAttribute(attr_name="badgeName")

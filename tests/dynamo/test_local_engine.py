@@ -367,7 +367,9 @@ def test_a_start_without_an_installed_engine_is_an_error(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ministack", None)
 
-    with pytest.raises(LocalEngineFailed, match=r"Install dynoxide .* or ministack"):
+    with pytest.raises(
+        LocalEngineFailed, match=r"pip install 'django-on-dynamodb\[local\]'.* @dynoxide/"
+    ):
         engine.endpoint()
     assert not (folder / "engine.json").exists()
 

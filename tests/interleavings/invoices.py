@@ -41,9 +41,7 @@ class InvoiceScenario:
 
         `warm` processes have seen the series, but not the last `unseen` invoices of those before.
         """
-        empty(InvoiceItem.table(), ("series", "number"))
-        empty(InvoiceState.table(), ("series", "number"))
-        empty(Counter.table(), ("counterName",))
+        empty(InvoiceItem.table(), InvoiceState.table(), Counter.table())
         self._stored: list[Item] | None = None
         self._series = series(ANN, day.year)
         processes.begin()

@@ -114,7 +114,7 @@ class Counted:
     late: set[int]
 
     def __init__(self, operations: int = 1) -> None:
-        empty(TABLE, ("counterName",))
+        empty(TABLE)
         self.operations = [count_up] * operations
 
     def always(self, wrote: bool) -> None:
@@ -227,7 +227,7 @@ class Names:
     late: set[int]
 
     def __init__(self, register: Callable[[str], bool]) -> None:
-        empty(TABLE, ("counterName",))
+        empty(TABLE)
         self.operations = [partial(register, "first"), partial(register, "second")]
 
     def always(self, wrote: bool) -> None:

@@ -30,7 +30,7 @@ class SessionScenario:
     late: set[int]
 
     def __init__(self, clock: Clock, *others: Callable[[SessionScenario], object]) -> None:
-        empty(CacheItem.table(), ("key",))
+        empty(CacheItem.table())
         self.clock = clock
         self.key = ""
         self.is_ended = False

@@ -20,6 +20,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests import ownapp
 from tests.commands import ROOT
 from tests.production import PRODUCTION, checkout_in
 from tests.tutorial import CHAPTERS, type_session, typed, write_files
@@ -27,6 +28,9 @@ from tests.tutorial import CHAPTERS, type_session, typed, write_files
 LIBRARY = ("dynamo", "locks", "sequences")
 #: The library's dependencies, and what these always install.
 INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urllib3"}
+
+#: Only pytest imports it.
+PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
 
 MOST_BYTES = 100_000_000
 
@@ -57,7 +61,8 @@ def test_the_library_imports_nothing_but_its_dependencies() -> None:
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
-            assert {name.partition(".")[0] for name in names} <= allowed, file
+            found = {name.partition(".")[0] for name in names}
+            assert found <= allowed | ({"pytest"} if file == PYTEST_PLUGIN else set()), file
 
 
 @pytest.mark.parametrize("lock", [LOCK, DEVELOPMENT_LOCK], ids=lambda lock: lock.name)
@@ -114,6 +119,14 @@ def new_environment(folder: Path, *arguments: str) -> Environment:
     return Environment(folder / "bin", size_of(packages) - before)
 
 
+def locked(lock: Path, folder: Path) -> list[str]:
+    """Arguments by which pip installs the locked versions."""
+    versions = folder / "versions.txt"
+    pinned = re.findall(r"^[\w.-]+==[^\\\n]+", lock.read_text(), re.MULTILINE)
+    versions.write_text("\n".join(pinned))
+    return ["--constraint", str(versions)]
+
+
 def size_of(folder: Path) -> int:
     """What a folder takes on disk, as `du` counts it."""
     return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
@@ -136,10 +149,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The wheel and what it needs, in the locked versions, and the local engine."""
     folder = tmp_path_factory.mktemp("environment")
-    versions = folder / "versions.txt"
-    locked = re.findall(r"^[\w.-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
-    versions.write_text("\n".join(locked))
-    made = new_environment(folder / "venv", "--constraint", str(versions), str(wheel))
+    made = new_environment(folder / "venv", *locked(LOCK, folder), str(wheel))
     engine = Path(sys.prefix, "node_modules")
     if engine.exists():
         (folder / "venv" / "node_modules").symlink_to(engine)
@@ -161,9 +171,9 @@ def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
 
     about = metadata.partition("/")[0]
     assert {name for name in names if not name.startswith(f"{about}/")} == wanted
-    needed = {re.split(r"[<>=]", each)[0] for each in told.get_all("Requires-Dist", [])}
-    assert needed == {"boto3", "django", "pynamodb"}
-    assert told.get_all("Provides-Extra") is None
+    packages = told.get_all("Requires-Dist", [])
+    needed = {re.sub(r"[<>=][^;]*", "", each, count=1) for each in packages}
+    assert needed == {"boto3", "django", "pynamodb", 'ministack; extra == "local"'}
 
 
 @fetches_packages
@@ -188,6 +198,7 @@ def test_each_module_of_the_wheel_can_be_imported(environment: Environment, tmp_
     names = sorted(
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for file in modules()
+        if file != PYTEST_PLUGIN
     )
 
     environment.run("python", "-c", _IMPORTS_ALL, *names, folder=tmp_path)
@@ -205,6 +216,28 @@ django.setup()
 for name in sys.argv[1:]:
     assert "site-packages" in import_module(name).__file__, name
 """
+
+
+@fetches_packages
+def test_the_tests_of_a_project_run_on_the_engine_that_the_extra_brings(
+    wheel: Path, tmp_path: Path
+) -> None:
+    packages = [f"{wheel}[local]", "pytest", "pytest-django", "pytest-randomly"]
+    environment = new_environment(tmp_path / "venv", *locked(DEVELOPMENT_LOCK, tmp_path), *packages)
+    path = [part for part in os.get_exec_path() if not Path(part, "dynoxide").exists()]
+    project = ownapp.make(tmp_path / "project")
+
+    def run(*command: str) -> tuple[int, str]:
+        return ownapp.outcome(
+            project, *command, programs=environment.programs, PATH=os.pathsep.join(path)
+        )
+
+    with_pytest, printed = run("pytest", "-q", "--ds=club.settings")
+    assert with_pytest == 0, printed
+    assert "2 passed" in printed
+    with_runner, printed = run("python", "manage.py", "test", "members.tests")
+    assert with_runner == 0, printed
+    assert "Ran 1 test" in printed
 
 
 @fetches_packages

@@ -1,0 +1,164 @@
+"""Tests of one's own app, on a local engine that they alone use.
+
+    class MemberTests(TestCase):                    TEST_RUNNER = "dynamo.test.Runner"
+        def test_the_page_of_a_member(self):
+            …
+            with self.max_requests(2):
+                self.client.get(…)
+
+pytest has the fixtures `dynamodb` and `max_requests` (`dynamo.pytest_plugin`).
+
+No test reaches another engine or AWS. While `DYNAMODB_TEST_ENDPOINT` is in the environment,
+requests go there, with the credentials of a local engine; settings, profiles, other variables and
+the engine of development do not count. Outside of tests with tables it is empty, and requests raise
+RuntimeError. Child processes inherit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from django.test import SimpleTestCase
+from django.test.runner import DiscoverRunner
+
+from dynamo import engine
+from dynamo.bulk import write_batches
+from dynamo.client import sending
+from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo.processes import PerProcess
+from dynamo.signals import request_sent, tables_emptied
+from dynamo.tables import Table, all_tables, create
+from dynamo.tally import Tally
+
+# Its client is never made.
+_refusing = PerProcess(sending._make_shared)
+
+
+def refuse_requests() -> None:
+    """Refuse all requests of this process and its children, except inside `Tables.open`."""
+    _lead_to("", _refusing)
+
+
+def _lead_to(url: str | None, clients: PerProcess[Any]) -> None:
+    if url is None:
+        os.environ.pop(TEST_ENDPOINT, None)
+    else:
+        os.environ[TEST_ENDPOINT] = url
+    sending._shared = clients
+
+
+class Tables:
+    """The project's tables on the engine at `url`, which are created, and emptied if they exist."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        # Kept while requests are refused.
+        self._clients = PerProcess(sending._make_shared)
+        with self._reached():
+            self.all = all_tables()
+            for table in self.all:
+                create(table)
+        self.empty()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Send the requests of the body to this engine, and empty the tables after it."""
+        with self._reached():
+            try:
+                yield
+            finally:
+                self.empty()
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        before = os.environ.get(TEST_ENDPOINT), sending._shared
+        _lead_to(self.url, self._clients)
+        try:
+            yield
+        finally:
+            _lead_to(*before)
+
+    def empty(self, names: Iterable[str] | None = None) -> None:
+        """Delete all items, and what this process remembers of them. Costs 1 request per table.
+
+        `names` are those of the tables that may have items; by default all.
+        """
+        with self._reached():
+            for table in self.all:
+                if names is None or table.name in names:
+                    _empty(table)
+        tables_emptied.send(None)
+
+
+def _empty(table: Table) -> None:
+    names = {f"#{number}": part.name for number, part in enumerate(table.key)}
+    request: dict[str, Any] = {
+        "TableName": table.name,
+        "ProjectionExpression": ", ".join(names),
+        "ExpressionAttributeNames": names,
+    }
+    while True:
+        page = sending.send("Scan", request)
+        write_batches(table.name, [{"DeleteRequest": {"Key": key}} for key in page["Items"]])
+        if not page.get("LastEvaluatedKey"):
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+_engine_of_process = PerProcess(engine.start_temporary)
+
+#: The tables of this process, on an engine of its own, which starts with the first use.
+tables_of_process = PerProcess(lambda: Tables(_engine_of_process()))
+
+
+@contextmanager
+def max_requests(most: int) -> Iterator[Tally]:
+    """Fail if more than `most` requests are sent in the body, by any thread, retries included.
+
+    Raises:
+        AssertionError: it names each request and the line that asked for it.
+    """
+    tally = Tally(keep_calls=True)
+
+    def note(signal: Any, sender: Any, **sent: Any) -> None:
+        tally.note(**sent)
+
+    request_sent.connect(note)
+    try:
+        yield tally
+    finally:
+        request_sent.disconnect(note)
+    if tally.requests > most:
+        calls = "".join(f"\n{call.operation} {call.table} {call.asked_by}" for call in tally.calls)
+        raise AssertionError(f"{tally}; at most {most} expected:{calls}")
+
+
+class TablesMixin:
+    """Each test has the project's tables, empty. For Django's test cases, before their class."""
+
+    max_requests: Callable[[int], AbstractContextManager[Tally]] = staticmethod(max_requests)
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()  # type: ignore[misc]  # unittest's
+        # Here an error of the engine belongs to the class; in `run` it would end the whole run.
+        tables_of_process()
+
+    def run(self, result: Any = None) -> Any:
+        with tables_of_process().open():
+            return super().run(result)  # type: ignore[misc]  # unittest's
+
+
+class TestCase(TablesMixin, SimpleTestCase):
+    """Django's, with DynamoDB instead of a database; it has no `setUpTestData`."""
+
+
+class Runner(DiscoverRunner):
+    """For `manage.py test`: tests of other test cases cannot reach DynamoDB."""
+
+    def setup_test_environment(self, **options: Any) -> None:
+        super().setup_test_environment(**options)
+        refuse_requests()

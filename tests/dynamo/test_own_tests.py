@@ -1,0 +1,251 @@
+"""Projects test their own apps: pytest's plugin, and the test case and runner of `dynamo.test`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from pytest_django import Settings
+
+from dynamo import engine as local_engine
+from tests import ownapp
+from tests.engines import is_listening
+from tests.waiting import wait_until
+
+PROGRAMS = Path(sys.executable).parent
+CHECKOUT = {"PYTHONPATH": str(ownapp.ROOT)}
+#: As the entry point does, which tests/project/test_library.py uses.
+PLUGIN = ("-p", "dynamo.pytest_plugin")
+
+
+@pytest.fixture
+def development(tmp_path: Path, settings: Settings) -> Iterator[str]:
+    """The engine that the project uses in development, with one member; its URL."""
+    settings.DYNAMODB_LOCAL_DIR = tmp_path / "var"
+    url = local_engine.start().endpoint
+    client = boto3.client("dynamodb", "us-east-1", endpoint_url=url)
+    client.create_table(
+        TableName="members",
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    client.put_item(TableName="members", Item={"pk": {"S": "kept"}})
+    yield url
+    [item] = client.scan(TableName="members")["Items"]
+    assert item == {"pk": {"S": "kept"}}
+    assert client.list_tables()["TableNames"] == ["members"]
+    local_engine.stop()
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, development: str) -> Iterator[dict[str, str]]:
+    """Variables and a profile that lead to AWS, to a trap and to the engine of development."""
+    folder = tmp_path / ".aws"
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        url = f"http://127.0.0.1:{trap.getsockname()[1]}"
+        (folder / "config").write_text(
+            f"[profile production]\nregion = eu-west-1\nendpoint_url = {url}\n"
+            "aws_access_key_id = production\naws_secret_access_key = production\n"
+        )
+        yield {
+            "AWS_PROFILE": "production",
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ENDPOINT_URL_DYNAMODB": development,
+            "AWS_ACCESS_KEY_ID": "production",
+            "AWS_SECRET_ACCESS_KEY": "production",
+            "AWS_REGION": "eu-west-1",
+            "DYNAMODB_TEST_ENDPOINT": url,
+        }
+        trap.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            trap.accept()[0].close()
+
+
+WITH_PYTEST = """
+import subprocess
+import sys
+
+import pytest
+
+from locks.lock import Lock
+from members.models import Member, Ticket
+from sequences.series import issue
+
+with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
+    Member.create(email="bob@example.org")
+
+
+def test_a_test_without_the_fixture_is_refused_at_first():
+    with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
+        Member.create(email="bob@example.org")
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_each_test_begins_with_empty_tables(dynamodb, max_requests, number):
+    assert list(Member.scan()) == []
+    Member.create(email="ann@example.org")
+    with max_requests(2):
+        assert issue(Ticket(), series="tickets").number == 1
+    Lock("left behind").acquire()
+
+
+def test_a_test_without_the_fixture_is_refused_later():
+    with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
+        Member.create(email="bob@example.org")
+
+
+WRITER = '''
+import django
+django.setup()
+from members.models import Member
+Member.create(email="child@example.org")
+'''
+
+
+def test_a_child_process_uses_the_engine_of_the_test(dynamodb):
+    subprocess.run([sys.executable, "-c", WRITER], check=True)
+    assert Member.find(email="child@example.org")
+
+
+def test_too_many_requests_are_listed(dynamodb, max_requests):
+    with pytest.raises(AssertionError) as error, max_requests(1):
+        Member.create(email="ann@example.org")
+        list(Member.scan())
+    lines = str(error.value).splitlines()
+    assert lines[0].startswith("2 requests") and lines[0].endswith("; at most 1 expected:")
+    assert lines[1].startswith("TransactWriteItems members ")
+    assert lines[2].startswith("Scan members members/test_more.py:")
+"""
+
+WITH_UNITTEST = """
+import django.test
+from django.db import connection
+from dynamo.test import TablesMixin, TestCase
+from members.models import Member
+
+
+class Tables:
+    def test_one(self):
+        self.assertEqual(list(Member.scan()), [])
+        Member.create(email="ann@example.org")
+
+    test_two = test_one
+
+    async def test_in_an_event_loop(self):
+        pass
+
+
+class OfOurs(Tables, TestCase):
+    pass
+
+
+class BesidesADatabase(Tables, TablesMixin, django.test.TestCase):
+    def test_the_database(self):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+
+
+class WithoutTables(django.test.SimpleTestCase):
+    def test_it_is_refused(self):
+        with self.assertRaisesMessage(RuntimeError, "dynamo.test.TestCase"):
+            Member.create(email="bob@example.org")
+"""
+
+
+@pytest.mark.parametrize("workers", ["", "-n2"])
+def test_tests_with_pytest_reach_their_own_engine_only(
+    tmp_path: Path, elsewhere: dict[str, str], workers: str
+) -> None:
+    project = ownapp.make(tmp_path, test_more=WITH_PYTEST, test_units=WITH_UNITTEST)
+    (project / "club" / "settings.py").write_text(
+        ownapp.FILES["club/settings.py"] + _DATABASE, encoding="utf-8"
+    )
+
+    code, printed = ownapp.pytest_outcome(
+        project, *PLUGIN, *filter(None, [workers]), programs=PROGRAMS, **CHECKOUT, **elsewhere
+    )
+
+    assert code == 0, printed
+    assert "17 passed" in printed
+
+
+_DATABASE = """
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+"""
+
+
+@pytest.mark.parametrize("parallel", ["1", "2"])
+def test_tests_with_the_runner_reach_their_own_engine_only(
+    tmp_path: Path, elsewhere: dict[str, str], parallel: str
+) -> None:
+    project = ownapp.make(tmp_path, test_units=WITH_UNITTEST)
+    (project / "club" / "settings.py").write_text(
+        ownapp.FILES["club/settings.py"] + _DATABASE, encoding="utf-8"
+    )
+    # pytest's, which it would import, too.
+    (project / "members" / "test_members.py").unlink()
+
+    code, printed = ownapp.outcome(
+        project,
+        *["python", "manage.py", "test", "--parallel", parallel],
+        programs=PROGRAMS,
+        **CHECKOUT,
+        **elsewhere,
+    )
+
+    assert code == 0, printed
+    assert "Ran 9 tests" in printed
+
+
+def test_the_runner_needs_no_relational_database(tmp_path: Path) -> None:
+    project = ownapp.make(tmp_path)
+    (project / "members" / "test_members.py").unlink()
+
+    code, printed = ownapp.outcome(
+        project, "python", "manage.py", "test", programs=PROGRAMS, **CHECKOUT
+    )
+
+    assert code == 0, printed
+    assert "Ran 1 test" in printed
+
+
+def test_without_an_engine_the_error_says_what_to_install(tmp_path: Path) -> None:
+    project = ownapp.make(
+        tmp_path, conftest="import sys\nsys.prefix = ''\nsys.modules['ministack'] = None\n"
+    )
+    path = [part for part in os.get_exec_path() if not Path(part, "dynoxide").exists()]
+
+    code, printed = ownapp.pytest_outcome(
+        project, *PLUGIN, programs=PROGRAMS, **CHECKOUT, PATH=os.pathsep.join(path)
+    )
+
+    assert code == 1
+    assert "pip install 'django-on-dynamodb[local]'" in printed
+
+
+def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) -> None:
+    program = "from dynamo import engine; print(engine.start_temporary(), flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=os.environ | CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline().rpartition(":")[2])
+    assert is_listening(port)
+
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+    wait_until(lambda: not is_listening(port))
