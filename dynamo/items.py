@@ -28,7 +28,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from django.conf import settings
-from pynamodb.attributes import ListAttribute, MapAttribute
+from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
@@ -84,6 +84,10 @@ class PlainModel(PynamoModel):
     #: The item as it was last read or written; what a change is compared with.
     stored: Item
 
+    _named: ClassVar[list[tuple[str, str, Attribute[Any]]]]
+    _key_parts: ClassVar[list[tuple[str, str, Attribute[Any]]]]
+    _discriminator: ClassVar[str | None]
+
     #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
     ttl_attribute: ClassVar[str | None] = None
 
@@ -98,9 +102,27 @@ class PlainModel(PynamoModel):
     @classmethod
     def key_attribute_names(cls) -> list[str]:
         """The stored names of the key attributes: the partition key, then any sort key."""
-        names = (cls._hash_keyname, cls._range_keyname)
-        attributes = cls.get_attributes()
-        return [str(attributes[name].attr_name) for name in names if name]
+        return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
+
+    @classmethod
+    def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
+        named = cls.__dict__.get("_named")
+        if named is None:
+            attributes = cls.get_attributes().items()
+            named = [(name, str(each.attr_name), each) for name, each in attributes]
+            cls._named = named
+        return named
+
+    @classmethod
+    def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Those of the partition key and of any sort key."""
+        key = cls.__dict__.get("_key_parts")
+        if key is None:
+            names = [name for name in (cls._hash_keyname, cls._range_keyname) if name]
+            named = {each[0]: each for each in cls._named_attributes()}
+            key = cls._key_parts = [named[name] for name in names]
+        return key
 
     def _address(self) -> dict[str, Any]:
         """The parameters of a request that name this item."""
@@ -108,15 +130,12 @@ class PlainModel(PynamoModel):
 
     def _key(self) -> Item:
         """The key, as stored. Raises AttributeNullError if a part of it is missing."""
-        attributes = self.get_attributes()
         key: Item = {}
-        for name in (self._hash_keyname, self._range_keyname):
-            if name is not None:
-                attribute = attributes[name]
-                value = self.attribute_values.get(name)
-                if value is None:
-                    raise AttributeNullError(name)
-                key[str(attribute.attr_name)] = {attribute.attr_type: attribute.serialize(value)}
+        for name, stored_name, attribute in self._key_attributes():
+            value = self.attribute_values.get(name)
+            if value is None:
+                raise AttributeNullError(name)
+            key[stored_name] = {attribute.attr_type: attribute.serialize(value)}
         return key
 
     def refuse_raw_write(self, verb: str) -> None:
@@ -165,20 +184,35 @@ class PlainModel(PynamoModel):
 
     def deserialize(self, attribute_values: Item) -> None:
         """Take the values of a stored item. PynamoDB calls this after an update."""
-        super().deserialize(attribute_values)
+        if self._discriminator:
+            super().deserialize(attribute_values)
+        else:
+            # As PynamoDB does, in a fifth of the time.
+            values = self.attribute_values = {}
+            for name, stored_name, attribute in self._named_attributes():
+                typed = attribute_values.get(stored_name)
+                if typed and "NULL" not in typed:
+                    value = attribute.deserialize(attribute.get_value(typed))
+                    if isinstance(attribute, MapAttribute):
+                        attribute.__set__(self, value)
+                    else:
+                        values[name] = value
+                elif attribute.default is not None:
+                    default = attribute.default
+                    values[name] = default() if callable(default) else default
         self.stored = attribute_values
 
     def serialize(self, null_check: bool = True) -> Item:
         """The item as stored. PynamoDB's looks at attributes without a value, too, most of them."""
         item: Item = {}
-        for name, attribute in self.get_attributes().items():
+        for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
             if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
                 return super().serialize(null_check)
             # Of an empty set, too, the stored value is None.
             stored = None if value is None else attribute.serialize(value)
             if stored is not None:
-                item[attribute.attr_name] = {attribute.attr_type: stored}
+                item[stored_name] = {attribute.attr_type: stored}
             elif null_check and not attribute.null:
                 raise AttributeNullError(name)
         return item

@@ -27,6 +27,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from django.conf import settings
@@ -291,7 +292,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             return otherwise or self.AlreadyExists(self._noun())
 
         with joined(write) as write:
-            write.add(Write(self, {"Put": put}, refused), *self._claims({}, item), *claims)
+            write.add(Write(self, {"Put": put}, refused), *self._guard_writes({}, item), *claims)
             write.on_commit(self, lambda stored: self.deserialize(stored or sent))
         return sent
 
@@ -462,11 +463,10 @@ class Model(PlainModel, metaclass=ModelMeta):
             else:
                 self.deserialize(left if stored is None else stored)
 
-        frees = self._frees(self.stored, left)
-        claims = self._claims(self.stored, left)
+        guards = self._guard_writes(self.stored, left)
         with joined(write) as write:
             whole = Write(self, {"Update": request}, otherwise, changes=update)
-            write.add(whole, *frees, *claims)
+            write.add(whole, *guards)
             write.on_commit(self, committed)
 
     def delete(self, *, write: Transaction | None = None) -> None:  # type: ignore[override]  # PynamoDB's takes a condition
@@ -492,7 +492,13 @@ class Model(PlainModel, metaclass=ModelMeta):
             return None if refusal.stored is None else self._stale()
 
         with joined(write) as write:
-            write.add(Write(self, {"Delete": request}, otherwise), *self._frees(self.stored, {}))
+            write.add(
+                Write(self, {"Delete": request}, otherwise), *self._guard_writes(self.stored, {})
+            )
+
+    def expect_version(self, version: int) -> None:
+        """Write only if the stored item has `version`, such as that of the page with a form."""
+        self.stored = {**self.stored, VERSION: {"N": str(version)}}
 
     # Conditions -----------------------------------------------------------------------------------
 
@@ -650,36 +656,33 @@ class Model(PlainModel, metaclass=ModelMeta):
                 if old != new:
                     yield unique, old, new
 
-    def _claims(self, before: Item, after: Item) -> list[GuardWrite]:
-        """The guard items that `after` needs and `before` did not have.
+    def _guard_writes(self, before: Item, after: Item) -> list[GuardWrite]:
+        """Frees the guard items that `before` had, and claims those that `after` needs.
 
         Raises:
             ValueError: see `UniqueKey.key`.
         """
-        attributes = self.get_attributes()
-
-        def taken(unique: UniqueKey) -> Exception:
-            values = {
-                name: attributes[name].deserialize(attributes[name].get_value(after[stored_name]))
-                for name, stored_name in zip(unique.names, unique.stored_names, strict=True)
-            }
-            return self._taken(unique.names, values)
-
-        return [
-            GuardWrite.claim(
-                self._guard_table(), new, self._owner(), part_of=self, otherwise=taken(unique)
-            )
-            for unique, _old, new in self._moved(before, after)
-            if new is not None
-        ]
-
-    def _frees(self, before: Item, after: Item) -> list[GuardWrite]:
-        """The guard items that `before` had and `after` does not need."""
-        keys = [old for _unique, old, _new in self._moved(before, after) if old is not None]
-        if not after and REQUEST_ID in before:
-            keys.append(f"{REQUEST_ID}{SEPARATOR}{before[REQUEST_ID].get('S')}")
         table, owner = self._guard_table(), self._owner()
-        return [GuardWrite.free(table, key, owner, part_of=self) for key in keys]
+        frees, claims = [], []
+        for unique, old, new in self._moved(before, after):
+            if old is not None:
+                frees.append(GuardWrite.free(table, old, owner, part_of=self))
+            if new is not None:
+                taken = partial(self._taken_by, unique, after)
+                claims.append(GuardWrite.claim(table, new, owner, part_of=self, otherwise=taken))
+        if not after and REQUEST_ID in before:
+            key = f"{REQUEST_ID}{SEPARATOR}{before[REQUEST_ID].get('S')}"
+            frees.append(GuardWrite.free(table, key, owner, part_of=self))
+        return frees + claims
+
+    def _taken_by(self, unique: UniqueKey, item: Item, _refusal: Refusal) -> Exception:
+        values = {
+            name: attribute.deserialize(attribute.get_value(item[stored_name]))
+            for name, stored_name, attribute in zip(
+                unique.names, unique.stored_names, unique.attributes, strict=True
+            )
+        }
+        return self._taken(unique.names, values)
 
     # Reading --------------------------------------------------------------------------------------
 

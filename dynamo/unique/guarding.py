@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dynamo.transactions import Otherwise, Write
+from dynamo.transactions import Otherwise, Refusal, Write
 
 OWNER = "owner"
 DIGEST = "digest"
@@ -138,8 +138,7 @@ class GuardWrite(Write):
             return super().merged(other)
         if self.claims and other.claims:
             # Two items of this transaction want the same value: the second one cannot have it.
-            error = other.otherwise
-            raise error if isinstance(error, Exception) else super().merged(other)  # type: ignore[misc]
+            raise Refusal(other, None).error
         claim, free = (self, other) if self.claims else (other, self)
         if not claim.claims:
             return self

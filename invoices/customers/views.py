@@ -105,7 +105,7 @@ class CustomerView(SignedInFormMixin, KeepFormMixin, CustomerMixin, FocusFirstEr
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:
         # The condition is about what the page showed, not about what is stored now.
-        self.item.version = form.shown_version()
+        self.item.expect_version(form.shown_version())
         try:
             change_customer(self.item, form.customer())
         except StaleCustomer:
@@ -135,7 +135,7 @@ class CustomerDeleteView(SignedInFormMixin, CustomerMixin, FormView):
         return super().get_context_data(item=self.item, **kwargs)
 
     def form_valid(self, form: VersionForm) -> HttpResponse:
-        self.item.version = form.shown_version()
+        self.item.expect_version(form.shown_version())
         try:
             delete_customer(self.item)
         except StaleCustomer:

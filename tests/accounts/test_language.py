@@ -16,7 +16,7 @@ from accounts.emails import mails
 from accounts.models import User
 from accounts.recovery.mails import send_reminder, send_reset
 from accounts.services import change_password, edit_profile
-from tests.factories import make_user, stored_user
+from tests.factories import make_user, set_stored, stored_user
 from tests.mailbox import the_mail
 from tests.pages import Page, form_values, meanwhile, sign_in
 from tests.requests import OF_EVERY_PAGE, Requests
@@ -208,7 +208,7 @@ def test_a_profile_refuses_a_language_that_the_site_does_not_have(
 def test_a_stored_language_that_the_site_no_longer_has_is_ignored(
     client: Client, ann: User
 ) -> None:
-    User.get(ann.pk).update([User.language.set("fr")])
+    set_stored(ann, language="fr")
 
     assert language_of(client.get(PROFILE, headers=JAPANESE)) == "ja"
 

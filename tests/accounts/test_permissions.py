@@ -23,7 +23,7 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import deactivate, delete
 from project import urls
-from tests.factories import make_user, stored_items, stored_user
+from tests.factories import make_user, set_stored, stored_items, stored_user
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -181,7 +181,7 @@ def test_a_deactivated_superuser_has_no_permission() -> None:
 
 def test_an_account_older_than_superusers_is_not_one_and_is_stored_unchanged() -> None:
     user = make_user()
-    user.update([User.is_superuser.remove()])
+    set_stored(user, isSuperuser=None)
 
     read = User.get(user.pk)
     read.save()
@@ -220,7 +220,7 @@ def test_an_earlier_sign_in_does_not_replace_a_later_time() -> None:
     stale = User.get(user.pk)
     user_logged_in.send(sender=User, request=None, user=user)
     later = datetime(2099, 1, 2, tzinfo=UTC)
-    user.update([User.last_login.set(later)])
+    set_stored(user, lastLoginAt=User.last_login.serialize(later))
 
     user_logged_in.send(sender=User, request=None, user=stale)
 

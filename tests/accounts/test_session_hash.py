@@ -24,7 +24,7 @@ from accounts.services import activate, change_password, deactivate, delete, reg
 from accounts.sessions import services as sessions
 from dynamo.sessions import SessionStore
 from staff.actions import end_sessions
-from tests.factories import PASSWORD, make_user
+from tests.factories import PASSWORD, make_user, set_stored
 from tests.pages import Page, sign_in, signed_in_as
 from tests.session_maps import begun, read_for, stored_ids
 from tests.staff.scenes import acting
@@ -140,7 +140,7 @@ def test_a_session_ended_alone_becomes_anonymous_everywhere_with_the_next_end_of
 
 
 def test_an_account_without_an_epoch_keeps_its_hash_until_sessions_end(ann: User) -> None:
-    ann.update([User.session_epoch.remove()])
+    set_stored(ann, sessionEpoch=None)
     old = salted_hmac(
         "accounts.User.get_session_auth_hash", ann.password, algorithm="sha256"
     ).hexdigest()

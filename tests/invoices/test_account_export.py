@@ -114,7 +114,7 @@ def test_the_export_has_no_secrets(client: Client, ann: User) -> None:
 def test_the_export_has_a_pending_address(client: Client, ann: User) -> None:
     until = int(datetime(2030, 1, 2, tzinfo=UTC).timestamp())
     values = {"pending_email": "new@example.org", "pending_until": until}
-    ann.update(User.set_or_remove(values))
+    ann.change(**values)
 
     account = exported(client)["account"]
 

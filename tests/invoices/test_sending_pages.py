@@ -22,7 +22,7 @@ from invoices.settlement.states import find_record
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port
-from tests.factories import make_user
+from tests.factories import make_user, set_stored
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, SELLER, draft, put_state
@@ -204,7 +204,7 @@ def test_the_time_of_a_sending_is_in_the_time_zone_of_the_account(
     client: Client, ann: User
 ) -> None:
     put_sending(ann, "r")
-    ann.update([User.time_zone.set("Asia/Tokyo")])
+    set_stored(ann, timeZone="Asia/Tokyo")
 
     assert "March 15, 2026, 7:30 a.m." in Page(client.get(INVOICE)).text
 
@@ -239,7 +239,7 @@ def test_without_a_confirmed_address_the_page_says_so_and_sends_nothing(
     client: Client, ann: User
 ) -> None:
     values = form_values(client, SEND, message="Hello")
-    ann.update([User.email_confirmed_at.remove()])
+    set_stored(ann, emailConfirmedAt=None)
     page = Page(client.get(SEND))
     assert "Confirm your email address before you send an invoice." in page.text
     assert "Send the mail" not in page.text
@@ -371,7 +371,7 @@ def test_what_the_command_cannot_do_is_one_line(ann: User, settings: Any) -> Non
     settings.ACCOUNTS_LIMITS = settings.ACCOUNTS_LIMITS | {"mail_account": (1, 3600)}
     run(*COMMAND)
     assert "Too many attempts" in refused()
-    ann.update([User.email_confirmed_at.remove()])
+    set_stored(ann, emailConfirmedAt=None)
     assert "Confirm your email address first" in refused()
     void(ann.pk, FIRST, "Wrong customer")
     mark_confirmed(User.get(ann.pk))
