@@ -82,6 +82,12 @@ if TYPE_CHECKING:
     from dynamo.models import (
         Model as Model,
     )
+    from dynamo.pages import (
+        GlobalSecondaryIndex as GlobalSecondaryIndex,
+    )
+    from dynamo.pages import (
+        Page as Page,
+    )
     from dynamo.signals import (
         request_sent as request_sent,
     )
@@ -111,6 +117,7 @@ __all__, __getattr__ = lazily(
             "TableMissing Taken Unavailable"
         ),
         "dynamo.models": "Model",
+        "dynamo.pages": "GlobalSecondaryIndex Page",
         "dynamo.signals": "request_sent",
         "dynamo.transactions": "Transaction joined",
         "dynamo.unique.declarations": "Unique casefolded",

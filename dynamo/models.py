@@ -140,6 +140,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     }
     _unique_keys: ClassVar[list[UniqueKey]]
     _has_own_guard_table: ClassVar[bool]
+    #: By stored name, how long the attributes may be that are keys of indexes.
+    _index_keys: ClassVar[dict[str, int]]
 
     #: The item as it was last read or written; empty for an object that is not stored yet.
     stored: Item = {}  # noqa: RUF012 - replaced, never changed
@@ -202,8 +204,10 @@ class Model(PlainModel, metaclass=ModelMeta):
         if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
             raise TypeError("a Unique is declared twice, or for the version.")
         cls._has_own_guard_table = not cls._keeps_guards_beside_items()
+        cls._index_keys = {}
         for index in cls._indexes.values():
-            complete_index(cls, index)
+            for name, limit in complete_index(cls, index).items():
+                cls._index_keys[name] = min(limit, cls._index_keys.get(name, limit))
 
     # Writing --------------------------------------------------------------------------------------
 
@@ -276,6 +280,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             self.version = new_version()
         item = self.serialize()
         self._check_key(item)
+        self._check_index_keys(item)
         sent: Item = item | (marks or {})
         put = {
             "TableName": self.table(),
@@ -423,6 +428,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         If the item changed since it was read, it is a success if `is_so` holds for the stored one;
         by default if that has the values.
         """
+        self._check_index_keys(changed)
         item = {**self.stored, **changed}
         left = {name: typed for name, typed in item.items() if typed is not None}
         counts_only = bool(added) and not changed and VERSION in self.stored
@@ -936,6 +942,14 @@ class Model(PlainModel, metaclass=ModelMeta):
         values = [next(iter(item[name].values())) for name in self.key_attribute_names()]
         if not self._is_key(values[0], values[-1] if len(values) > 1 else None):
             raise ValueError(f"An item of {type(self).__name__} cannot have the key {values}.")
+
+    def _check_index_keys(self, typed: Mapping[str, dict[str, Any] | None]) -> None:
+        for name, limit in self._index_keys.items():
+            for value in (typed.get(name) or {}).values():
+                if not _fits(value, limit):
+                    raise ValueError(
+                        f"{name} is the key of an index: it must have 1–{limit} bytes."
+                    )
 
     def _check_writable(self, verb: str) -> None:
         if not self.stored:

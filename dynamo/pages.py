@@ -31,7 +31,12 @@ from pynamodb.indexes import AllProjection
 from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
 
 from dynamo.exceptions import BadCursor
-from dynamo.items import TABLE_NAME_PATTERN, Item
+from dynamo.items import (
+    PARTITION_KEY_MAX_BYTES,
+    SORT_KEY_MAX_BYTES,
+    TABLE_NAME_PATTERN,
+    Item,
+)
 from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -95,14 +100,17 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         )
 
 
-def complete_index(model: type[Model], index: Any) -> None:
+def complete_index(model: type[Model], index: Any) -> dict[str, int]:
     """Check the index of a new model, and give PynamoDB's own class the method `page`.
+
+    Returns how many bytes each of its key attributes, by stored name, may have.
 
     Raises:
         TypeError: its declaration cannot be right.
     """
     name, attributes = index.Meta.index_name, index.Meta.attributes.values()
-    key = {str(e.attr_name): e.attr_type for e in attributes if e.is_hash_key or e.is_range_key}
+    parts = [each for each in attributes if each.is_hash_key or each.is_range_key]
+    key = {str(each.attr_name): each.attr_type for each in parts}
     is_global = isinstance(index, PynamoIndex) and index._hash_key_attribute()  # type: ignore[no-untyped-call]  # PynamoDB's
     if not is_global or not TABLE_NAME_PATTERN.fullmatch(name):
         raise TypeError(
@@ -124,6 +132,10 @@ def complete_index(model: type[Model], index: Any) -> None:
         )
     if not hasattr(index, "page"):
         vars(index)["page"] = MethodType(GlobalSecondaryIndex.page, index)
+    return {
+        str(each.attr_name): PARTITION_KEY_MAX_BYTES if each.is_hash_key else SORT_KEY_MAX_BYTES
+        for each in parts
+    }
 
 
 def read_page(

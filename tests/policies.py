@@ -28,10 +28,15 @@ def rights(policy: str) -> Iterator[tuple[str, str]]:
 
 
 def rights_for(requests: Requests) -> Iterator[tuple[str, str]]:
-    """Each table with a right that the requests need; a transaction needs those of its actions."""
+    """Each table with a right that the requests need; a transaction needs those of its actions.
+
+    A query of an index needs no right on the table, but on `<table>/index/<name>`. Policies name
+    all indexes of a table: `<table>/index/*`.
+    """
     for operation, request in zip(requests.operations, requests.requests, strict=True):
         if "TableName" in request:
-            yield request["TableName"], operation
+            indexes = "/index/*" if "IndexName" in request else ""
+            yield f"{request['TableName']}{indexes}", operation
         for table in request.get("RequestItems", ()):
             yield table, operation
         for item in request.get("TransactItems", ()):

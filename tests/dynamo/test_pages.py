@@ -166,6 +166,20 @@ def test_a_value_that_no_item_can_have_has_an_empty_page(key: str, requests_sent
     assert requests_sent.operations == []
 
 
+@pytest.mark.parametrize("city", ["", "x" * 2049])
+def test_a_value_that_an_index_cannot_have_is_refused_before_a_request_is_sent(
+    city: str, requests_sent: Requests
+) -> None:
+    [sailor] = sailors(1)
+    requests_sent.clear()
+
+    for write in (lambda: sailor.change(city=city), lambda: sailors(1, city=city)):
+        with pytest.raises(ValueError, match="city is the key of an index"):
+            write()
+    assert requests_sent.operations == []
+    sailor.change(boat=None)
+
+
 # Cursors ------------------------------------------------------------------------------------------
 
 

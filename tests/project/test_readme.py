@@ -74,6 +74,25 @@ def test_the_python_of_the_readme_works_with_the_library_alone(tmp_path: Path) -
     subprocess.run([sys.executable, file], env=environment, check=True, timeout=120)
 
 
+@pytest.mark.usefixtures("engine")
+def test_the_python_of_the_page_on_indexes_works(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "indexes.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    program = [
+        "import django",
+        "from django.conf import settings",
+        "from django.core.management import call_command",
+        "CACHES, SESSION_ENGINE = {}, 'dynamo.sessions'",
+        SETTINGS.replace("readme-", "indexes-"),
+        *statements("".join(blocks)),
+    ]
+    file = tmp_path / "indexes.py"
+    file.write_text("\n".join(program), encoding="utf-8")
+
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, file], env=environment, check=True, timeout=120)
+
+
 def statements(program: str) -> Iterator[str]:
     """The statements of a program; the tables of each model are created after its class."""
     for statement in ast.parse(program).body:

@@ -13,6 +13,7 @@ from invoices.models import InvoiceItem
 from locks.lock import Lock, claim_once
 from staff.reports import KINDS
 from tests.commands import run
+from tests.dynamo.test_pages import Sailor
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued
 from tests.pages import Page
@@ -34,8 +35,19 @@ def test_a_policy_names_exactly_the_tables_that_are_used(policy: str, unused: se
     named = {table for table, _action in rights(policy)}
 
     # Other tests declare tables of their own.
-    ours = {table.base_name for table in all_tables() if not table.base_name.startswith("test")}
-    assert named == ours - unused
+    ours = [table for table in all_tables() if not table.base_name.startswith("test")]
+    assert {each for each in named if "/" not in each} == {each.base_name for each in ours} - unused
+    # Pages query the indexes; commands may.
+    indexed = {f"{table.base_name}/index/*" for table in ours if table.indexes}
+    of_indexes = {each for each in named if "/" in each}
+    assert of_indexes == indexed if policy == "site" else of_indexes <= indexed
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_page_of_an_index_needs_the_right_to_query_the_index(requests_sent: Requests) -> None:
+    Sailor.by_city.page("Rome")
+
+    assert set(rights_for(requests_sent)) == {("tests-sailors/index/*", "Query")}
 
 
 def test_the_site_may_only_read_and_append_to_the_audit_log() -> None:
