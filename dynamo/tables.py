@@ -266,15 +266,16 @@ def create(table: Table, report: Callable[[str], object] = lambda _sentence: Non
     except TableMissing:
         if _create(table):
             done.append(f"Created the table {table.name}.")
-    missing = _unready(table, _wait_until_active(table, report))
+    description = _wait_until_active(table, report)
+    missing = _unready(table, description)
     for feature in features_of(table.name, table.ttl_attribute):
         if feature.turn_on(READY_SECONDS):
             done.append(f"Turned on {feature.name} for the table {table.name}.")
     for index in table.indexes:
         if index.name in missing:
-            if _existence_of(table, index).turn_on(READY_SECONDS):
+            if _existence_of(table, index, description).turn_on(READY_SECONDS):
                 done.append(f"Created the index {index.name} of the table {table.name}.")
-            _wait_until_active(table, report)
+            description = _wait_until_active(table, report)
     return done
 
 
@@ -434,8 +435,11 @@ def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
     return features
 
 
-def _existence_of(table: Table, index: Index) -> Feature:
+def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) -> Feature:
     """An index as a feature of an existing table."""
+    # Those of further indexes, too, would be unused, which DynamoDB may refuse.
+    types = description["AttributeDefinitions"]
+    types = [*types, *(each for each in _definitions(index.key) if each not in types)]
     return Feature(
         index.name,
         table.name,
@@ -443,7 +447,7 @@ def _existence_of(table: Table, index: Index) -> Feature:
         lambda answer: index.name in _index_states(answer["Table"]),
         "UpdateTable",
         {
-            "AttributeDefinitions": _definitions(index.key),  # DynamoDB refuses unused ones
+            "AttributeDefinitions": types,
             "GlobalSecondaryIndexUpdates": [{"Create": index.definition}],
         },
     )
