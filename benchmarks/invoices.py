@@ -1,4 +1,7 @@
-"""How fast are gapless invoices on one series? `python -m benchmarks.invoices [rounds]`"""
+"""How fast are gapless invoices on one series? `python -m benchmarks.invoices [rounds]`
+
+Prints a table, and draws the README's chart from the same results.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import sys
 import uuid
 from pathlib import Path
 
-from benchmarks import peers
+from benchmarks import chart, peers
 from benchmarks.arguments import asked
 from benchmarks.harness import Command, Contender, Load, compare, print_table
 
@@ -55,6 +58,12 @@ def main() -> None:
         ]
         results = compare(contenders, LOADS, operations, rounds, between=lambda: peers.empty(site))
     print_table("Gapless invoices on one series", contenders, LOADS, results)
+    latencies = {
+        (str(load), each.name): results[each.name, load].p99_ms
+        for load in LOADS
+        for each in contenders
+    }
+    chart.CHART.write_text(chart.drawn(latencies), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -227,8 +227,8 @@ def _locks(measure: Measure) -> None:
 def _hold(lease: Lease) -> None:
     with Transaction() as write:
         lease.hold_in(write)
-        user = User("scale", username="x", email="x", password="x", version=1)  # noqa: S106
-        write.put(user, User.pk.does_not_exist(), otherwise=LeaseLost("scale", 0, "twice"))
+        item = CacheItem("scale")
+        write.put(item, CacheItem.key.does_not_exist(), otherwise=LeaseLost("scale", 0, "twice"))
 
 
 def _uploads(measure: Measure) -> None:

@@ -14,6 +14,7 @@ from botocore import xform_name
 from botocore.session import Session
 from django.core.management import get_commands, load_command_class
 
+from benchmarks import chart
 from tests.commands import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -222,3 +223,32 @@ def test_each_rule_is_decided_in_the_files_that_are_named() -> None:
         text = (ROOT / path).read_text(encoding="utf-8")
         for name in re.findall(r"`(\w+)`", about):
             assert re.search(rf"\b(def|class) {name}\b", text), (path, name)
+
+
+def test_the_page_of_errors_has_every_error_of_the_library() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    errors = {
+        name
+        for package in ("dynamo", "sequences", "locks")
+        for name, thing in vars(import_module(f"{package}.exceptions")).items()
+        if isinstance(thing, type)
+        and issubclass(thing, BaseException)
+        and thing.__module__ == f"{package}.exceptions"
+    }
+
+    assert listed == errors
+
+
+def test_the_page_of_stable_names_has_every_exported_name() -> None:
+    page = (ROOT / "docs" / "stable.md").read_text(encoding="utf-8")
+    for package in ("dynamo", "sequences", "locks"):
+        row = re.findall(rf"^\| `{package}` \| (.*) \|$", page, re.MULTILINE)[0]
+        assert re.findall(r"`(\w+)`", row) == import_module(package).__all__
+
+
+def test_the_chart_shows_the_table_of_the_benchmark() -> None:
+    latencies = chart.latencies_of((chart.HERE / "README.md").read_text(encoding="utf-8"))
+
+    assert len(latencies) == 12
+    assert chart.CHART.read_text(encoding="utf-8") == chart.drawn(latencies)

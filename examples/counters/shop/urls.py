@@ -2,7 +2,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from sequences.counters import next_value
+from sequences import next_value
 
 
 @require_POST

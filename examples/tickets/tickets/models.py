@@ -1,10 +1,9 @@
-from pynamodb.attributes import UnicodeAttribute
-
-from sequences.series import NumberedItem
+from dynamo import TextAttribute
+from sequences import NumberedItem
 
 
 class Ticket(NumberedItem):
     class Meta:
         table_name = "tickets"
 
-    subject = UnicodeAttribute()
+    subject = TextAttribute()

@@ -1,5 +1,5 @@
+from sequences import issue
 from sequences.management.base import SequenceCommand
-from sequences.series import issue
 from tickets.models import Ticket
 
 
