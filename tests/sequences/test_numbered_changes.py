@@ -1,0 +1,119 @@
+"""Numbered items are issued, changed under a version, and never created or deleted otherwise."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dynamo import Stale, TextAttribute, Transaction, Unique
+from sequences import NumberedItem, RequestIdReused, issue
+from tests.numbered import Ticket, new_series
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+_calls = itertools.count(1)
+
+
+class Note(NumberedItem):
+    """The attribute `code` has another value in each object."""
+
+    class Meta:
+        table_name = "testNotes"
+
+    text = TextAttribute()
+    code = TextAttribute(default=lambda: f"code {next(_calls)}")
+
+
+def _in_transaction(verb: str) -> Callable[[Ticket], None]:
+    def call(ticket: Ticket) -> None:
+        with Transaction() as write:
+            arguments = [[Ticket.subject.set("x")]] if verb == "update" else []
+            getattr(write, verb)(ticket, *arguments, Ticket.series.exists(), otherwise=Stale())
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ticket: Ticket.create(series=ticket.series, number=2, subject="x"),
+        lambda ticket: Ticket(ticket.series, 2, subject="x").insert(),
+        lambda ticket: Ticket(ticket.series, 2, subject="x").save(),
+        Ticket.delete,
+        lambda ticket: ticket.change(number=5),
+        lambda ticket: ticket.update([Ticket.subject.set("x")]),
+        lambda ticket: Ticket.batch_write(),
+        *map(_in_transaction, ("put", "update", "delete")),
+    ],
+)
+def test_a_call_that_would_leave_a_gap_or_lose_a_change_is_refused(
+    call: Callable[[Ticket], Any],
+) -> None:
+    ticket = issue(Ticket(subject="Broken door"), series=new_series())
+    before = stored_items_of(ticket.series)
+
+    with pytest.raises(TypeError):
+        call(ticket)
+
+    assert stored_items_of(ticket.series) == before
+
+
+def stored_items_of(series: str) -> list[Any]:
+    return [item.stored for item in Ticket.query(series)]
+
+
+def test_an_issued_item_changes_under_a_version_which_it_gets_with_its_first_change() -> None:
+    ticket = issue(Ticket(subject="Broken door"), series=new_series())
+    copy = Ticket.get(ticket.series, ticket.number)
+    assert "version" not in copy.stored
+
+    ticket.change(subject="Broken window")
+
+    with pytest.raises(Stale):
+        copy.change(subject="Noise")
+    read = Ticket.get(ticket.series, ticket.number)
+    assert (read.subject, read.version) == ("Broken window", ticket.version)
+
+
+def test_a_changed_item_is_what_its_request_id_returns() -> None:
+    series = new_series()
+    issue(Ticket(subject="Broken door"), series=series, request_id="form").change(subject="Fixed")
+
+    assert issue(Ticket(subject="Broken door"), series=series, request_id="form").subject == "Fixed"
+
+
+def test_a_value_that_a_default_made_is_not_part_of_a_request() -> None:
+    series = new_series()
+    first = issue(Note(text="a"), series=series, request_id="form")
+
+    again = issue(Note(text="a"), series=series, request_id="form")
+
+    assert (again.number, again.code) == (first.number, first.code)
+    with pytest.raises(RequestIdReused):
+        issue(Note(text="a", code="given"), series=series, request_id="form")
+
+
+def test_attributes_of_numbered_items_cannot_be_unique() -> None:
+    with pytest.raises(TypeError, match="cannot be unique"):
+
+        class Badge(NumberedItem):
+            class Meta:
+                table_name = "testBadges"
+
+            code = TextAttribute()
+            unique_code = Unique("code")
+
+
+def test_guard_items_of_request_ids_are_not_items() -> None:
+    series = new_series()
+    issue(Ticket(subject="Broken door"), series=series, request_id="form")
+    key = Ticket.guard_key(series, "form")
+
+    assert [each.number for each in Ticket.query(series)] == [1]
+    assert list(Ticket.query(key)) == []
+    assert {each.series for each in Ticket.scan()} == {series}
+    with pytest.raises(Ticket.DoesNotExist):
+        Ticket.get(key, 0)
