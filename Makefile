@@ -81,7 +81,7 @@ lint: install
 	$(MYPY_ENV) $(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Updates the catalogues under locale/ from the sources; new texts wait for a translation.
+# Updates the catalogues from the sources; new texts wait for a translation.
 messages: install
 	$(BIN)/python -m tests.catalogue
 

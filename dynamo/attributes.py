@@ -195,7 +195,9 @@ class DateTimeAttribute(FormAttribute[datetime]):
     def stored(self, value: datetime) -> str:
         if value.tzinfo is None:
             raise ValueError(f"The time {value} of {self.attr_name} needs a time zone.")
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f%z")
+        # The %Y of strftime has no leading zeros, which strptime requires.
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        return f"{utc.isoformat(timespec='microseconds')}+0000"
 
     def deserialize(self, value: str) -> datetime:
         return datetime.strptime(value, "%Y-%m-%dT%H:%M:%S.%f%z")

@@ -148,6 +148,13 @@ class Model(PlainModel, metaclass=ModelMeta):
     _may_miss_writes = True
     #: Whether only some attributes were read, so that a write could not know the guard items.
     _is_partial = False
+    #: The attributes that the constructor was given.
+    _given: frozenset[str] = frozenset()
+
+    def _set_attributes(self, **attributes: Any) -> None:
+        if attributes:
+            self._given = frozenset(attributes)
+        super()._set_attributes(**attributes)
 
     def __eq__(self, other: object) -> bool:
         # By isinstance, because `request.user` is a proxy of an account.
@@ -237,29 +244,44 @@ class Model(PlainModel, metaclass=ModelMeta):
         item = cls(**values)
         if request_id is None:
             return item.insert(write=write)
-        if not str(request_id).strip():
-            raise ValueError("The request id must not be empty.")
-        digest = {"S": _digest(item._wire_of(values))}
-        if cls._has_default_key() and "pk" not in values:
-            item.pk = cls.key_of_request(str(request_id))
-            item._insert(
-                write,
-                {REQUEST_DIGEST: digest},
-                is_repeated=lambda stored: stored.get(REQUEST_DIGEST) == digest,
-                otherwise=cls.RequestIdReused(str(request_id), cls._noun()),
-            )
-        else:
-            item._insert_once(str(request_id), digest, write)
-        return item
+        return item.insert_for(str(request_id), values, write)
 
     @classmethod
     def key_of_request(cls, request_id: str) -> str:
         """The default key of the item that `create` makes for `request_id`."""
         return str(uuid.uuid5(REQUEST_IDS, request_id))
 
+    @classmethod
+    def check_request_ids(cls) -> None:
+        """Raise TypeError if there is no table for the guard items of request ids."""
+        if cls._has_own_guard_table and not cls.has_guard_table():
+            raise TypeError(
+                f"A request id of {cls.__name__} needs a guard item: name a table for guard items "
+                "in Meta.guard_table."
+            )
+
     def insert(self, *, write: Transaction | None = None) -> Self:  # type: ignore[override]
         """Store this new object; see `create`."""
         self._insert(write)
+        return self
+
+    def insert_for(
+        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+    ) -> Self:
+        """Store this new object as `create` does for a request id and the arguments `asked`."""
+        if not request_id.strip():
+            raise ValueError("The request id must not be empty.")
+        digest = {"S": _digest(self._wire_of(asked))}
+        if self._has_default_key() and "pk" not in asked:
+            self.pk = self.key_of_request(request_id)
+            self._insert(
+                write,
+                {REQUEST_DIGEST: digest},
+                is_repeated=lambda stored: stored.get(REQUEST_DIGEST) == digest,
+                otherwise=self.RequestIdReused(request_id, self._noun()),
+            )
+        else:
+            self._insert_once(request_id, digest, write)
         return self
 
     def _insert(
@@ -305,11 +327,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         self, request_id: str, digest: dict[str, Any], write: Transaction | None
     ) -> None:
         """As `_insert`, with a guard item for the request id: the key does not follow from it."""
-        if self._has_own_guard_table and not self.has_guard_table():
-            raise TypeError(
-                f"A request id of {type(self).__name__} needs a guard item: name a table for guard "
-                "items in Meta.guard_table."
-            )
+        self.check_request_ids()
         guard_key = _guard_key_of_request(request_id)
         reused = self.RequestIdReused(request_id, self._noun())
 

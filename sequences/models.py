@@ -95,10 +95,6 @@ class NumberedItem(Model):
     #: Bytes to keep free in an item, for what the model writes to it later.
     reserved_bytes: ClassVar[int] = 0
 
-    def __init__(self, *keys: Any, **attributes: Any) -> None:
-        super().__init__(*keys, **attributes)
-        self._given = attributes.keys()
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if any(isinstance(each, Unique) for each in vars(cls).values()):

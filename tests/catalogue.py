@@ -1,4 +1,4 @@
-"""The catalogues under `locale/`: taken from the sources, renewed and compiled, all by Babel.
+"""The catalogues of site and library: taken from the sources, renewed and compiled, all by Babel.
 
 Django's own commands do the same by the programs of GNU gettext, which few machines have. Run as a
 program (`make messages`) it renews them; the tests ask whether there is anything to renew.
@@ -19,23 +19,21 @@ from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCALE = ROOT / "locale"
 #: Those that are not the sources' own.
 LANGUAGES = ("ja",)
 
-#: Where there may be something to translate.
-APPS = (
-    "accounts",
-    "dynamo",
-    "invoices",
-    "locks",
-    "project",
-    "sequences",
-    "staff",
-    "uploads",
-    "web",
-)
-TEMPLATES = "templates"
+#: Each folder of catalogues, and the apps that may have something to translate.
+FOLDERS = {
+    ROOT / "locale": ("accounts", "invoices", "project", "staff", "uploads", "web"),
+    # Part of the wheel.
+    ROOT / "dynamo/locale": ("dynamo", "locks", "sequences"),
+}
+#: The templates of the site.
+TEMPLATES = ROOT / "templates"
+#: The catalogues, as people write them.
+CATALOGUES = [
+    folder / language / "LC_MESSAGES/django.po" for folder in FOLDERS for language in LANGUAGES
+]
 
 # What our sources call gettext's functions, and where each has its texts.
 _KEYWORDS = {
@@ -53,32 +51,27 @@ _KEYWORDS = {
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|%[sd]|</?\w+[^>]*>")
 
 
-def path_of(language: str) -> Path:
-    """The catalogue of `language`, as people write it."""
-    return LOCALE / language / "LC_MESSAGES" / "django.po"
-
-
-def extracted() -> Catalog:
-    """All that the sources say to people, untranslated."""
+def extracted(path: Path) -> Catalog:
+    """All that the sources of a catalogue say to people, untranslated."""
     catalogue = Catalog()
-    for path in _sources():
-        name = str(path.relative_to(ROOT))
-        for _line, text, _comments, context in _texts_of(path):
+    for source in _sources(path.parents[2]):
+        name = str(source.relative_to(ROOT))
+        for _line, text, _comments, context in _texts_of(source):
             # Without lines, which change with every edit above them.
             catalogue.add(text, locations=[(name, 0)], context=context)
     return catalogue
 
 
-def read(language: str) -> Catalog:
-    """The catalogue of `language` as it stands."""
-    with path_of(language).open("rb") as file:
-        return read_po(file, locale=language, domain="django")
+def read(path: Path) -> Catalog:
+    """A catalogue as it stands."""
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parts[-3], domain="django")
 
 
-def renewed(language: str) -> Catalog:
-    """The catalogue of `language` with every text of the sources, and with no other."""
-    catalogue = read(language)
-    catalogue.update(extracted(), no_fuzzy_matching=True, update_creation_date=False)
+def renewed(path: Path) -> Catalog:
+    """A catalogue with every text of its sources, and with no other."""
+    catalogue = read(path)
+    catalogue.update(extracted(path), no_fuzzy_matching=True, update_creation_date=False)
     catalogue.obsolete.clear()
     return catalogue
 
@@ -116,11 +109,12 @@ def texts(message: Message) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-def _sources() -> Iterator[Path]:
-    for app in APPS:
+def _sources(folder: Path) -> Iterator[Path]:
+    for app in FOLDERS[folder]:
         yield from sorted((ROOT / app).rglob("*.py"))
         yield from sorted((ROOT / app).rglob("templates/**/*.html"))
-    yield from sorted(path for path in (ROOT / TEMPLATES).rglob("*.*") if path.is_file())
+    if TEMPLATES.parent == folder.parent:
+        yield from sorted(path for path in TEMPLATES.rglob("*.*") if path.is_file())
 
 
 def _texts_of(path: Path) -> Iterator[tuple]:
@@ -133,7 +127,7 @@ def _texts_of(path: Path) -> Iterator[tuple]:
 
 
 if __name__ == "__main__":
-    for each in LANGUAGES:
+    for each in CATALOGUES:
         new = renewed(each)
-        path_of(each).write_bytes(written(new))
-        path_of(each).with_suffix(".mo").write_bytes(compiled(new))
+        each.write_bytes(written(new))
+        each.with_suffix(".mo").write_bytes(compiled(new))

@@ -162,7 +162,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
 @fetches_packages
 def test_the_wheel_has_the_library_and_nothing_else(wheel: Path) -> None:
     typing = {ROOT / package / "py.typed" for package in LIBRARY}
-    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing}}
+    texts = set((ROOT / "dynamo/locale").rglob("django.[mp]o"))
+    wanted = {str(file.relative_to(ROOT)) for file in {*modules(), *typing, *texts}}
 
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())

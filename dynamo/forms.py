@@ -1,0 +1,514 @@
+"""Forms of models, with the options of Django's `ModelForm`.
+
+    class MemberForm(ModelForm[Member]):
+        class Meta:
+            model = Member
+            fields = ["email", "club", "card"]
+
+    form = MemberForm(request.POST or None, instance=member)  # without `instance`: a new member
+    if form.is_valid() and form.try_save():
+        return redirect(…)
+
+A form keeps the promises of its model across pages, by a hidden field:
+
+- The form of a new item has a signed request id, so a form that is sent twice creates once.
+- The form of a stored item has the signed version that it was shown with. If the item changed
+  since, the form is refused, whatever the view has read: it keeps what was typed, shows what is
+  stored now, and can be sent again. If what was typed is stored already, it is a success.
+
+So a template shows the hidden fields, as `{{ form }}` does. Taken values are errors at their
+fields. `null=True` and `default=""` mean that a field is not required. Unlike in Django,
+`save(commit=False)` is refused: set further values on `form.instance`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django import forms
+from django.core import signing
+from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ImproperlyConfigured
+from django.core.exceptions import ValidationError as Invalid
+from django.core.serializers.json import DjangoJSONEncoder
+from django.core.validators import EMPTY_VALUES, MaxLengthValidator
+from django.db.models.fields import BLANK_CHOICE_DASH
+from django.forms import models as djangos
+from django.forms.forms import BaseForm, DeclarativeFieldsMetaclass
+from django.utils.choices import BlankChoiceIterator, flatten_choices, normalize_choices
+from django.utils.text import capfirst, get_text_list
+
+# Under other names `make messages` leaves out what is in Django's own catalogues.
+from django.utils.translation import gettext as djangos_text
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy as djangos_lazy
+from pynamodb import attributes as pynamodb
+
+from dynamo import attributes as own
+from dynamo import exceptions, items
+from dynamo.models import VERSION, Model
+from dynamo.transactions import Transaction
+
+__all__ = ["ModelForm", "modelform_factory"]
+
+REQUEST_ID = "request_id"
+
+CHANGED = _(
+    "The %(noun)s was changed after this page was opened, so nothing was done. Check what is "
+    "stored now, then send the form again."
+)
+DELETED = _("The %(noun)s was deleted after this page was opened, so nothing was done.")
+INVALID = djangos_lazy("Enter a valid value.")
+INCOMPLETE = _(
+    "The hidden field %(name)s is missing or was changed, so nothing was done. Send the form again."
+)
+USED = _(
+    "This form made a %(noun)s before, with other values. Send the form again to make another one."
+)
+DONE = _("Part of this was done before, so nothing was done now.")
+STORED = _("Stored now: %(value)s")
+TOO_LARGE = _("This is too large to be stored.")
+
+M = TypeVar("M", bound=Model)
+
+Attribute = pynamodb.Attribute[Any]
+
+#: The form field of each kind of attribute; of an attribute's classes, the first one counts.
+_FIELDS: dict[type, type[forms.Field] | None] = {
+    own.TextAttribute: forms.CharField,
+    own.IntegerAttribute: forms.IntegerField,
+    own.DecimalAttribute: forms.DecimalField,
+    own.BooleanAttribute: forms.BooleanField,
+    own.DateAttribute: forms.DateField,
+    own.DateTimeAttribute: forms.DateTimeField,
+    own.JSONAttribute: forms.JSONField,
+    pynamodb.UnicodeAttribute: forms.CharField,
+    pynamodb.NumberAttribute: forms.FloatField,
+    pynamodb.BooleanAttribute: forms.BooleanField,
+    pynamodb.UTCDateTimeAttribute: forms.DateTimeField,
+    pynamodb.TTLAttribute: forms.DateTimeField,
+    pynamodb.JSONAttribute: forms.JSONField,
+    pynamodb.VersionAttribute: None,
+}
+
+
+@dataclass(frozen=True, order=True)
+class ModelField:
+    """An attribute as Django's forms see it: what `formfield_callback` is called with."""
+
+    place: int
+    name: str
+    attribute: Attribute
+
+    @property
+    def editable(self) -> bool:
+        return bool(getattr(self.attribute, "editable", True))
+
+    @property
+    def default(self) -> Any:
+        """The default of new items: a value, a function, or None."""
+        # A MapAttribute has neither.
+        both = (getattr(self.attribute, each, None) for each in ("default", "default_for_new"))
+        return next((default for default in both if default is not None), None)
+
+    @property
+    def verbose_name(self) -> Any:
+        return getattr(self.attribute, "label", None) or self.name.replace("_", " ")
+
+    def formfield(
+        self, form_class: type[forms.Field] | None = None, **options: Any
+    ) -> forms.Field | None:
+        """The field of the attribute in a form; None if forms have none for its type."""
+        attribute, default = self.attribute, self.default
+        kind = next((_FIELDS[each] for each in type(attribute).__mro__ if each in _FIELDS), None)
+        has_default = default is not None
+        may_be_empty = bool(attribute.null) or (has_default and default in EMPTY_VALUES)
+        defaults: dict[str, Any] = {
+            "required": not may_be_empty,
+            "label": capfirst(self.verbose_name),
+            "help_text": getattr(attribute, "help_text", ""),
+            **({"initial": default} if has_default else {}),
+        }
+        empty_value = None if attribute.null else ""
+        choices = normalize_choices(getattr(attribute, "choices", None))
+        if choices is not None:
+
+            def coerce(text: Any) -> Any:
+                pairs: Any = flatten_choices(choices)
+                return next((value for value, _label in pairs if str(value) == str(text)), text)
+
+            form_class = forms.TypedChoiceField
+            if may_be_empty or not has_default:
+                choices = BlankChoiceIterator(choices, BLANK_CHOICE_DASH)
+            defaults |= {"choices": choices, "coerce": coerce, "empty_value": empty_value}
+        elif kind is forms.BooleanField:
+            # A required box would have to be ticked.
+            defaults["required"] = False
+            kind = forms.NullBooleanField if attribute.null else kind
+        elif kind is forms.CharField:
+            max_length = getattr(attribute, "max_length", None)
+            defaults |= {"max_length": max_length, "empty_value": empty_value}
+        elif kind is forms.DecimalField:
+            defaults |= {
+                each: getattr(attribute, each) for each in ("max_digits", "decimal_places")
+            }
+        elif kind is forms.JSONField:
+            defaults["encoder"] = DjangoJSONEncoder
+        made = form_class or kind
+        return None if made is None else made(**defaults | options)
+
+
+def storable(attribute: Attribute, value: Any) -> dict[str, Any]:
+    """The value as stored. Raises ValueError or TypeError if DynamoDB cannot store it."""
+    stored = attribute.serialize(value)
+    if attribute.attr_type == "N":
+        own.number_text(Decimal(stored))
+    elif isinstance(stored, str):
+        # JSON can hold half of a surrogate pair.
+        stored.encode()
+    return {attribute.attr_type: stored}
+
+
+def key_names(model: type[Model]) -> tuple[str, ...]:
+    """The names of the key attributes."""
+    return tuple(name for name in (model._hash_keyname, model._range_keyname) if name)
+
+
+def model_fields(model: type[Model]) -> dict[str, ModelField]:
+    """The attributes that forms may have, in the order of their declaration."""
+    attributes = model.get_attributes()
+    # PynamoDB sorts them by name.
+    declared = dict.fromkeys(name for base in reversed(model.__mro__) for name in vars(base))
+    names = [name for name in declared if name in attributes and name != VERSION]
+    return {name: ModelField(place, name, attributes[name]) for place, name in enumerate(names)}
+
+
+class ModelFormMetaclass(DeclarativeFieldsMetaclass):
+    """Adds the fields of `Meta.model` to those that the form declares, as Django's does."""
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **options: Any
+    ) -> Any:
+        form: Any = super().__new__(mcs, name, bases, attrs, **options)
+        opts: Any = djangos.ModelFormOptions(getattr(form, "Meta", None))
+        form._meta, form.model_fields = opts, {}
+        if opts.model is None:
+            return form
+        if opts.fields is None and opts.exclude is None:
+            raise ImproperlyConfigured(f"{name}.Meta needs either 'fields' or 'exclude'.")
+        if opts.fields == djangos.ALL_FIELDS:
+            opts.fields = None
+        known = model_fields(opts.model)
+        # What Django's function reads of a model.
+        meta = {"concrete_fields": known.values(), "private_fields": [], "many_to_many": []}
+        model: Any = SimpleNamespace(_meta=SimpleNamespace(**meta), __name__=opts.model.__name__)
+        asked = {each: value for each, value in vars(opts).items() if each != "model"}
+        fields = djangos.fields_for_model(
+            model, **asked, apply_limit_choices_to=False, form_declared_fields=form.declared_fields
+        )
+        for each in set(opts.fields or ()) - set(opts.exclude or ()) - form.declared_fields.keys():
+            if each not in known:
+                raise FieldError(f"Unknown field(s) ({each}) specified for {model.__name__}")
+            if not fields.get(each) and opts.formfield_callback is None:
+                kind = type(known[each].attribute).__name__
+                raise FieldError(
+                    f"{name} cannot have a field for '{each}', a {kind}: declare one in the form, "
+                    "or name its class in Meta.field_classes."
+                )
+        form.model_fields = {each: known[each] for each in fields if fields[each] and each in known}
+        form.base_fields = fields | form.declared_fields
+        return form
+
+
+class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
+    """A form that creates an item of `Meta.model`, or changes `instance`; see the module.
+
+    `instance` may be new, with values that the form does not show. Until the form is saved, such
+    values can also be set on `form.instance`.
+    """
+
+    base_fields: ClassVar[dict[str, forms.Field]]
+    declared_fields: ClassVar[dict[str, forms.Field]]
+    #: The fields that are attributes of the model.
+    model_fields: ClassVar[dict[str, ModelField]]
+    _meta: ClassVar[djangos.ModelFormOptions]
+
+    #: Whether the version may be missing, as on Django's pages that delete: they show no values.
+    version_optional = False
+
+    def __init__(
+        self,
+        data: Any = None,
+        files: Any = None,
+        *,
+        instance: M | None = None,
+        initial: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        model: Any = self._meta.model
+        if model is None:
+            raise ValueError("ModelForm has no model class specified.")
+        self.instance: M = model() if instance is None else instance
+        names = () if instance is None else self.model_fields
+        values = {name: getattr(instance, name) for name in names}
+        super().__init__(data, files, initial={**values, **(initial or {})}, **options)
+        # Values of a new item that neither the form nor the caller chose.
+        self._defaults = self.instance.serialize(null_check=False)
+        # If the item of a form was deleted, `instance` has its key alone.
+        has_key = None not in map(
+            self.instance.attribute_values.get, key_names(type(self.instance))
+        )
+        self._is_edit = bool(self.instance.stored) or (
+            instance is not None and has_key and self.add_prefix(VERSION) in self.data
+        )
+        for name, each in self.model_fields.items():
+            field, attribute = self.fields[name], each.attribute
+            field.validators += getattr(attribute, "validators", [])
+            max_length = getattr(attribute, "max_length", None)
+            if max_length and getattr(field, "max_length", None) is None:
+                field.validators.append(MaxLengthValidator(max_length))
+            if self._is_edit and (attribute.is_hash_key or attribute.is_range_key):
+                field.disabled = True
+        self._hidden = VERSION if self._is_edit else REQUEST_ID
+        if not self._is_edit:
+            model.check_request_ids()
+        self.fields[self._hidden] = forms.CharField(widget=forms.HiddenInput, required=False)
+        self.initial[self._hidden] = self._signed()
+
+    # The hidden field -----------------------------------------------------------------------------
+
+    def _signer(self) -> signing.Signer:
+        of = self.instance._owner() if self._is_edit else ""
+        return signing.Signer(salt=f"dynamo.forms.{self._hidden}.{self.instance.table()}.{of}")
+
+    def _version(self) -> str:
+        # A text, because a version of 62 bits would lose digits. Old items have none.
+        return str(self.instance.stored.get(VERSION, {}).get("N", ""))
+
+    def _signed(self) -> str:
+        return self._signer().sign(self._version() if self._is_edit else str(uuid.uuid4()))
+
+    def hidden_value(self) -> str | None:
+        """The request id or the version that the form was shown with; None if it is not genuine."""
+        try:
+            return self._signer().unsign(self.data.get(self.add_prefix(self._hidden)) or "")
+        except signing.BadSignature:
+            return None
+
+    # Checking -------------------------------------------------------------------------------------
+
+    def _post_clean(self) -> None:
+        # First, because it compares with what was typed.
+        self._check_hidden()
+        for name in self.model_fields:
+            if name in self.cleaned_data and not self.fields[name].disabled:
+                self._take_value(name, self.cleaned_data[name])
+        self._check_item()
+
+    def _check_hidden(self) -> None:
+        shown = self.hidden_value()
+        if shown is None and not (
+            self.version_optional and self.add_prefix(VERSION) not in self.data
+        ):
+            self._refuse(INCOMPLETE, "hidden")
+        elif self._is_edit and not self.instance.stored:
+            self._refuse(DELETED, "deleted")
+        elif self._is_edit and shown not in (None, self._version()):
+            was_sent_twice = bool(self.model_fields) and not self._different()
+            if not was_sent_twice:
+                self._refuse(CHANGED, "stale")
+
+    def _take_value(self, name: str, value: Any) -> None:
+        """Give the item a value that was typed."""
+        field, model_field = self.fields[name], self.model_fields[name]
+        is_omitted = field.widget.value_omitted_from_data(
+            self.data, self.files, self.add_prefix(name)
+        )
+        if is_omitted and model_field.default is not None and value in field.empty_values:
+            return
+        attribute = model_field.attribute
+        try:
+            typed = None if value is None else storable(attribute, value)
+            self.instance._check_index_keys({str(attribute.attr_name): typed})
+        except (ArithmeticError, TypeError, ValueError):
+            self._add_djangos(name, "invalid", INVALID)
+        else:
+            if value is None and not attribute.null:
+                self._add_djangos(name, "required", field.default_error_messages["required"])
+            setattr(self.instance, name, value)
+
+    def _check_item(self) -> None:
+        """Find what a write would refuse before it is sent."""
+        item = self.instance.serialize(null_check=False)
+        usable = [name for name in self.model_fields if name not in self.errors]
+        for unique in self.instance._unique_keys:
+            names = [name for name in unique.names if name in usable]
+            try:
+                unique.key(item) if names else None
+            except ValueError:
+                # Whose value is too long, or else cannot be compared.
+                longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
+                self._add_djangos(longest, "invalid", INVALID)
+        hash_name = key_names(type(self.instance))[0]
+        has_key = item.keys() >= set(self.instance.key_attribute_names())
+        if not self._is_edit and has_key and hash_name in usable:
+            try:
+                self.instance._check_key(item)
+            except ValueError:
+                self._add_djangos(hash_name, "invalid", INVALID)
+        if items.item_bytes(item) > items.ITEM_MAX_BYTES:
+            self.add_error(None, Invalid(TOO_LARGE, code="too_large"))
+
+    # Errors ---------------------------------------------------------------------------------------
+
+    def _different(self) -> dict[str, Any]:
+        """What is stored, by the names of the fields in which something else was typed."""
+        now = type(self.instance).from_raw_data(self.instance.stored)
+        stored = {name: getattr(now, name) for name in self.model_fields}
+        typed = self.cleaned_data
+        return {n: value for n, value in stored.items() if n not in typed or typed[n] != value}
+
+    def _refuse(self, message: Any, code: str) -> None:
+        """Say why nothing was done, and what is stored now; the form can be sent again."""
+        different = self._different() if self.instance.stored else {}
+        params = {"noun": self.instance._noun(), "name": self._hidden}
+        self.add_error(None, Invalid(message, code=code, params=params))
+        for name, value in different.items():
+            params = {"value": self._shown(self.fields[name], value)}
+            self.add_error(name, Invalid(STORED, code=code, params=params))
+        data: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
+        data[self.add_prefix(self._hidden)] = self._signed()
+        self.data = data
+
+    @staticmethod
+    def _shown(field: forms.Field, value: Any) -> str:
+        if getattr(field.widget, "input_type", "") == "password":
+            return "********"
+        if isinstance(value, bool):
+            return djangos_text("Yes") if value else djangos_text("No")
+        pairs: Any = flatten_choices(getattr(field, "choices", ()))
+        labels = {str(choice): str(label) for choice, label in pairs}
+        shown = None if value is None else field.widget.format_value(field.prepare_value(value))
+        return labels.get(str(value)) or ("–" if shown is None else str(shown))
+
+    def _add_djangos(self, name: str, code: str, message: Any, **params: Any) -> None:
+        """Add one of Django's errors, which `error_messages` of the field or the form replaces."""
+        messages: Any = (self._meta.error_messages or {}).get(name, {})
+        if name in self.fields:
+            messages = self.fields[name].error_messages
+        error = Invalid(messages.get(code, message), code=code, params=params)
+        self.add_error(name if name in self.fields else None, error)
+
+    def _add_taken(self, names: tuple[str, ...]) -> None:
+        """Report that another item has the values of `names`, in Django's words and places."""
+        known = model_fields(type(self.instance))
+        labels = [str(capfirst(known[name].verbose_name)) for name in names]
+        if len(names) == 1:
+            name, code, message = (
+                names[0],
+                "unique",
+                "%(model_name)s with this %(field_label)s already exists.",
+            )
+        else:
+            name, code, message = (
+                NON_FIELD_ERRORS,
+                "unique_together",
+                "%(model_name)s with this %(field_labels)s already exists.",
+            )
+        params = {
+            "model_name": capfirst(self.instance._noun()),
+            "field_label": labels[0],
+            "field_labels": get_text_list(labels, djangos_text("and")),
+        }
+        self._add_djangos(name, code, djangos_text(message), **params)
+
+    def add_refusal(self, error: Exception) -> None:
+        """Show why a write of this form's item was refused, each reason at its field.
+
+        Raises `error` if it is about something else. If the item changed meanwhile, it is read:
+        1 request and 1 read unit per 4 KB.
+        """
+        model: Any = self._meta.model
+        errors = error.exceptions if isinstance(error, exceptions.Refused) else [error]
+        own_errors = (model.Taken, model.Stale, model.AlreadyExists, model.RequestIdReused)
+        if not all(isinstance(each, (*own_errors, exceptions.AlreadyDone)) for each in errors):
+            raise error
+        for each in errors:
+            if isinstance(each, exceptions.Taken):
+                for names in each.uniques:
+                    self._add_taken(names)
+            elif isinstance(each, exceptions.AlreadyExists):
+                self._add_taken(key_names(type(self.instance)))
+            elif isinstance(each, exceptions.RequestIdReused):
+                self._refuse(USED, "request_id")
+            elif isinstance(each, exceptions.AlreadyDone):
+                self._refuse(DONE, "done")
+            else:
+                self._add_stale()
+
+    def _add_stale(self) -> None:
+        try:
+            self.instance.refresh()
+        except self.instance.DoesNotExist:
+            self.instance.stored = {}
+        self._refuse(*((CHANGED, "stale") if self.instance.stored else (DELETED, "deleted")))
+
+    # Saving ---------------------------------------------------------------------------------------
+
+    def save(self, commit: bool = True, *, write: Transaction | None = None) -> M:
+        """Store the item of a valid form; return it.
+
+        With `write` the form joins the caller's transaction. Costs and errors as `create` and
+        `change` of the model; `add_refusal` shows the errors in the form.
+
+        Raises:
+            Taken, AlreadyExists, RequestIdReused, Stale: the write was refused.
+            ValueError: the form is not valid.
+        """
+        if not commit:
+            raise TypeError(
+                "save(commit=False): set further values on form.instance, then call form.save(). "
+                "It writes under the version or the request id that the form was shown with."
+            )
+        if not self.is_bound or self.errors:
+            verb = "changed" if self._is_edit else "created"
+            raise ValueError(
+                f"The {type(self.instance).__name__} could not be {verb} because the data didn't "
+                "validate."
+            )
+        if self._is_edit:
+            self.instance.save(write=write)
+            return self.instance
+        now = self.instance.serialize(null_check=False)
+        chosen = {
+            name: getattr(self.instance, name)
+            for name, attribute in self.instance.get_attributes().items()
+            if name in self.instance._given
+            or now.get(attribute.attr_name) != self._defaults.get(attribute.attr_name)
+        }
+        return self.instance.insert_for(str(self.hidden_value()), chosen, write)
+
+    save.alters_data = True  # type: ignore[attr-defined]  # templates do not call it
+
+    def try_save(self) -> M | None:
+        """As `save`, but if the write is refused, show why in the form and return None."""
+        try:
+            return self.save()
+        except (exceptions.DynamoError, exceptions.Refused) as error:
+            self.add_refusal(error)
+            return None
+
+    try_save.alters_data = True  # type: ignore[attr-defined]  # as above
+
+
+def modelform_factory(
+    model: type[M], form: type[ModelForm[M]] = ModelForm, **options: Any
+) -> type[ModelForm[M]]:
+    """A form class for `model`, with the options of `Meta` as arguments; see Django's."""
+    make: Any = djangos.modelform_factory
+    made: type[ModelForm[M]] = make(model, form, **options)
+    return made

@@ -1,0 +1,259 @@
+"""Mixins for Django's generic views of a `Model`, one each, and `get_object_or_404`.
+
+    class MemberCreate(CreateMixin, CreateView):
+        model = Member
+        fields = ["email", "club"]
+        success_url = "/members/{pk}/"
+
+    path("members/<pk>/", MemberDetail.as_view())
+    path("halls/<hall>/<int:row>/", SeatDetail.as_view())  # a sort key
+
+Everything else is Django's: `form_class`, `template_name`, `get_context_data`, `form_valid`. If a
+write is refused, also one of an overridden `form_valid`, the page shows the form again with the
+reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.html`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django import forms
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as djangos_text
+from pynamodb.attributes import UnicodeAttribute
+
+from dynamo.attributes import TextAttribute
+from dynamo.exceptions import BadCursor, DynamoError, Refused
+from dynamo.forms import ModelForm, key_names, model_fields, modelform_factory, storable
+from dynamo.models import Model
+from dynamo.pages import Page
+
+__all__ = [
+    "CreateMixin",
+    "DeleteMixin",
+    "DetailMixin",
+    "ListMixin",
+    "UpdateMixin",
+    "get_object_or_404",
+]
+
+M = TypeVar("M", bound=Model)
+
+#: For the type checker: the generic view that a mixin is used with.
+_View: Any = object
+
+
+def get_object_or_404(model: type[M], *key: Any, **values: Any) -> M:
+    """The item with this key, or with the values of a `Unique`; otherwise Http404.
+
+        get_object_or_404(Member, pk)
+        get_object_or_404(Seat, hall="red", row=1)
+        get_object_or_404(Member, email="ann@example.org")
+
+    Texts, such as arguments of URLs, are converted to the attributes' types. Costs as `get` and
+    `find`.
+    """
+    names = key_names(model)
+    wanted = dict(zip(names, key, strict=False)) | values
+    try:
+        wanted = {name: _converted(model, name, value) for name, value in wanted.items()}
+        if wanted.keys() == set(names):
+            return model.get(*(wanted[name] for name in names))
+        return model.find(**wanted)
+    except (_Unusable, model.DoesNotExist) as error:
+        message = djangos_text("No %(verbose_name)s found matching the query")
+        raise Http404(message % {"verbose_name": model._noun()}) from error
+
+
+class _Unusable(Exception):
+    """No item has such a value."""
+
+
+def _converted(model: type[Model], name: str, value: Any) -> Any:
+    """A value, perhaps from a URL, with the type of the attribute `name`."""
+    found = model_fields(model).get(name)
+    if found is None:
+        raise TypeError(f"{model.__name__} has no attribute {name}.")
+    attribute = found.attribute
+    try:
+        if value is not None and isinstance(attribute, (TextAttribute, UnicodeAttribute)):
+            value = str(value)
+        elif isinstance(value, str) and (field := found.formfield()):
+            value = field.clean(value)
+        storable(attribute, value)
+    except (ArithmeticError, TypeError, ValueError, ValidationError) as error:
+        raise _Unusable from error
+    return value
+
+
+def _template_names(view: Any, djangos: Callable[[], list[str]]) -> list[str]:
+    """The names that Django finds, and `<app>/<model><suffix>.html` unless the view names one."""
+    app = view.model and apps.get_containing_app_config(view.model.__module__)
+    if not app or view.template_name:
+        return djangos()
+    try:
+        names = list(djangos())
+    except ImproperlyConfigured:
+        names = []
+    return [*names, f"{app.label}/{view.model.__name__.lower()}{view.template_name_suffix}.html"]
+
+
+class DetailMixin(_View):  # type: ignore[misc]  # Any
+    """For `DetailView`: the item with the key, or the unique value (`slug_field`), of the URL.
+
+    The arguments of the URL are named as the key attributes; a single one may be called `pk`.
+    """
+
+    def get_object(self, queryset: Any = None) -> Any:
+        return get_object_or_404(self.model, **self._wanted())
+
+    def _wanted(self) -> dict[str, Any]:
+        """What the URL says of the item."""
+        names = key_names(self.model)
+        key = {name: self.kwargs[name] for name in names if name in self.kwargs}
+        if len(names) == 1 and self.pk_url_kwarg in self.kwargs:
+            key = {names[0]: self.kwargs[self.pk_url_kwarg]}
+        if len(key) == len(names):
+            return key
+        if self.slug_url_kwarg in self.kwargs:
+            return {self.get_slug_field(): self.kwargs[self.slug_url_kwarg]}
+        raise AttributeError(
+            f"{type(self).__name__} must be called with {' and '.join(names)} in the URLconf, or "
+            f"with {self.slug_url_kwarg}."
+        )
+
+    def get_context_object_name(self, obj: Any) -> str | None:
+        return self.context_object_name or type(obj).__name__.lower()
+
+    def get_template_names(self) -> list[str]:
+        return _template_names(self, super().get_template_names)
+
+
+class _FormMixin(DetailMixin):
+    """What the pages with a form share."""
+
+    _form: ModelForm[Any] | None = None
+
+    def get_form_class(self) -> Any:
+        if self.form_class or self.fields is None:
+            return super().get_form_class()
+        return modelform_factory(self.model, fields=self.fields)
+
+    def get_form(self, form_class: Any = None) -> Any:
+        self._form = super().get_form(form_class)
+        return self._form
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            answer: HttpResponse = super().post(request, *args, **kwargs)
+        except (DynamoError, Refused) as error:
+            if self._form is None:
+                raise
+            self._form.add_refusal(error)
+            answer = self.form_invalid(self._form)
+        return answer
+
+    def get_success_url(self) -> str:
+        """As Django's: `success_url` may contain attributes, as in `/members/{pk}/`."""
+        if self.success_url:
+            return str(self.success_url).format(**self.object.attribute_values)
+        return str(super().get_success_url())
+
+
+class CreateMixin(_FormMixin):
+    """For `CreateView`: a form that is sent twice creates once."""
+
+
+class UpdateMixin(_FormMixin):
+    """For `UpdateView`: a page that was overtaken says so.
+
+    If the item was deleted meanwhile, the page shows what was typed; `object` has its key alone.
+    """
+
+    def get_object(self, queryset: Any = None) -> Any:
+        try:
+            return super().get_object(queryset)
+        except Http404:
+            if self.request.method != "POST":
+                raise
+            self.object = self.model(**self._wanted())
+            if self.get_form().hidden_value() is None:
+                raise
+            return self.object
+
+
+class DeleteMixin(UpdateMixin):
+    """For `DeleteView`: a template with `{{ form }}` deletes the item as the page showed it.
+
+    Without it the item is deleted as it is now. A `form_class` is a `dynamo.forms.ModelForm`.
+    """
+
+    def get_form_class(self) -> Any:
+        if self.form_class is not forms.Form:
+            return self.form_class
+        form = modelform_factory(self.model, fields=[])
+        form.version_optional = True
+        return form
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "instance": self.object}
+
+
+class ListMixin(_View):  # type: ignore[misc]  # Any
+    """For `ListView`: a page of one partition, of the table or of `index` (`Member.by_city`).
+
+    The partition is `partition`, or the argument of the URL that is named as the partition key.
+    `ordering` is the sort key's name; `-joined` shows the last items first. The template links to
+    the next page with `?page={{ page_obj.next|urlencode }}` if there is `page_obj.next`.
+    """
+
+    index: Any = None
+    partition: Any = None
+    paginate_by = 50
+    #: The page that is shown; None if `get_queryset` is overridden.
+    page: Page[Any] | None = None
+
+    def get_page(self, **options: Any) -> Page[Any]:
+        """The page; `options` are those of `Model.page`, such as `scope`."""
+        attributes = self.index.Meta.attributes if self.index else self.model.get_attributes()
+        hash_name = next(name for name, each in attributes.items() if each.is_hash_key)
+        range_names = [name for name, each in attributes.items() if each.is_range_key]
+        ordering = str(self.get_ordering() or "")
+        if ordering and ordering.removeprefix("-") not in range_names:
+            raise ImproperlyConfigured(f"{type(self).__name__}.ordering must be the sort key.")
+        partition = self.kwargs.get(hash_name) if self.partition is None else self.partition
+        if partition is None:
+            raise ImproperlyConfigured(
+                f"{type(self).__name__} needs the partition that it lists: set `partition`, or "
+                f"take {hash_name} from the URL. With `index` it lists a partition of an index."
+            )
+        try:
+            page: Page[Any] = (self.index or self.model).page(
+                _converted(self.model, hash_name, partition),
+                after=self.request.GET.get(self.page_kwarg),
+                limit=self.get_paginate_by(None),
+                scan_index_forward=not ordering.startswith("-"),
+                **options,
+            )
+        except (BadCursor, _Unusable) as error:
+            raise Http404(str(error)) from error
+        return page
+
+    def get_queryset(self) -> Any:
+        self.page = self.get_page()
+        return self.page.items
+
+    def paginate_queryset(self, queryset: Any, page_size: int) -> Any:
+        if self.page is None:
+            return super().paginate_queryset(queryset, page_size)
+        is_paginated = self.page.next is not None or self.page_kwarg in self.request.GET
+        return None, self.page, queryset, is_paginated
+
+    def get_context_object_name(self, object_list: Any) -> str | None:
+        return self.context_object_name or f"{self.model.__name__.lower()}_list"
+
+    def get_template_names(self) -> list[str]:
+        return _template_names(self, super().get_template_names)

@@ -1,0 +1,1 @@
+"""A small app on `dynamo.forms` and `dynamo.views`, without the site."""

@@ -1,0 +1,714 @@
+"""Forms of models keep the promises of the model across pages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django import forms
+from django.core import signing
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.utils import timezone, translation
+from pynamodb import attributes as pynamodb
+
+from dynamo.attributes import IntegerAttribute
+from dynamo.client.sending import send
+from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
+from dynamo.forms import ModelField, ModelForm, modelform_factory
+from dynamo.models import Model
+from dynamo.transactions import Transaction
+from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
+from tests.factories import stored_items
+from tests.requests import Requests
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+class CustomerForm(ModelForm[Customer]):
+    class Meta:
+        model = Customer
+        fields = ("email", "club", "card", "plan", "balance", "is_known", "called", "details")
+
+
+ANN = {"email": "Ann@example.org", "club": "chess", "plan": "free"}
+SeatForm = modelform_factory(Seat, fields=["hall", "row", "guest"])
+
+
+def sent(shown: ModelForm[Any], **values: Any) -> dict[str, Any]:
+    """What a browser sends of a form that was shown, after somebody typed `values`."""
+    names = [field.html_name for field in shown]
+    data = {name: shown[name].value() for name in names}
+    return {name: value for name, value in (data | values).items() if value is not None}
+
+
+def create(**values: Any) -> Customer:
+    form = CustomerForm(sent(CustomerForm(), **ANN | values))
+    assert form.is_valid(), form.errors
+    return form.save()
+
+
+def stored_customers() -> dict[str, Any]:
+    items = stored_items("tests-customers")
+    return {key: item for key, item in items.items() if "owner" not in item}
+
+
+# Fields -------------------------------------------------------------------------------------------
+
+
+def test_a_form_has_the_fields_of_the_attributes_in_the_order_of_their_declaration() -> None:
+    form = modelform_factory(Customer, fields="__all__")()
+
+    assert [
+        (name, type(field).__name__, field.required) for name, field in form.fields.items()
+    ] == [
+        ("email", "CharField", True),
+        ("club", "CharField", True),
+        ("card", "CharField", False),
+        ("plan", "TypedChoiceField", True),
+        ("visits", "IntegerField", True),
+        ("balance", "DecimalField", False),
+        ("is_known", "BooleanField", False),
+        ("wants_mail", "NullBooleanField", False),
+        ("born", "DateField", False),
+        ("called", "DateTimeField", False),
+        ("details", "JSONField", False),
+        ("notes", "CharField", False),
+        ("region", "CharField", False),
+        ("request_id", "CharField", False),
+    ]
+    assert form.fields["email"].label == "Email address"
+    assert form.fields["card"].help_text == "On the back."
+    assert form["visits"].value() == 0
+    assert 'maxlength="100"' in str(form["email"])
+    # It has a default, so no empty choice.
+    assert [value for value, _label in form.fields["plan"].choices] == ["free", "paid"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "field"),
+    [
+        (pynamodb.UnicodeAttribute(), forms.CharField),
+        (pynamodb.NumberAttribute(), forms.FloatField),
+        (pynamodb.BooleanAttribute(), forms.BooleanField),
+        (pynamodb.UTCDateTimeAttribute(), forms.DateTimeField),
+        (pynamodb.JSONAttribute(), forms.JSONField),
+        (pynamodb.UnicodeSetAttribute(), type(None)),
+        (pynamodb.VersionAttribute(), type(None)),
+        (pynamodb.MapAttribute(), type(None)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_attributes_of_pynamodb_have_derived_fields_or_none(
+    attribute: pynamodb.Attribute[Any], field: type
+) -> None:
+    assert type(ModelField(0, "name", attribute).formfield()) is field
+
+
+def test_the_options_of_meta_are_those_of_django() -> None:
+    class Form(ModelForm[Customer]):
+        club = forms.CharField(max_length=5)
+        extra = forms.CharField(required=False)
+
+        class Meta:
+            model = Customer
+            fields = ("email", "card", "club", "balance")
+            exclude = ("card",)
+            widgets = {"email": forms.Textarea}  # noqa: RUF012
+            labels = {"email": "Mail"}  # noqa: RUF012
+            help_texts = {"email": "Work."}  # noqa: RUF012
+            error_messages = {"email": {"required": "Which?"}}  # noqa: RUF012
+            field_classes = {"email": forms.EmailField}  # noqa: RUF012
+            localized_fields = ("balance",)
+
+    form = Form(sent(Form(), club="bridge club"))
+
+    assert list(form.fields) == ["email", "club", "balance", "extra", "request_id"]
+    email = form.fields["email"]
+    assert (type(email), type(email.widget)) == (forms.EmailField, forms.Textarea)
+    assert (email.label, email.help_text) == ("Mail", "Work.")
+    assert form.fields["balance"].localize
+    assert form.errors["email"] == ["Which?"]
+    assert "5 characters" in form.errors["club"][0]
+
+
+def test_formfield_callback_makes_the_fields() -> None:
+    made = []
+
+    def make(field: ModelField, **options: Any) -> Any:
+        made.append(field.name)
+        return field.formfield(**options, required=False)
+
+    form = modelform_factory(
+        Customer, fields=["email"], labels={"email": "Mail"}, formfield_callback=make
+    )()
+
+    assert made == ["email"]
+    assert not form.fields["email"].required
+    assert form.fields["email"].label == "Mail"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "options"),
+    [
+        (FieldError, "Unknown field", {"fields": ["nothing"]}),
+        (FieldError, "non-editable", {"fields": ["joined"]}),
+        (FieldError, "non-editable", {"fields": ["pk"]}),
+        (FieldError, "Unknown field", {"fields": ["version"]}),
+        (FieldError, "UnicodeSetAttribute.*field_classes", {"fields": ["tags"]}),
+        (FieldError, "Unknown field", {"fields": "email"}),
+        (ImproperlyConfigured, "without", {}),
+    ],
+)
+def test_a_form_that_cannot_be_made_says_why(
+    error: type[Exception], message: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(error, match=message):
+        modelform_factory(Customer, **options)
+    with pytest.raises(ValueError, match="no model"):
+        ModelForm()
+
+
+# Values -------------------------------------------------------------------------------------------
+
+
+def test_what_is_typed_is_stored_and_shown_again(settings: Any) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    with timezone.override("Asia/Tokyo"):
+        customer = create(
+            card="",
+            plan="paid",
+            balance="12345678901234567890123456789012345.67",
+            is_known="on",
+            called="2026-11-21 09:30",
+            details='{"a": [1, null]}',
+        )
+        stored = Customer.get(customer.pk)
+        form = CustomerForm(instance=stored)
+
+        assert customer.stored == stored.stored
+        assert stored.card is None
+        assert stored.plan == "paid"
+        assert stored.balance == Decimal("12345678901234567890123456789012345.67")
+        assert stored.is_known is True
+        assert stored.called == datetime(2026, 11, 21, 0, 30, tzinfo=UTC)
+        assert stored.details == {"a": [1, None]}
+        assert stored.notes == ""
+        assert 'value="2026-11-21 09:30:00"' in str(form["called"])
+        assert "{&quot;a&quot;: [1, null]}" in str(form["details"])
+
+        again = CustomerForm(sent(form), instance=stored)
+        assert again.is_valid()
+        assert again.save().stored == customer.stored
+
+
+def test_an_edit_removes_what_was_emptied_and_keeps_what_the_form_does_not_show() -> None:
+    customer = create(card="A-17", is_known="on")
+    customer.change(visits=7)
+
+    form = CustomerForm(
+        {**sent(CustomerForm(instance=customer), card=""), "is_known": ""}, instance=customer
+    )
+    assert form.is_valid()
+    form.save()
+
+    stored = Customer.get(customer.pk)
+    assert (stored.card, stored.is_known, stored.visits) == (None, False, 7)
+
+
+def test_a_field_with_a_default_that_is_not_sent_keeps_it() -> None:
+    form_class = modelform_factory(Customer, fields=["email", "club", "notes", "is_known"])
+    customer = create()
+    customer.change(notes="VIP", is_known=True)
+    data = sent(form_class(instance=customer))
+    del data["notes"], data["is_known"]
+
+    form_class(data, instance=customer).save()
+
+    # As in Django: a box that is not ticked is not sent.
+    assert (customer.notes, customer.is_known) == ("VIP", False)
+
+
+class Loose(ModelForm[Customer]):
+    """Its fields check less than the attributes do."""
+
+    email = forms.CharField(required=False)
+    club = forms.CharField(required=False, empty_value=None)
+    region = forms.CharField(required=False, initial="north")
+
+    class Meta:
+        model = Customer
+        fields = (
+            "email",
+            "club",
+            "card",
+            "visits",
+            "balance",
+            "details",
+            "born",
+            "called",
+            "notes",
+            "region",
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("email", "ann"),
+        ("email", f"{'a' * 100}@example.org"),
+        ("club", ""),
+        ("card", "x" * 3000),
+        ("region", ""),
+        ("region", "x" * 2049),
+        ("visits", "9" * 39),
+        ("visits", "9" * 5000),
+        ("visits", "many"),
+        ("balance", "1e500"),
+        ("balance", "1.234"),
+        ("details", "{"),
+        ("details", r'"\ud800"'),
+        ("born", "2026-02-30"),
+        ("called", "0001-01-01 00:00"),
+    ],
+)
+def test_a_value_that_cannot_be_stored_is_an_error_at_its_field(
+    name: str, value: str, requests_sent: Requests
+) -> None:
+    with timezone.override("Europe/Rome"):
+        form = Loose(sent(Loose(), **{**ANN, name: value}))
+
+        assert list(form.errors) == [name]
+    with pytest.raises(ValueError, match="Customer could not be created"):
+        form.save()
+    assert requests_sent.operations == []
+
+
+def test_an_item_that_is_too_large_is_an_error() -> None:
+    form = Loose(sent(Loose(), **ANN, notes="x" * 410_000))
+
+    assert form.errors == {"__all__": ["This is too large to be stored."]}
+
+
+@pytest.mark.parametrize("year", [1, 999, 9999])
+def test_a_time_of_any_year_is_read_as_it_was_typed(year: int) -> None:
+    customer = create(called=f"{year:04}-06-01 10:00")
+
+    assert Customer.get(customer.pk).called == datetime(year, 6, 1, 10, tzinfo=UTC)
+
+
+def test_a_stored_choice_that_is_not_offered_any_more_has_to_be_chosen_again() -> None:
+    customer = Customer.create(email="a@example.org", club="go", plan="gold")
+
+    form = CustomerForm(sent(CustomerForm(instance=customer)), instance=customer)
+
+    assert list(form.errors) == ["plan"]
+
+
+def test_choices_have_the_type_of_the_attribute() -> None:
+    class Ticket(Model):
+        urgency = IntegerAttribute(choices=[("Often", [(1, "high"), (2, "low")])])
+        level = IntegerAttribute(choices=lambda: [(1, "one")], null=True)
+
+    class Form(ModelForm[Ticket]):
+        class Meta:
+            model = Ticket
+            fields = "__all__"
+
+    field, optional = Form.base_fields["urgency"], Form.base_fields["level"]
+
+    assert field.clean("2") == 2
+    assert optional.clean("") is None
+    assert [value for value, _label in optional.choices] == ["", 1]  # type: ignore[attr-defined]
+
+
+# Taken --------------------------------------------------------------------------------------------
+
+
+def test_all_taken_values_are_errors_at_once(requests_sent: Requests) -> None:
+    create(card="A-17")
+    form = CustomerForm(sent(CustomerForm(), **ANN | {"email": "ANN@example.org", "card": "A-17"}))
+    before = stored_items("tests-customers")
+    assert form.is_valid()
+    requests_sent.clear()
+
+    assert form.try_save() is None
+
+    assert form.errors == {
+        "email": ["Customer with this Email address already exists."],
+        "__all__": ["Customer with this Club and Card already exists."],
+    }
+    assert form.errors.as_data()["email"][0].code == "unique"
+    assert requests_sent.operations == ["TransactWriteItems"]
+    assert stored_items("tests-customers") == before
+    again = CustomerForm(form.data)
+    with pytest.raises(Taken):
+        again.save()
+
+
+def test_an_edit_to_a_taken_value_is_an_error_and_can_be_corrected() -> None:
+    create()
+    bob = create(email="bob@example.org")
+    form = CustomerForm(sent(CustomerForm(instance=bob), email="ann@example.org"), instance=bob)
+
+    assert form.is_valid()
+    assert form.try_save() is None
+    assert list(form.errors) == ["email"]
+
+    corrected = CustomerForm(
+        {**form.data, "email": "robert@example.org"}, instance=Customer.get(bob.pk)
+    )
+    assert corrected.is_valid()
+    assert corrected.save().email == "robert@example.org"
+
+
+def test_messages_of_taken_values_can_be_replaced_and_exist_in_django_languages() -> None:
+    class Form(ModelForm[Customer]):
+        class Meta:
+            model = Customer
+            fields = ("email", "club", "card")
+            error_messages = {  # noqa: RUF012
+                "email": {"unique": "We know you."},
+                "__all__": {"unique_together": "The card is used."},
+            }
+
+    create(card="A-17")
+    values = {"email": "ann@example.org", "club": "chess", "card": "A-17"}
+    for form_class, language, errors in [
+        (Form, "en", {"email": ["We know you."], "__all__": ["The card is used."]}),
+        (
+            modelform_factory(Customer, fields=["email", "club"]),
+            "ja",
+            {"email": ["この Email address を持った Customer が既に存在します。"]},
+        ),
+    ]:
+        with translation.override(language):
+            form = form_class(sent(form_class(), **values))
+            form.is_valid()
+            form.try_save()
+            assert form.errors == errors
+
+
+def test_a_key_that_exists_is_an_error_at_its_field_and_a_guards_key_is_one_before_a_request(
+    requests_sent: Requests,
+) -> None:
+    Seat.create(hall="red", row=1)
+    form = SeatForm(sent(SeatForm(), hall="red", row="1"))
+    form.is_valid()
+    form.try_save()
+    assert form.errors == {"__all__": ["Seat with this Hall and Row already exists."]}
+
+    requests_sent.clear()
+    form_class = modelform_factory(Badge, fields=["code"])
+    for code in ["email#ann@example.org", "x" * 2049]:
+        assert form_class(sent(form_class(), code=code)).errors == {
+            "code": ["Enter a valid value."]
+        }
+    assert requests_sent.operations == []
+
+
+# Sent twice ---------------------------------------------------------------------------------------
+
+
+def test_a_form_that_is_sent_twice_creates_once() -> None:
+    data = sent(CustomerForm(), **ANN)
+
+    first, second = CustomerForm(data).save(), CustomerForm(data).save()
+
+    assert first.pk == second.pk
+    assert list(stored_customers()) == [first.pk]
+
+
+def test_an_item_with_its_own_key_is_created_once_too() -> None:
+    data = sent(SeatForm(), hall="red", row="1")
+
+    assert SeatForm(data).save() == SeatForm(data).save()
+
+
+def test_a_form_that_is_sent_again_with_other_values_asks_before_it_creates_another() -> None:
+    data = sent(CustomerForm(), **ANN)
+    CustomerForm(data).save()
+    form = CustomerForm({**data, "email": "bob@example.org"})
+
+    assert form.is_valid()
+    assert form.try_save() is None
+    assert "This form made a customer before" in form.errors["__all__"][0]
+    assert len(stored_customers()) == 1
+    assert CustomerForm(form.data).save().email == "bob@example.org"
+
+
+@pytest.mark.parametrize("request_id", ["", "forged", "forged:signature", None])
+def test_a_form_without_a_genuine_request_id_creates_nothing_and_can_be_sent_again(
+    request_id: str | None, requests_sent: Requests
+) -> None:
+    data = {**ANN} if request_id is None else {**ANN, "request_id": request_id}
+    form = CustomerForm(data)
+
+    assert not form.is_valid()
+    assert "request_id is missing or was changed" in form.errors["__all__"][0]
+    assert requests_sent.operations == []
+    assert CustomerForm(form.data).is_valid()
+
+
+def test_a_request_id_of_another_model_is_refused() -> None:
+    form = CustomerForm({**ANN, "request_id": SeatForm()["request_id"].value()})
+
+    assert not form.is_valid()
+
+
+def test_a_form_of_a_model_without_a_place_for_request_ids_says_so_when_it_is_shown() -> None:
+    with pytest.raises(TypeError, match=r"Meta\.guard_table"):
+        modelform_factory(Chair, fields=["hall", "number"])()
+
+
+def test_values_that_the_form_does_not_show_are_set_on_its_instance() -> None:
+    data = sent(CustomerForm(), **ANN)
+
+    def post(visits: int, **values: Any) -> Customer:
+        instance = Customer(notes="by phone", **values) if values else None
+        form = CustomerForm(data, instance=instance)
+        form.instance.visits = visits
+        return form.save()
+
+    first = post(3)
+    assert Customer.get(first.pk).visits == 3
+    assert post(3) == first
+    with pytest.raises(RequestIdReused):
+        post(4)
+
+    data = sent(CustomerForm(), **ANN | {"email": "bob@example.org"})
+    second = post(1, joined=datetime(2020, 1, 1, tzinfo=UTC), pk="own-key")
+    assert post(1, joined=datetime(2020, 1, 1, tzinfo=UTC), pk="own-key") == second
+    stored = Customer.get("own-key")
+    assert (stored.notes, stored.visits, stored.joined.year) == ("by phone", 1, 2020)
+
+
+def test_save_without_commit_names_the_right_way() -> None:
+    form = CustomerForm(sent(CustomerForm(), **ANN))
+
+    with pytest.raises(TypeError, match=r"form\.instance"):
+        form.save(commit=False)
+    with pytest.raises(ValueError, match="could not be created"):
+        CustomerForm().save()
+    assert stored_customers() == {}
+
+
+def test_a_form_joins_a_transaction() -> None:
+    form = CustomerForm(sent(CustomerForm(), **ANN))
+    with Transaction() as write:
+        customer = form.save(write=write)
+        Seat.create(hall="red", row=1, write=write)
+
+    assert Customer.get(customer.pk).email == "Ann@example.org"
+
+    def save_both(form: ModelForm[Customer], row: int) -> None:
+        with Transaction() as write:
+            form.save(write=write)
+            Seat.create(hall="red", row=row, write=write)
+
+    form = CustomerForm(sent(CustomerForm(), **ANN))
+    with pytest.raises(Taken) as refused:
+        save_both(form, 2)
+    form.add_refusal(refused.value)
+    assert list(form.errors) == ["email"]
+    # The refusal of another item is not about the form.
+    form = CustomerForm(sent(CustomerForm(), **ANN))
+    with pytest.raises(Refused) as both:
+        save_both(form, 1)
+    with pytest.raises(Refused):
+        form.add_refusal(both.value)
+    assert form.is_valid()
+
+
+def test_a_transaction_is_done_once_if_its_other_writes_have_the_request_id_too() -> None:
+    data = sent(SeatForm(), hall="red", row="1")
+
+    def post(request_id: str | None, code: str) -> None:
+        form = SeatForm(data)
+        try:
+            with Transaction() as write:
+                form.save(write=write)
+                Badge.create(code=code, request_id=request_id or form.hidden_value(), write=write)
+        except AlreadyDone as error:
+            form.add_refusal(error)
+            assert "Part of this was done before" in form.errors["__all__"][0]
+            raise
+
+    post(None, "A")
+    post(None, "A")
+    with pytest.raises(AlreadyDone):
+        post("another", "B")
+    assert [each.code for each in Badge.scan()] == ["A"]
+
+
+# Overtaken ----------------------------------------------------------------------------------------
+
+
+def _edited(customer: Customer) -> None:
+    customer.change(club="go", card="B-1", plan="paid", is_known=True, balance=Decimal("2.5"))
+
+
+@pytest.mark.parametrize("when", ["before the view reads", "after the view reads"])
+def test_a_form_that_was_overtaken_shows_what_is_stored_and_keeps_what_was_typed(when: str) -> None:
+    customer = create(card="A-17")
+    data = sent(
+        CustomerForm(instance=customer), email="ann@example.net", card="A-18", details="[1]"
+    )
+    if when == "before the view reads":
+        _edited(Customer.get(customer.pk))
+        form = CustomerForm(data, instance=Customer.get(customer.pk))
+        assert not form.is_valid()
+    else:
+        form = CustomerForm(data, instance=Customer.get(customer.pk))
+        assert form.is_valid()
+        _edited(Customer.get(customer.pk))
+        with pytest.raises(Stale):
+            form.save()
+        assert form.try_save() is None
+    before = stored_items("tests-customers")
+
+    assert form.errors == {
+        "__all__": [
+            "The customer was changed after this page was opened, so nothing was done. Check what "
+            "is stored now, then send the form again."
+        ],
+        "email": ["Stored now: Ann@example.org"],
+        "club": ["Stored now: go"],
+        "card": ["Stored now: B-1"],
+        "plan": ["Stored now: Paid monthly"],
+        "balance": ["Stored now: 2.5"],
+        "is_known": ["Stored now: Yes"],
+        "details": ["Stored now: –"],
+    }
+    assert form["card"].value() == "A-18"
+    with pytest.raises(ValueError, match="could not be changed"):
+        form.save()
+    assert stored_items("tests-customers") == before
+
+    again = CustomerForm(sent(form), instance=Customer.get(customer.pk))
+    assert again.is_valid(), again.errors
+    assert again.save().card == "A-18"
+    assert Customer.find(club="chess", card="A-18") == customer
+
+
+def test_an_overtaken_form_also_shows_its_other_errors() -> None:
+    customer = create()
+    data = sent(CustomerForm(instance=customer), email="nothing")
+    customer.change(club="go")
+
+    form = CustomerForm(data, instance=customer)
+
+    assert form.errors["email"] == [
+        "Stored now: Ann@example.org",
+        "Enter a valid email address.",
+    ] or (
+        set(form.errors["email"]) == {"Stored now: Ann@example.org", "Enter a valid email address."}
+    )
+    assert form.errors["club"] == ["Stored now: go"]
+
+
+def test_a_change_of_what_the_form_does_not_show_overtakes_it_too() -> None:
+    customer = create()
+    data = sent(CustomerForm(instance=customer), club="go")
+    customer.change(add={"visits": 1})
+
+    form = CustomerForm(data, instance=customer)
+
+    assert list(form.errors) == ["__all__", "club"]
+
+
+def test_an_edit_that_is_sent_twice_is_a_success_without_a_second_write(
+    requests_sent: Requests,
+) -> None:
+    customer = create()
+    data = sent(CustomerForm(instance=customer), club="go", called="2026-11-21 10:00")
+    CustomerForm(data, instance=Customer.get(customer.pk)).save()
+    version = Customer.get(customer.pk).version
+    requests_sent.clear()
+
+    form = CustomerForm(data, instance=Customer.get(customer.pk))
+
+    assert form.is_valid(), form.errors
+    assert form.save().version == version
+    assert requests_sent.operations == ["GetItem"]
+
+
+def test_a_form_whose_item_was_deleted_after_it_was_read_says_so() -> None:
+    customer = create()
+    form = CustomerForm(sent(CustomerForm(instance=customer), club="go"), instance=customer)
+    assert form.is_valid()
+    Customer.get(customer.pk).delete()
+
+    assert form.try_save() is None
+
+    assert form.errors == {
+        "__all__": ["The customer was deleted after this page was opened, so nothing was done."]
+    }
+    assert form["club"].value() == "go"
+    assert stored_items("tests-customers") == {}
+
+
+def _forged(customer: Customer, other: Customer) -> dict[str, Callable[[], str]]:
+    return {
+        "missing": lambda: "",
+        "without a signature": lambda: str(customer.version),
+        "signed for something else": lambda: signing.Signer().sign(str(customer.version)),
+        "of another item": lambda: str(CustomerForm(instance=other)["version"].value()),
+    }
+
+
+@pytest.mark.parametrize("how", _forged(Customer(), Customer()))
+def test_a_version_that_is_not_genuine_is_refused(how: str, requests_sent: Requests) -> None:
+    customer = create()
+    forged = _forged(customer, create(email="bob@example.org"))[how]()
+    requests_sent.clear()
+
+    form = CustomerForm(
+        {**sent(CustomerForm(instance=customer), club="go"), "version": forged}, instance=customer
+    )
+
+    assert not form.is_valid()
+    assert "version is missing or was changed" in form.errors["__all__"][0]
+    assert requests_sent.operations == []
+
+
+@pytest.mark.parametrize("version", [None, 7, 2**62 - 5])
+def test_an_item_of_an_older_release_can_be_edited_once_per_form(version: int | None) -> None:
+    item = {"pk": {"S": "old"}, "email": {"S": "old@example.org"}, "club": {"S": "go"}}
+    stored = item if version is None else item | {"version": {"N": str(version)}}
+    send("PutItem", {"TableName": Customer.table(), "Item": stored})
+    data = sent(CustomerForm(instance=Customer.get("old")), club="chess", plan="free")
+
+    form = CustomerForm(data, instance=Customer.get("old"))
+    assert form.is_valid(), form.errors
+    form.save()
+
+    assert Customer.get("old").club == "chess"
+    late = CustomerForm({**data, "club": "bridge"}, instance=Customer.get("old"))
+    assert late.errors["club"] == ["Stored now: chess"]
+
+
+def test_the_key_of_a_stored_item_cannot_be_edited() -> None:
+    seat = Seat.create(hall="red", row=1)
+    form = SeatForm({**sent(SeatForm(instance=seat)), "row": "2", "guest": "Ann"}, instance=seat)
+
+    assert "disabled" in str(form["row"])
+    assert form.is_valid()
+    form.save()
+    assert {(each.row, each.guest) for each in Seat.query("red")} == {(1, "Ann")}
+
+
+def test_texts_of_json_are_shown_as_they_are_stored() -> None:
+    customer = create(details=json.dumps({"name": "é", "day": "2026-01-01"}))
+    born = date(2000, 2, 29)
+    form_class = modelform_factory(Customer, fields=["details", "born"])
+    data = sent(form_class(instance=customer), details="{}", born="")
+    customer.change(born=born)
+
+    form = form_class(data, instance=customer)
+
+    assert form.errors["born"] == ["Stored now: 2000-02-29"]
+    assert form.errors["details"] == ['Stored now: {"name": "é", "day": "2026-01-01"}']

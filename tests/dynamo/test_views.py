@@ -1,0 +1,389 @@
+"""Django's generic views, with one mixin each, end to end over HTTP."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404
+from django.test import Client, override_settings
+
+from dynamo.views import get_object_or_404
+from tests.commands import ROOT
+from tests.dynamo.desk.models import Badge, Customer, Seat
+from tests.factories import stored_items
+from tests.requests import Requests
+from tests.tutorial import write_files
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+ANN = {"email": "Ann@example.org", "club": "chess"}
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    """A browser of a project that has nothing of the site."""
+    with override_settings(
+        INSTALLED_APPS=["dynamo", "tests.dynamo.desk"],
+        MIDDLEWARE=["django.contrib.messages.middleware.MessageMiddleware"],
+        MESSAGE_STORAGE="django.contrib.messages.storage.cookie.CookieStorage",
+        FORM_RENDERER="django.forms.renderers.DjangoTemplates",
+        ROOT_URLCONF="tests.dynamo.desk.urls",
+        TEMPLATES=[
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "APP_DIRS": True,
+                "OPTIONS": {
+                    "context_processors": ["django.contrib.messages.context_processors.messages"]
+                },
+            }
+        ],
+    ):
+        yield Client()
+
+
+def opened(client: Client, path: str) -> dict[str, str]:
+    """The values of the form of a page, as a browser would send them."""
+    return inputs(client.get(path).text)
+
+
+def inputs(page: str) -> dict[str, str]:
+    found = {}
+    for tag in re.findall(r"<input [^>]*>", page):
+        attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
+        found[attributes["name"]] = unescape(attributes.get("value", ""))
+    return found
+
+
+def test_the_pages_of_a_model_create_show_edit_and_delete(client: Client) -> None:
+    created = client.post("/customers/new/", opened(client, "/customers/new/") | ANN)
+    [customer] = Customer.scan()
+    page = f"/customers/{customer.pk}/"
+    assert (created.status_code, created.url) == (302, page)
+    shown = client.get(page)
+    assert "<h1>Ann@example.org</h1>" in shown.text
+    assert "The customer was added." in shown.text
+
+    form = opened(client, f"{page}edit/")
+    assert form["email"] == "Ann@example.org"
+    edited = client.post(f"{page}edit/", form | {"card": "A-17"})
+    assert (edited.status_code, edited.url) == (302, page)
+    assert Customer.get(customer.pk).card == "A-17"
+
+    deleted = client.post(f"{page}delete/", opened(client, f"{page}delete/"))
+    assert (deleted.status_code, deleted.url) == (302, "/clubs/chess/")
+    assert stored_items("tests-customers") == {}
+
+
+def test_what_each_page_costs(client: Client, requests_sent: Requests) -> None:
+    page = f"/customers/{Customer.create(**ANN).pk}/"
+    requests_sent.clear()
+
+    client.get(page)
+    form = opened(client, f"{page}edit/")
+    client.post(f"{page}edit/", form | {"club": "go"})
+    client.post(f"{page}edit/", form | {"club": "bridge"})
+
+    assert requests_sent.operations == ["GetItem", "GetItem", "GetItem", "UpdateItem", "GetItem"]
+
+
+def test_a_refused_form_is_shown_again_and_what_follows_a_success_does_not_happen(
+    client: Client,
+) -> None:
+    Customer.create(**ANN, card="A-17")
+    data = opened(client, "/customers/new/") | ANN | {"card": "A-17"}
+
+    answer = client.post("/customers/new/", data)
+
+    assert answer.status_code == 200
+    assert "Customer with this Email address already exists." in answer.text
+    assert "Customer with this Club and Card already exists." in answer.text
+    assert inputs(answer.text)["request_id"] == data["request_id"]
+    assert inputs(answer.text)["email"] == "Ann@example.org"
+    assert "messages" not in client.cookies
+    assert len(list(Customer.scan())) == 1
+
+
+def test_a_form_that_is_sent_twice_creates_once(client: Client) -> None:
+    data = opened(client, "/customers/new/") | ANN
+
+    first, second = (client.post("/customers/new/", data) for _ in range(2))
+
+    assert first.url == second.url
+    assert len(list(Customer.scan())) == 1
+
+
+def test_an_overtaken_page_shows_what_is_stored_and_can_be_sent_again(client: Client) -> None:
+    customer = Customer.create(**ANN)
+    page = f"/customers/{customer.pk}/edit/"
+    data = opened(client, page) | {"club": "go"}
+    customer.change(club="bridge")
+
+    refused = client.post(page, data)
+
+    assert refused.status_code == 200
+    assert "was changed after this page was opened" in refused.text
+    assert "Stored now: bridge" in refused.text
+    assert inputs(refused.text)["club"] == "go"
+    assert Customer.get(customer.pk).club == "bridge"
+    assert client.post(page, inputs(refused.text)).status_code == 302
+    assert Customer.get(customer.pk).club == "go"
+
+
+@pytest.mark.parametrize("page", ["edit", "delete"])
+def test_a_page_whose_item_was_deleted_says_so_and_keeps_what_was_typed(
+    page: str, client: Client
+) -> None:
+    customer = Customer.create(**ANN)
+    path = f"/customers/{customer.pk}/{page}/"
+    data = opened(client, path) | {"club": "go"}
+    customer.delete()
+
+    answer = client.post(path, data)
+
+    assert answer.status_code == 200
+    assert "was deleted after this page was opened" in answer.text
+    assert page == "delete" or inputs(answer.text)["club"] == "go"
+    assert stored_items("tests-customers") == {}
+    # Only who was shown the item learns this.
+    assert client.post(path, data | {"version": "7:forged"}).status_code == 404
+    assert client.post(path, ANN).status_code == 404
+    assert client.get(path).status_code == 404
+
+
+def test_a_page_that_deletes_is_overtaken_too_unless_its_template_has_no_form(
+    client: Client,
+) -> None:
+    customer = Customer.create(**ANN)
+    page = f"/customers/{customer.pk}/delete/"
+    data = opened(client, page)
+    customer.change(club="go")
+
+    refused = client.post(page, data)
+
+    assert "was changed after this page was opened" in refused.text
+    assert client.post(page, {"version": "forged"}).status_code == 200
+    assert Customer.get(customer.pk) == customer
+    # The templates of many sites have a button alone.
+    assert client.post(page).status_code == 302
+    assert stored_items("tests-customers") == {}
+
+
+def test_an_item_is_found_by_its_key_a_uuid_or_a_unique_value(client: Client) -> None:
+    customer = Customer.create(**ANN)
+
+    for path in (f"/uuids/{customer.pk}/", "/emails/ANN@example.org/"):
+        assert "<h1>Ann@example.org</h1>" in client.get(path).text
+    assert client.get("/of/ann@EXAMPLE.org/").text == customer.pk
+
+
+def test_an_item_with_a_sort_key_is_found_by_both_arguments(client: Client) -> None:
+    Seat.create(hall="red hall", row=5)
+
+    for path in ("/halls/red hall/5/", "/rows/red hall/5/"):
+        assert "<h1>red hall 5</h1>" in client.get(path).text
+    with pytest.raises(AttributeError, match="hall and row in the URLconf"):
+        client.get("/halls/red/")
+
+
+def test_a_write_with_others_in_form_valid_is_shown_or_raised(client: Client) -> None:
+    Seat.create(hall="red", row=5)
+    path = "/halls/red/5/edit/"
+    data = opened(client, path) | {"guest": "Ann"}
+
+    assert client.post(path, data).url == "/halls/red/5/"
+    assert Badge.get("Ann").code == "Ann"
+    Seat.get("red", 5).change(guest="Bob")
+    with pytest.raises(Badge.AlreadyExists):
+        client.post(path, opened(client, path) | {"guest": "Ann"})
+    assert Seat.get("red", 5).guest == "Bob"
+
+
+def test_a_function_needs_two_calls_of_the_form(client: Client) -> None:
+    data = opened(client, "/halls/new/") | {"hall": "red", "row": "1"}
+
+    assert client.post("/halls/new/", data).status_code == 302
+    again = client.post("/halls/new/", opened(client, "/halls/new/") | {"hall": "red", "row": "1"})
+    assert "Seat with this Hall and Row already exists." in again.text
+
+
+# Lists --------------------------------------------------------------------------------------------
+
+
+def test_a_list_shows_a_page_of_an_index_and_links_to_the_next(
+    client: Client, requests_sent: Requests
+) -> None:
+    for number in range(3):
+        joined = datetime(2026, 1, 1 + number, tzinfo=UTC)
+        Customer.create(email=f"{number}@example.org", club="chess", joined=joined)
+    Customer.create(email="go@example.org", club="go")
+    requests_sent.clear()
+
+    first = client.get("/clubs/chess/")
+    assert re.findall("<p>(.*?)</p>", first.text) == ["2@example.org", "1@example.org"]
+    [link] = re.findall(r'href="([^"]*)"', first.text)
+    second = client.get(f"/clubs/chess/{unescape(link)}")
+    assert re.findall("<p>(.*?)</p>", second.text) == ["0@example.org"]
+    assert "href" not in second.text
+    assert requests_sent.operations == ["Query", "Query"]
+    assert "none" in client.get("/clubs/bridge/").text
+    # A cursor that was changed, or belongs to another list.
+    for path in (f"/clubs/go/{unescape(link)}", "/clubs/chess/?page=2"):
+        assert client.get(path).status_code == 404
+
+
+def test_a_list_shows_a_partition_of_the_table_or_what_get_queryset_returns(client: Client) -> None:
+    for row in (3, 1, 2):
+        Seat.create(hall="red", row=row)
+
+    for path in ("/seats/red/", "/seats/of/red/"):
+        assert client.get(path).text.split() == ["1", "2", "3"]
+    assert client.get("/seats/of/blue/").status_code == 404
+    assert client.get("/seats/all/?page=2").text.split() == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("/wrong/partition/", "set `partition`"), ("/wrong/order/", "must be the sort key")],
+)
+def test_a_list_that_dynamodb_cannot_give_says_what_to_declare(
+    path: str, message: str, client: Client
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=message):
+        client.get(path)
+
+
+# What is not found --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/customers/nobody/",
+        "/customers/email%23ann@example.org/",
+        "/customers/email%23ann@example.org/edit/",
+        "/customers/email%23ann@example.org/delete/",
+        f"/customers/{'x' * 2049}/",
+        "/emails/nobody@example.org/",
+        "/emails/%20/",
+        f"/of/{'x' * 3000}/",
+        "/badges/email%23ann@example.org/",
+        "/halls/red/6/",
+        "/halls/red/six/",
+        "/halls/red/nan/",
+        f"/halls/red/{'9' * 5000}/",
+        f"/rows/red/{'9' * 50}/",
+    ],
+)
+def test_a_page_of_what_is_not_an_item_is_404(path: str, client: Client) -> None:
+    Customer.create(**ANN)
+    Badge.create(code="A", email="ann@example.org")
+    Seat.create(hall="red", row=5)
+
+    assert client.get(path).status_code == 404
+    assert client.post(path).status_code in {404, 405}
+
+
+def test_get_object_or_404_takes_keys_and_unique_values() -> None:
+    customer = Customer.create(**ANN, card="A-17")
+    seat = Seat.create(hall="red", row=5)
+
+    assert get_object_or_404(Customer, customer.pk) == customer
+    assert get_object_or_404(Customer, pk=customer.pk) == customer
+    assert get_object_or_404(Customer, club="chess", card="A-17") == customer
+    assert get_object_or_404(Seat, "red", "5") == get_object_or_404(Seat, hall="red", row=5) == seat
+    for missing in ({"pk": None}, {"pk": ""}, {"email": None}, {"email": "nobody"}):
+        with pytest.raises(Http404, match="No customer found"):
+            get_object_or_404(Customer, **missing)
+    for wrong in ({"card": "A-17"}, {"name": "Ann"}):
+        with pytest.raises(TypeError):
+            get_object_or_404(Customer, **wrong)
+
+
+# The example of the docs --------------------------------------------------------------------------
+
+TEMPLATES = {
+    "form": "{{ form }}",
+    "confirm_delete": "{{ form }}",
+    "detail": "{{ member.email }}",
+    "list": "{% for each in member_list %}{{ each.email }}{% endfor %}",
+}
+PROJECT = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+
+settings.configure(
+    SECRET_KEY="of-this-test",
+    ALLOWED_HOSTS=["testserver"],
+    INSTALLED_APPS=["dynamo", "club"],
+    DATABASES={},
+    AWS_REGION="us-east-1",
+    DYNAMODB_TABLE_PREFIX="docs-",
+    LANGUAGE_CODE="ja",
+    ROOT_URLCONF="club.urls",
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
+)
+django.setup()
+call_command("createtables", verbosity=0)
+
+from django.test.utils import setup_test_environment
+
+from club.models import Member
+from club.examples import *
+
+setup_test_environment()
+client = Client()
+
+
+def fields(path):
+    form = client.get(path).context["form"]
+    return {each.html_name: each.value() or "" for each in form}
+
+
+values = {"email": "ann@example.org", "club": "chess"}
+new = fields("/members/new/") | values
+urls = {client.post("/members/new/", new).url for _ in range(2)}
+[ann] = Member.scan()
+assert urls == {f"/members/{ann.pk}/"}
+assert client.get(f"/members/{ann.pk}/").text == "ann@example.org"
+assert client.get("/clubs/chess/").text == "ann@example.org"
+edit = fields(f"/members/{ann.pk}/edit/")
+ann.change(card="A-17")
+refused = client.post(f"/members/{ann.pk}/edit/", edit | {"card": "A-18"}).text
+assert "変更された" in refused and "現在の保存内容：A-17" in refused
+form = MemberForm(MemberForm().initial | values)
+assert form.is_valid() and not form.try_save()
+assert form.errors == {"email": ["This address belongs to another member."]}
+deleted = client.post(f"/members/{ann.pk}/delete/", fields(f"/members/{ann.pk}/delete/"))
+assert deleted.url == "/clubs/chess/" and not list(Member.scan())
+"""
+
+
+def test_the_example_of_the_docs_works_with_the_library_alone(tmp_path: Path) -> None:
+    text = (ROOT / "docs/forms.md").read_text(encoding="utf-8")
+    blocks = re.findall(
+        r"^(?:`([\w/.]+)`\n\n)?```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE
+    )
+    files = {name: block for name, block in blocks if name}
+    _test, form, function, _logged = [block for name, block in blocks if not name]
+    files["club/examples.py"] = form + function
+    write_files(files | {"project.py": PROJECT}, tmp_path)
+    templates = tmp_path / "club/templates/club"
+    templates.mkdir(parents=True)
+    for name, template in TEMPLATES.items():
+        (templates / f"member_{name}.html").write_text(template)
+
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run(
+        [sys.executable, tmp_path / "project.py"], env=environment, check=True, timeout=120
+    )
