@@ -10,4 +10,4 @@ class Member(Model):
     name = TextAttribute()
 
     unique_email = Unique("email", normalize=casefolded)
-    unique_card = Unique("card", normalize=str.upper)
+    unique_card = Unique("card", normalize=casefolded)

@@ -1,29 +1,31 @@
 from django.core.management.base import CommandError
 
-from dynamo import DoesNotExist, Stale, Taken
 from dynamo.management.base import DynamoCommand
 from members.models import Member
 
 
 class Command(DynamoCommand):
-    help = "join EMAIL CARD NAME | change EMAIL ATTRIBUTE VALUE | leave EMAIL | show EMAIL"
+    help = "Let a member join or leave; change or show a member."
 
     def add_arguments(self, parser):
         parser.add_argument("action", choices=["join", "change", "leave", "show"])
-        parser.add_argument("email")
-        parser.add_argument("values", nargs="*")
+        parser.add_argument("who", metavar="EMAIL")
+        parser.add_argument("--email", help="another address")
+        parser.add_argument("--card")
+        parser.add_argument("--name")
 
-    def handle(self, *args, action, email, values, **options):
+    def handle(self, *args, action, who, **options):
+        given = {name: options[name] for name in ("email", "card", "name")}
+        values = {name: value for name, value in given.items() if value}
         try:
             if action == "join":
-                card, name = values
-                member = Member.create(email=email, card=card, name=name)
+                member = Member.create(**{"email": who, **values})
             else:
-                member = Member.find(email=email)
+                member = Member.find(email=who)
             if action == "change":
-                member.change(**dict([values]))
+                member.change(**values)
             elif action == "leave":
                 member.delete()
-        except (DoesNotExist, Stale, Taken) as error:
-            raise CommandError(str(error)) from error
+        except ValueError as error:
+            raise CommandError(error) from error
         self.stdout.write(f"{member.name}, {member.email}, card {member.card}")
