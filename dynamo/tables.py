@@ -249,7 +249,7 @@ def create(table: Table, report: Callable[[str], object] = lambda _sentence: Non
     A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
     turned on if the engine knows them. An existing table gets its missing indexes one after the
     other, because DynamoDB builds one at a time. That may take hours: `report` is called with a
-    sentence at least every minute. Indexes that the models do not declare are left as they are.
+    sentence about once a minute. Indexes that the models do not declare are left as they are.
 
     Safe to repeat, also after an interruption, and to run twice at once. Costs 4 requests if
     nothing is missing.

@@ -119,6 +119,18 @@ def test_pages_of_an_index_have_its_items_in_order(requests_sent: Requests) -> N
     assert page.items == [items[4], items[3]]
 
 
+@pytest.mark.fault_of("moto", "counts a whole unit for a read of an index")
+def test_a_page_costs_half_of_an_index_of_what_it_costs_of_a_table(requests_sent: Requests) -> None:
+    sailors(3)
+    rides(3)
+    requests_sent.clear()
+
+    Sailor.by_city.page("Rome")
+    assert requests_sent.units == 0.5
+    Ride.page("red")
+    assert requests_sent.units == 1.5
+
+
 def test_an_index_of_pynamodbs_own_class_has_pages() -> None:
     items = sailors(3, boat="Ida")
 
