@@ -51,6 +51,7 @@ from dynamo.items import (
     is_same_value,
 )
 from dynamo.pages import Page, complete_index, read_page
+from dynamo.threads import in_thread
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, Unique, UniqueKey
 from dynamo.unique.guarding import (
@@ -1004,6 +1005,40 @@ class Model(PlainModel, metaclass=ModelMeta):
         attribute = self.get_attributes()[self._dynamo_to_python_attr(stored_name)]
         default = attribute.default
         return None if default is None or callable(default) else _typed(attribute, default)
+
+    # Asynchronously, in threads -------------------------------------------------------------------
+
+    @classmethod
+    async def acreate(cls, **values: Any) -> Self:
+        """As `create`."""
+        return await in_thread(cls.create, **values)
+
+    async def asave(self, **options: Any) -> None:
+        """As `save`."""
+        await in_thread(self.save, **options)
+
+    async def achange(self, **values: Any) -> None:
+        """As `change`."""
+        await in_thread(self.change, **values)
+
+    async def adelete(self, **options: Any) -> None:
+        """As `delete`."""
+        await in_thread(self.delete, **options)
+
+    @classmethod
+    async def aget(cls, hash_key: Any, range_key: Any = None, **options: Any) -> Self:
+        """As `get`."""
+        return await in_thread(cls.get, hash_key, range_key, **options)
+
+    @classmethod
+    async def afind(cls, **values: Any) -> Self:
+        """As `find`."""
+        return await in_thread(cls.find, **values)
+
+    @classmethod
+    async def apage(cls, hash_key: Any, *args: Any, **options: Any) -> Page[Self]:
+        """As `page`."""
+        return await in_thread(cls.page, hash_key, *args, **options)
 
     # Calls that could break the promises ----------------------------------------------------------
 

@@ -37,6 +37,7 @@ from dynamo.items import (
     TABLE_NAME_PATTERN,
     Item,
 )
+from dynamo.threads import in_thread
 from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -99,9 +100,13 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
             scope=scope,
         )
 
+    async def apage(self, hash_key: Any, *args: Any, **options: Any) -> Page[M]:
+        """As `page`, asynchronously."""
+        return await in_thread(self.page, hash_key, *args, **options)
+
 
 def complete_index(model: type[Model], index: Any) -> dict[str, int]:
-    """Check the index of a new model, and give PynamoDB's own class the method `page`.
+    """Check the index of a new model, and give PynamoDB's own class `page` and `apage`.
 
     Returns how many bytes each of its key attributes, by stored name, may have.
 
@@ -131,7 +136,8 @@ def complete_index(model: type[Model], index: Any) -> dict[str, int]:
             "or the guard items a table: Meta.guard_table."
         )
     if not hasattr(index, "page"):
-        vars(index)["page"] = MethodType(GlobalSecondaryIndex.page, index)
+        for method in (GlobalSecondaryIndex.page, GlobalSecondaryIndex.apage):
+            vars(index)[method.__name__] = MethodType(method, index)
     return {
         str(each.attr_name): PARTITION_KEY_MAX_BYTES if each.is_hash_key else SORT_KEY_MAX_BYTES
         for each in parts

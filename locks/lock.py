@@ -23,6 +23,7 @@ M. Kleppmann, "How to do distributed locking", 2016 (fencing tokens).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -31,6 +32,8 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from types import TracebackType
@@ -40,6 +43,7 @@ from dynamo.clock import now
 from dynamo.exceptions import DynamoError, Unavailable
 from dynamo.items import Item
 from dynamo.processes import on_new_process
+from dynamo.threads import submit
 from locks import heartbeats, requests
 from locks.exceptions import LeaseLost, LockError, LockTaken
 from locks.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
@@ -110,7 +114,8 @@ class Lock:
         self.wait_seconds = wait_seconds
         self.data = None if data is None else requests.checked_data(data)
         self._owner = owner
-        self._held = threading.local()
+        #: The leases of `with` statements, by the thread or task that entered them.
+        self._held: dict[object, list[Lease]] = {}
 
     def __repr__(self) -> str:
         return f"<Lock {self.name!r}>"
@@ -146,9 +151,30 @@ class Lock:
             return None
 
     def _acquire(self, wait_seconds: float) -> Lease:
+        steps = self._acquiring(wait_seconds)
+        while not isinstance(step := next(steps), Lease):
+            time.sleep(step)
+        return step
+
+    async def _aacquire(self) -> Lease:
+        steps = self._acquiring(self.wait_seconds)
+        while True:
+            # Only requests are sent in threads, so waiters cannot use up the pool.
+            under_way = submit(next, steps)
+            try:
+                step = await asyncio.wrap_future(under_way)
+            except asyncio.CancelledError:
+                under_way.add_done_callback(_release_unclaimed)
+                raise
+            if isinstance(step, Lease):
+                return step
+            await asyncio.sleep(step)
+
+    def _acquiring(self, wait_seconds: float) -> Iterator[float | Lease]:
+        """Yields how many seconds to wait before each next step, and then the lease."""
         asked_at = now()
         try:
-            lease = self._wait_for(wait_seconds)
+            lease = yield from self._wait_for(wait_seconds)
         except LockTaken:
             self._tell("taken", now() - asked_at)
             raise
@@ -161,12 +187,12 @@ class Lock:
             with suppress(DynamoError, LockError):
                 lease.release()
             raise
-        return lease
+        yield lease
 
     def _tell(self, outcome: str, seconds: float) -> None:
         lock_awaited.send_robust(type(self), name=self.name, outcome=outcome, seconds=seconds)
 
-    def _wait_for(self, wait_seconds: float) -> Lease:
+    def _wait_for(self, wait_seconds: float) -> Generator[float, None, Lease]:
         lease, stored = self._take()
         gives_up_at = math.inf
         watch = Watch()
@@ -185,7 +211,7 @@ class Lock:
             # The same moment as above: a process that is stopped in between must not give up first.
             if looked_at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
-            time.sleep(self._pause_seconds(min(watch.ends_at, gives_up_at)))
+            yield self._pause_seconds(min(watch.ends_at, gives_up_at))
             if not watch.is_over(now()):
                 stored = requests.read(self.name)
         return lease
@@ -234,8 +260,13 @@ class Lock:
             requests.release(self.name, owner, [version], requests.new_version())
 
     def __enter__(self) -> Lease:
-        lease = self.acquire()
-        self._held.leases = [*getattr(self._held, "leases", ()), lease]
+        return self._entered(threading.get_ident(), self.acquire())
+
+    async def __aenter__(self) -> Lease:
+        return self._entered(asyncio.current_task(), await self._aacquire())
+
+    def _entered(self, holder: object, lease: Lease) -> Lease:
+        self._held.setdefault(holder, []).append(lease)
         return lease
 
     def __exit__(
@@ -244,7 +275,22 @@ class Lock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        lease: Lease = self._held.leases.pop()
+        self._leave(threading.get_ident(), error)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Shielded: a task that is cancelled now releases the lock all the same.
+        leaving = submit(self._leave, asyncio.current_task(), error)
+        await asyncio.shield(asyncio.wrap_future(leaving))
+
+    def _leave(self, holder: object, error: BaseException | None) -> None:
+        lease = self._held[holder].pop()
+        if not self._held[holder]:
+            del self._held[holder]
         try:
             lease.release()
         except (DynamoError, LeaseLost) as problem:
@@ -255,6 +301,20 @@ class Lock:
                 log.warning("The lock %r was not released: %s", self.name, problem)
             else:
                 raise
+
+
+def _release_unclaimed(step: Future[float | Lease]) -> None:
+    """Release the lock if this step of a cancelled task acquired it."""
+    if not step.cancelled() and not step.exception() and isinstance(lease := step.result(), Lease):
+        # In the pool, because this may run in the event loop.
+        submit(_release_quietly, lease)
+
+
+def _release_quietly(lease: Lease) -> None:
+    try:
+        lease.release()
+    except (DynamoError, LockError) as problem:
+        log.warning("The lock %r was not released: %s", lease.name, problem)
 
 
 def claim_once(key: str) -> bool:

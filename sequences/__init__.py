@@ -11,6 +11,9 @@ if TYPE_CHECKING:
         check_series as check_series,
     )
     from sequences.counters import (
+        anext_value as anext_value,
+    )
+    from sequences.counters import (
         next_value as next_value,
     )
     from sequences.counters import (
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
         NumberedItem as NumberedItem,
     )
     from sequences.series import (
+        aissue as aissue,
+    )
+    from sequences.series import (
         issue as issue,
     )
     from sequences.signals import (
@@ -57,13 +63,13 @@ __all__, __getattr__ = lazily(
     __name__,
     {
         "sequences.check": "check_series",
-        "sequences.counters": "next_value next_values",
+        "sequences.counters": "anext_value next_value next_values",
         "sequences.exceptions": (
             "CounterContended DamagedSeries ItemTooLarge NotACounter OutOfOrder "
             "RequestIdReused ReservedName SequenceError SeriesError"
         ),
         "sequences.models": "NumberedItem",
-        "sequences.series": "issue",
+        "sequences.series": "aissue issue",
         "sequences.signals": "numbers_given",
     },
 )

@@ -18,6 +18,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from django.utils.asyncio import async_unsafe
+
 from dynamo.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
 from dynamo.processes import on_new_process
@@ -125,6 +127,8 @@ class Combiner(Generic[Key, Ask, Answer]):
         self._lock = threading.Lock()
         self._queues: dict[Key, _Queue[Ask, Answer]] = {}
 
+    # Else a caller in an event loop would wait there for the request of another thread.
+    @async_unsafe
     def __call__(self, key: Key, ask: Ask) -> Answer:
         """Return the answer to `ask`.
 

@@ -49,6 +49,7 @@ from dynamo.client.deadline import operation_ends_at, within
 from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Rejected
 from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.threads import in_thread
 from dynamo.updates import Update
 from sequences.combining import Caller, Combiner
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
@@ -171,6 +172,11 @@ def next_value(
         TypeError: the name is not text, or a number is not whole.
     """
     return Sequence(name, initial_value, increment, reset_value, strategy).next_value()
+
+
+async def anext_value(name: str, initial_value: int = 1, **options: Any) -> int:
+    """As `next_value`, in a thread; tasks that wait for the same counter share a request."""
+    return await in_thread(next_value, name, initial_value, **options)
 
 
 def next_values(

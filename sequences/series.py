@@ -38,6 +38,7 @@ from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unava
 from dynamo.items import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
 from dynamo.processes import on_new_process
 from dynamo.signals import tables_emptied
+from dynamo.threads import in_thread
 from dynamo.transactions import Write
 from sequences.combining import Combiner
 from sequences.exceptions import DamagedSeries, ItemTooLarge
@@ -46,7 +47,7 @@ from sequences.models import REQUEST_PREFIX, NumberedItem
 from sequences.pace import Pace
 from sequences.signals import numbers_given
 
-__all__ = ["NumberedItem", "issue"]
+__all__ = ["NumberedItem", "aissue", "issue"]
 
 Numbered = TypeVar("Numbered", bound=NumberedItem)
 Key = tuple[type[NumberedItem], str]
@@ -113,6 +114,17 @@ def issue(
     ask = Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
     issued: Numbered = _combiner((type(item), series), ask)
     return issued
+
+
+async def aissue(
+    item: Numbered,
+    *,
+    series: str,
+    request_id: str | uuid.UUID | None = None,
+    also: Sequence[Write] = (),
+) -> Numbered:
+    """As `issue`, in a thread; tasks that wait for the same series share a transaction."""
+    return await in_thread(issue, item, series=series, request_id=request_id, also=also)
 
 
 def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:

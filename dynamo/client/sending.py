@@ -25,6 +25,7 @@ from botocore.exceptions import (
     InvalidEndpointConfigurationError,
 )
 from django.conf import settings
+from django.utils.asyncio import async_unsafe
 
 from dynamo.client import addressing, connections, credentials
 from dynamo.client.breaker import Breaker, fails_fast
@@ -154,6 +155,10 @@ def _destination() -> tuple[str | None, ProcessCredentials, str | None]:
 _shared: PerProcess[_Shared] = PerProcess(_make_shared)
 
 
+@async_unsafe(
+    "An event loop must not wait for DynamoDB. Await the asynchronous form of the call, such as "
+    "acreate, or use sync_to_async."
+)
 def send(
     operation: str,
     request: dict[str, Any],
@@ -178,6 +183,7 @@ def send(
     anyway, until its result is known.
 
     Raises:
+        SynchronousOnlyOperation: an event loop runs in this thread (see DJANGO_ALLOW_ASYNC_UNSAFE).
         TransactionConflict: only without `repeat_conflicts`.
         ConditionFailed: the condition of a single write was false.
         TransactionCancelled: conditions of a transaction were false, and no reason was passing.

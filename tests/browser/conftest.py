@@ -49,7 +49,9 @@ def whole_browser() -> Iterator[Browser]:
 
 @contextmanager
 def _launched(*names: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        # Its event loop is in this thread.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "on")
         program = _found(names, playwright)
         browser = playwright.chromium.launch(executable_path=program, args=QUIET)
         yield browser

@@ -324,4 +324,4 @@ def test_after_a_release_with_a_lost_reply_another_process_may_hold_the_lock(
 
 
 def _takes(body: dict[str, Any]) -> bool:
-    return ":clock" in body.get("ExpressionAttributeValues", {})
+    return "fencingToken" in body.get("ExpressionAttributeNames", {}).values()

@@ -1,0 +1,146 @@
+"""Locks of the tasks of an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from locks import Lock, LockTaken
+from locks.heartbeats import _of_process as heartbeats
+from tests.faults.kinds import Meanwhile
+from tests.faults.proxy import FaultProxy
+from tests.locks.items import stored, taken
+from tests.requests import Requests
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+
+def is_released(name: str) -> bool:
+    return "isReleased" in stored(name)
+
+
+def test_of_many_tasks_that_wait_one_at_a_time_has_the_lock() -> None:
+    # More than the pool has threads, so waiters in threads would keep the holder from releasing.
+    tasks = 100
+    inside: list[int] = []
+    most_inside = 0
+    fences: list[int] = []
+    lock = Lock("a", wait_seconds=600, poll_seconds=0.05)
+
+    async def work(number: int) -> None:
+        nonlocal most_inside
+        async with lock as lease:
+            inside.append(number)
+            most_inside = max(most_inside, len(inside))
+            lease.check()
+            fences.append(lease.fence)
+            await asyncio.sleep(0)
+            inside.remove(number)
+
+    async def work_all() -> None:
+        await asyncio.gather(*map(work, range(tasks)))
+
+    asyncio.run(work_all())
+
+    assert most_inside == 1
+    assert fences == sorted(set(fences))
+    assert len(fences) == tasks
+    assert is_released("a")
+
+
+def test_a_lock_that_stays_taken_is_an_error_and_costs_what_it_costs_in_a_thread(
+    requests_sent: Requests,
+) -> None:
+    taken("a")
+    requests_sent.clear()
+
+    async def wait() -> None:
+        async with Lock("a", wait_seconds=0):
+            pass
+
+    with pytest.raises(LockTaken):
+        asyncio.run(wait())
+    assert requests_sent.operations == ["UpdateItem"]
+
+
+def test_a_lease_is_renewed_after_the_thread_that_acquired_it_has_other_work() -> None:
+    async def hold() -> None:
+        async with Lock("a", lease_seconds=2) as lease:
+            taken_with = stored_version = lease.taken["recordVersionNumber"]
+            while stored_version == taken_with:
+                await asyncio.sleep(0.05)
+                item = await asyncio.to_thread(stored, "a")
+                stored_version = item["recordVersionNumber"]
+            lease.check()
+
+    asyncio.run(hold())
+
+    assert is_released("a")
+
+
+def test_a_lock_that_was_acquired_for_a_cancelled_task_is_released(proxy: FaultProxy) -> None:
+    cancelled = threading.Event()
+
+    async def enter() -> None:
+        async with Lock("a"):
+            raise AssertionError("the task was cancelled before")
+
+    async def cancel() -> None:
+        task = asyncio.create_task(enter())
+        loop = asyncio.get_running_loop()
+
+        def meanwhile() -> None:
+            loop.call_soon_threadsafe(task.cancel)
+            assert cancelled.wait(120)
+
+        proxy.plan("UpdateItem", Meanwhile(meanwhile))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        cancelled.set()
+
+    asyncio.run(cancel())
+
+    wait_until(lambda: is_released("a"))
+    wait_until(lambda: not heartbeats._due)
+
+
+@pytest.mark.parametrize("when", ["in the block", "while it releases"])
+def test_a_cancelled_task_releases_its_lock(proxy: FaultProxy, when: str) -> None:
+    async def hold(entered: asyncio.Event) -> None:
+        async with Lock("a"):
+            entered.set()
+            if when == "in the block":
+                await asyncio.Future()
+
+    async def cancel() -> None:
+        entered = asyncio.Event()
+        task = asyncio.create_task(hold(entered))
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    def released() -> Any:
+        return is_released("a")
+
+    asyncio.run(cancel())
+
+    wait_until(released)
+
+
+def test_a_task_that_stops_waiting_sends_nothing_more(requests_sent: Requests) -> None:
+    taken("a")
+
+    async def wait() -> None:
+        async with asyncio.timeout(0.5), Lock("a", wait_seconds=600, poll_seconds=600):
+            pass
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(wait())
+
+    assert stored("a")["fencingToken"]
+    assert requests_sent.operations.count("UpdateItem") == 2  # that of `taken`, and one refused
