@@ -36,7 +36,6 @@ from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ImproperlyConfi
 from django.core.exceptions import ValidationError as Invalid
 from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import EMPTY_VALUES, MaxLengthValidator
-from django.db.models.fields import BLANK_CHOICE_DASH
 from django.forms import models as djangos
 from django.forms.forms import BaseForm, DeclarativeFieldsMetaclass
 from django.utils.choices import BlankChoiceIterator, flatten_choices, normalize_choices
@@ -143,7 +142,7 @@ class ModelField:
 
             form_class = forms.TypedChoiceField
             if may_be_empty or not has_default:
-                choices = BlankChoiceIterator(choices, BLANK_CHOICE_DASH)
+                choices = BlankChoiceIterator(choices, [("", "---------")])
             defaults |= {"choices": choices, "coerce": coerce, "empty_value": empty_value}
         elif kind is forms.BooleanField:
             # A required box would have to be ticked.

@@ -15,7 +15,7 @@ reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.ht
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from django import forms
@@ -57,36 +57,40 @@ def get_object_or_404(model: type[M], *key: Any, **values: Any) -> M:
     `find`.
     """
     names = key_names(model)
-    wanted = dict(zip(names, key, strict=False)) | values
+    wanted = _converted(model, dict(zip(names, key, strict=False)) | values)
     try:
-        wanted = {name: _converted(model, name, value) for name, value in wanted.items()}
         if wanted.keys() == set(names):
             return model.get(*(wanted[name] for name in names))
         return model.find(**wanted)
-    except (_Unusable, model.DoesNotExist) as error:
-        message = djangos_text("No %(verbose_name)s found matching the query")
-        raise Http404(message % {"verbose_name": model._noun()}) from error
+    except model.DoesNotExist as error:
+        raise _not_found(model) from error
 
 
-class _Unusable(Exception):
-    """No item has such a value."""
+def _not_found(model: type[Model]) -> Http404:
+    message = djangos_text("No %(verbose_name)s found matching the query")
+    return Http404(message % {"verbose_name": model._noun()})
 
 
-def _converted(model: type[Model], name: str, value: Any) -> Any:
-    """A value, perhaps from a URL, with the type of the attribute `name`."""
-    found = model_fields(model).get(name)
-    if found is None:
-        raise TypeError(f"{model.__name__} has no attribute {name}.")
-    attribute = found.attribute
-    try:
-        if value is not None and isinstance(attribute, (TextAttribute, UnicodeAttribute)):
-            value = str(value)
-        elif isinstance(value, str) and (field := found.formfield()):
-            value = field.clean(value)
-        storable(attribute, value)
-    except (ArithmeticError, TypeError, ValueError, ValidationError) as error:
-        raise _Unusable from error
-    return value
+def _converted(model: type[Model], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The `values`, perhaps texts of a URL, with the types of their attributes.
+
+    Raises:
+        Http404: no item can have them.
+    """
+    fields, converted = model_fields(model), dict(values)
+    for name, value in values.items():
+        if name not in fields:
+            raise TypeError(f"{model.__name__} has no attribute {name}.")
+        attribute = fields[name].attribute
+        try:
+            if value is not None and isinstance(attribute, (TextAttribute, UnicodeAttribute)):
+                converted[name] = str(value)
+            elif isinstance(value, str) and (field := fields[name].formfield()):
+                converted[name] = field.clean(value)
+            storable(attribute, converted[name])
+        except (ArithmeticError, TypeError, ValueError, ValidationError) as error:
+            raise _not_found(model) from error
+    return converted
 
 
 def _template_names(view: Any, djangos: Callable[[], list[str]]) -> list[str]:
@@ -150,7 +154,7 @@ class _FormMixin(DetailMixin):
         try:
             answer: HttpResponse = super().post(request, *args, **kwargs)
         except (DynamoError, Refused) as error:
-            if self._form is None:
+            if not isinstance(self._form, ModelForm):
                 raise
             self._form.add_refusal(error)
             answer = self.form_invalid(self._form)
@@ -179,7 +183,7 @@ class UpdateMixin(_FormMixin):
         except Http404:
             if self.request.method != "POST":
                 raise
-            self.object = self.model(**self._wanted())
+            self.object = self.model(**_converted(self.model, self._wanted()))
             if self.get_form().hidden_value() is None:
                 raise
             return self.object
@@ -230,15 +234,16 @@ class ListMixin(_View):  # type: ignore[misc]  # Any
                 f"{type(self).__name__} needs the partition that it lists: set `partition`, or "
                 f"take {hash_name} from the URL. With `index` it lists a partition of an index."
             )
+        typed = _converted(self.model, {hash_name: partition})
         try:
             page: Page[Any] = (self.index or self.model).page(
-                _converted(self.model, hash_name, partition),
+                typed[hash_name],
                 after=self.request.GET.get(self.page_kwarg),
                 limit=self.get_paginate_by(None),
                 scan_index_forward=not ordering.startswith("-"),
                 **options,
             )
-        except (BadCursor, _Unusable) as error:
+        except BadCursor as error:
             raise Http404(str(error)) from error
         return page
 

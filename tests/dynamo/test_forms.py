@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -544,6 +545,20 @@ def test_a_transaction_is_done_once_if_its_other_writes_have_the_request_id_too(
     assert [each.code for each in Badge.scan()] == ["A"]
 
 
+def test_of_sixteen_times_that_a_form_is_sent_at_once_one_creates() -> None:
+    data = sent(CustomerForm(), **ANN, card="A-17")
+
+    def post(_number: int) -> str | None:
+        saved = CustomerForm(data).try_save()
+        return saved.pk if saved else None
+
+    with ThreadPoolExecutor(16) as pool:
+        keys = set(pool.map(post, range(16)))
+
+    assert keys == set(stored_customers())
+    assert len(keys) == 1
+
+
 # Overtaken ----------------------------------------------------------------------------------------
 
 
@@ -592,6 +607,19 @@ def test_a_form_that_was_overtaken_shows_what_is_stored_and_keeps_what_was_typed
     assert again.is_valid(), again.errors
     assert again.save().card == "A-18"
     assert Customer.find(club="chess", card="A-18") == customer
+
+
+def test_the_texts_of_forms_are_translated() -> None:
+    customer = create()
+    data = sent(CustomerForm(instance=customer), club="go")
+    customer.change(is_known=True)
+
+    with translation.override("ja"):
+        errors = CustomerForm(data, instance=customer).errors
+
+        assert errors["__all__"][0].startswith("このページを開いた後にcustomerが変更されたため")
+        assert errors["club"] == ["現在の保存内容：chess"]
+        assert errors["is_known"] == ["現在の保存内容：はい"]
 
 
 def test_an_overtaken_form_also_shows_its_other_errors() -> None:
@@ -673,6 +701,24 @@ def test_a_version_that_is_not_genuine_is_refused(how: str, requests_sent: Reque
     assert not form.is_valid()
     assert "version is missing or was changed" in form.errors["__all__"][0]
     assert requests_sent.operations == []
+
+
+def test_of_sixteen_edits_of_one_page_one_is_stored_and_the_others_are_shown() -> None:
+    customer = create()
+    shown = sent(CustomerForm(instance=customer))
+
+    def post(number: int) -> CustomerForm:
+        form = CustomerForm({**shown, "club": f"club {number}"}, instance=Customer.get(customer.pk))
+        if form.is_valid():
+            form.try_save()
+        return form
+
+    with ThreadPoolExecutor(16) as pool:
+        forms_sent = list(pool.map(post, range(16)))
+
+    [winner] = [form for form in forms_sent if not form.errors]
+    assert Customer.get(customer.pk).club == winner["club"].value()
+    assert {len(form.errors["club"]) for form in forms_sent if form is not winner} == {1}
 
 
 @pytest.mark.parametrize("version", [None, 7, 2**62 - 5])

@@ -159,6 +159,17 @@ def test_a_page_whose_item_was_deleted_says_so_and_keeps_what_was_typed(
     assert client.get(path).status_code == 404
 
 
+def test_the_page_of_a_deleted_item_with_a_sort_key_says_so(client: Client) -> None:
+    seat = Seat.create(hall="red", row=5)
+    data = opened(client, "/rooms/red/5/edit/")
+    seat.delete()
+
+    answer = client.post("/rooms/red/5/edit/", data | {"guest": "Ann"})
+
+    assert "was deleted after this page was opened" in answer.text
+    assert inputs(answer.text)["guest"] == "Ann"
+
+
 def test_a_page_that_deletes_is_overtaken_too_unless_its_template_has_no_form(
     client: Client,
 ) -> None:
@@ -279,6 +290,7 @@ def test_a_list_that_dynamodb_cannot_give_says_what_to_declare(
         "/halls/red/6/",
         "/halls/red/six/",
         "/halls/red/nan/",
+        "/rooms/red/six/edit/",
         f"/halls/red/{'9' * 5000}/",
         f"/rows/red/{'9' * 50}/",
     ],

@@ -132,6 +132,7 @@ urlpatterns = [
     path("halls/<hall>/<row>/", SeatDetail.as_view()),
     path("rows/<hall>/<int:row>/", SeatDetail.as_view()),
     path("halls/<hall>/<int:row>/edit/", SeatUpdate.as_view()),
+    path("rooms/<hall>/<row>/edit/", SeatUpdate.as_view()),
     path("halls/<hall>/", SeatDetail.as_view()),
     path("badges/<pk>/", BadgeDetail.as_view()),
 ]
