@@ -62,7 +62,8 @@ def test_the_readme_is_short() -> None:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
-    ("page", "then"), [("README.md", WHAT_IS_STORED_THEN), ("docs/models.md", "")]
+    ("page", "then"),
+    [("README.md", WHAT_IS_STORED_THEN), ("docs/indexes.md", ""), ("docs/models.md", "")],
 )
 def test_the_python_of_a_page_works_with_the_library_alone(
     page: str, then: str, tmp_path: Path
@@ -81,25 +82,6 @@ def test_the_python_of_a_page_works_with_the_library_alone(
         then,
     ]
     file = tmp_path / "page.py"
-    file.write_text("\n".join(program), encoding="utf-8")
-
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, file], env=environment, check=True, timeout=120)
-
-
-@pytest.mark.usefixtures("engine")
-def test_the_python_of_the_page_on_indexes_works(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "indexes.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    program = [
-        "import django",
-        "from django.conf import settings",
-        "from django.core.management import call_command",
-        "CACHES, SESSION_ENGINE = {}, 'dynamo.sessions'",
-        SETTINGS.replace("readme-", "indexes-"),
-        *statements("".join(blocks)),
-    ]
-    file = tmp_path / "indexes.py"
     file.write_text("\n".join(program), encoding="utf-8")
 
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
