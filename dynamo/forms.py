@@ -275,7 +275,9 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
         self._hidden = VERSION if self._is_edit else REQUEST_ID
         if not self._is_edit:
             model.check_request_ids()
-        self.fields[self._hidden] = forms.CharField(widget=forms.HiddenInput, required=False)
+        # Otherwise Firefox keeps the old value when the page is loaded again.
+        widget = forms.HiddenInput(attrs={"autocomplete": "off"})
+        self.fields[self._hidden] = forms.CharField(widget=widget, required=False)
         self.initial[self._hidden] = self._signed()
 
     # The hidden field -----------------------------------------------------------------------------
