@@ -1,6 +1,6 @@
 """Errors of locks.
 
-LockError
+LockError           a `dynamo.DynamoError`
 ├── BadLockName     a lock cannot have this name
 ├── LockTaken       another process held the lock until the wait ended
 ├── LeaseLost       the lease is over: another process may hold the lock
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 
+from dynamo.exceptions import DynamoError
 from dynamo.terminal import printable
 
 
-class LockError(Exception):
+class LockError(DynamoError):
     """Base of every error of locks."""
 
 

@@ -1,6 +1,6 @@
 """Errors of counters and series.
 
-SequenceError
+SequenceError            a `dynamo.DynamoError`
 ├── ReservedName         the name belongs to the counter of a series
 ├── NotACounter          the stored value is not a whole number
 ├── CounterContended     other callers changed the counter at every try until the deadline
@@ -13,8 +13,11 @@ SequenceError
 
 from __future__ import annotations
 
+import dynamo.exceptions
+from dynamo.exceptions import DynamoError
 
-class SequenceError(Exception):
+
+class SequenceError(DynamoError):
     """Base of every error of counters and series."""
 
 
@@ -56,12 +59,12 @@ class SeriesError(SequenceError):
     """Base of every error of a series."""
 
 
-class RequestIdReused(SeriesError):
+class RequestIdReused(SeriesError, dynamo.exceptions.RequestIdReused):
     """The request id was used before, for item `number` of `series` with other contents."""
 
     def __init__(self, request_id: str, series: str, number: int) -> None:
-        super().__init__(request_id, series, number)
-        self.request_id = request_id
+        super().__init__(request_id)
+        self.args = (request_id, series, number)
         self.series = series
         self.number = number
 
