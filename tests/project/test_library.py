@@ -328,4 +328,4 @@ def test_the_site_starts_with_the_packages_of_production(tmp_path: Path) -> None
     loaded = run("-c", "import project.wsgi; print(project.wsgi.application)")
 
     assert checked == "System check identified no issues (0 silenced).\n"
-    assert "WSGIHandler" in loaded
+    assert "WsgiApplication" in loaded
