@@ -31,7 +31,8 @@ WORKERS := -n 4 --dist worksteal
 test: lint
 	$(BIN)/pytest $(WORKERS) -m "not slow"
 
-# Builds the wheel, installs it with pip into an empty environment, and runs the tutorial there.
+# Builds the wheel, installs it with pip into empty environments, runs the tutorial there, and the tests
+# of the library on each Python of this machine.
 test-library: install
 	$(BIN)/pytest tests/project/test_library.py
 
@@ -101,9 +102,11 @@ install: $(INSTALLED) $(ENGINE)
 
 # --clear, because a .venv does not start after its python3 was upgraded.
 $(BIN)/python:
-	@command -v $(PYTHON) >/dev/null || { echo "This needs Python 3.11, 3.12 or 3.13; there is no $(PYTHON)." >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
-		|| { echo "This needs Python 3.11, 3.12 or 3.13; $(PYTHON) is $$($(PYTHON) -V 2>&1)." >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "This needs Python 3.11 or later; there is no $(PYTHON)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "This needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) -V 2>&1)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 15))' \
+		|| echo "$$($(PYTHON) -V 2>&1) is newer than Python 3.14, the latest that was tried." >&2
 	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
 
 # Everything that is fetched is checked against its hash. The checkout has none, so a second step

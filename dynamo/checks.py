@@ -1,7 +1,8 @@
-"""System checks of the tables and of the engine, under the tag `dynamodb`.
+"""System checks of the tables, the engine and the commands, under the tag `dynamodb`.
 
-They need a connection, so a plain `check`, `runserver` and other commands leave them out, as they
-do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run them.
+All but E007 and W003 need a connection, so a plain `check`, `runserver` and other commands leave
+them out, as they do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run
+them.
 
     dynamo.E001   a table is missing
     dynamo.E002   a table or an index has another key
@@ -9,9 +10,10 @@ do Django's deployment checks. `check --deploy` and `check --tag dynamodb` run t
     dynamo.E004   the engine ignores client request tokens
     dynamo.E005   DynamoDB did not answer, or refused: an address, credentials, rights
     dynamo.E006   an index is missing or is being built
-    dynamo.E007   two models of one table disagree; every `check` finds that
+    dynamo.E007   two models of one table disagree
     dynamo.W001   a table has no TTL
     dynamo.W002   a table has no point-in-time recovery
+    dynamo.W003   an app before `dynamo` replaces one of its commands
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import find_commands, get_commands
 
 from dynamo.cache import CacheItem
 from dynamo.client.sending import send
@@ -62,6 +67,23 @@ def check_declarations(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         return [Error(str(error), id="dynamo.E007")]
     return []
+
+
+@register(TAG)
+def check_commands(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the commands of `dynamo` replace those of other apps, not the reverse."""
+    dynamo, found = apps.get_app_config("dynamo"), get_commands()
+    ours = find_commands(str(Path(dynamo.path) / "management"))
+    return [
+        Warning(
+            f"The app {found[name]} comes before dynamo in INSTALLED_APPS and replaces its "
+            f"command {name}.",
+            hint="Put dynamo first.",
+            id="dynamo.W003",
+        )
+        for name in sorted(ours)
+        if found[name] != dynamo.name
+    ]
 
 
 def _findings() -> Iterator[CheckMessage]:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -16,15 +17,12 @@ import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
-from accounts import passwords
 from dynamo import engine as local_engine
 from dynamo import test
 from dynamo.client import deadline, sending
 from dynamo.client.addressing import TEST_ENDPOINT
 from dynamo.signals import request_sent
 from dynamo.test import Tables
-from invoices.exports import downloads
-from invoices.printing import fonts
 from locks import heartbeats
 from project import settings as site_settings
 from tests import engines
@@ -34,7 +32,10 @@ from tests.fork_server import fork_server
 from tests.parameters import Parameter
 from tests.requests import Requests
 from tests.written_tables import WrittenTables, recorded
-from web import mailserver
+
+# The tests of the library also run in a project without the site (`tests/library/`).
+_HAS_SITE = (Path(__file__).resolve().parent.parent / "accounts").exists()
+pytest_plugins = ["tests.site"] if _HAS_SITE else []
 
 # The plugin refuses requests. This suite also tests how clients find an engine, so no variable may
 # lead past that; `tests.environment` keeps them from real tables.
@@ -122,14 +123,6 @@ def _templates_unwatched(django_test_environment: None) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Template, "_render", lambda self, context: self.nodelist.render(context))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_fonts_of_the_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No fonts of Debian, whether installed or not; tests of fonts name their folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fonts, "DEBIAN_FOLDER", tmp_path_factory.mktemp("fonts"))
         yield
 
 
@@ -267,25 +260,9 @@ def _no_lease_is_left_behind() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_download_is_left_open() -> Iterator[None]:
-    """Otherwise a download that a test did not read would count in the next test."""
-    yield
-    downloads._running.reset()
-
-
-@pytest.fixture(autouse=True)
-def _no_mail_server_hangs() -> Iterator[None]:
-    """Otherwise a mail that timed out in a test would prevent those of the next test."""
-    yield
-    mailserver._of_process.reset()
-
-
-@pytest.fixture(autouse=True)
-def _patient_pages(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _patient_pages(settings: Any) -> None:
     """A slow machine does not make pages late; tests of deadlines set their own."""
     settings.DYNAMODB_PAGE_SECONDS = PATIENCE_SECONDS
-    monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -294,15 +271,6 @@ def real_patience(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DYNAMODB_PAGE_SECONDS = site_settings.DYNAMODB_PAGE_SECONDS
     monkeypatch.setattr(sending, "CONNECT_SECONDS", CONNECT_SECONDS)
     monkeypatch.setattr(sending, "READ_SECONDS", READ_SECONDS)
-
-
-@pytest.fixture(autouse=True)
-def _cheap_password_hashes(settings: Any) -> None:
-    """Argon2 is slow on purpose; tests of hashes set their own."""
-    settings.PASSWORD_HASHERS = [
-        "django.contrib.auth.hashers.MD5PasswordHasher",
-        *settings.PASSWORD_HASHERS,
-    ]
 
 
 @pytest.fixture

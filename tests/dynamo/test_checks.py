@@ -115,7 +115,7 @@ def test_a_table_with_another_key_is_found(prefix: str) -> None:
     make_bare(prefix, key="other")
 
     assert ids(found()) == {"dynamo.E002"}
-    assert f"{prefix}users has the key other (S); the models need pk (S)." in str(found())
+    assert f"{prefix}locks has the key other (S); the models need key (S)." in str(found())
 
 
 def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: str) -> None:
@@ -129,6 +129,7 @@ def test_a_table_without_ttl_is_found_until_createtables_completes_it(prefix: st
     assert "dynamo.W001" not in ids(found())
 
 
+@pytest.mark.site
 def test_a_table_without_recovery_is_found_until_createtables_completes_it(
     prefix: str, moto_url: str
 ) -> None:
@@ -138,7 +139,7 @@ def test_a_table_without_recovery_is_found_until_createtables_completes_it(
         call_command("createtables")
         after = ids(found())
 
-    assert f"The table {prefix}users has no point-in-time recovery." in without
+    assert f"The table {prefix}locks has no point-in-time recovery." in without
     assert "dynamo.W002" not in after
 
 
@@ -161,6 +162,7 @@ def test_an_engine_without_transactions_is_found(proxy: FaultProxy) -> None:
     assert ids(found()) == {"dynamo.E003"}
 
 
+@pytest.mark.site
 def test_an_engine_that_ignores_tokens_is_found(moto_url: str) -> None:
     with through(moto_url):
         for table in all_tables():
@@ -198,6 +200,7 @@ def test_findings_before_a_failure_are_kept(proxy: FaultProxy) -> None:
     assert [each.id for each in findings] == ["dynamo.E001", "dynamo.E005"]
 
 
+@pytest.mark.site
 @pytest.mark.fault_of("moto", "ignores client request tokens")
 def test_a_site_in_production_has_no_findings(engine: str) -> None:
     production = {

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dynamo.management.commands.cloudformation import template
 from dynamo.tables import KeyAttribute, Table, all_tables
 from tests.cloudformation import linted, printed
 from tests.requests import Requests
 
 
+@pytest.mark.site
 def test_the_template_passes_cfn_lint(tmp_path: Path) -> None:
     assert linted(printed(), tmp_path) == (0, "", "")
 
@@ -28,14 +31,14 @@ def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(
     requests_sent: Requests,
 ) -> None:
     resources = printed()["Resources"]
-    users = resources["UsersTable"]
+    counters = resources["CountersTable"]
 
-    assert users["DeletionPolicy"] == users["UpdateReplacePolicy"] == "Retain"
-    assert users["Properties"] == {
-        "TableName": "users",
+    assert counters["DeletionPolicy"] == counters["UpdateReplacePolicy"] == "Retain"
+    assert counters["Properties"] == {
+        "TableName": "counters",
         "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "counterName", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "counterName", "AttributeType": "S"}],
         "SSESpecification": {"SSEEnabled": True},
         "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
         "DeletionProtectionEnabled": True,
@@ -48,8 +51,8 @@ def test_a_table_is_protected_and_stays_when_its_stack_is_deleted(
 def test_the_outputs_name_each_table_and_its_arn() -> None:
     outputs = printed()["Outputs"]
 
-    assert outputs["UsersTableName"] == {"Value": {"Ref": "UsersTable"}}
-    assert outputs["UsersTableArn"] == {"Value": {"Fn::GetAtt": ["UsersTable", "Arn"]}}
+    assert outputs["CountersTableName"] == {"Value": {"Ref": "CountersTable"}}
+    assert outputs["CountersTableArn"] == {"Value": {"Fn::GetAtt": ["CountersTable", "Arn"]}}
 
 
 def test_logical_ids_are_the_same_under_every_prefix(settings: Any) -> None:
@@ -59,7 +62,7 @@ def test_logical_ids_are_the_same_under_every_prefix(settings: Any) -> None:
 
     prefixed = printed()["Resources"]
     assert prefixed.keys() == plain.keys()
-    assert prefixed["UsersTable"]["Properties"]["TableName"] == "staging-users"
+    assert prefixed["CountersTable"]["Properties"]["TableName"] == "staging-counters"
 
 
 def test_an_app_adds_sections_to_the_template() -> None:

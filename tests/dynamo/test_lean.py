@@ -644,8 +644,8 @@ def test_a_setting_sends_everything_by_botocore(
         made.meta.events.register(
             "before-send.dynamodb", lambda event_name, **_: seen.append(event_name)
         )
-        sending.send("GetItem", GET)
-        sending.send("DescribeTable", {"TableName": "users"})
+        sending.send("GetItem", {"TableName": "locks", "Key": {"key": {"S": "a"}}})
+        sending.send("DescribeTable", {"TableName": "locks"})
     finally:
         sending.reset()
 

@@ -136,7 +136,7 @@ def test_a_running_engine_is_found_again_without_a_start(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have only 127.0.0.1")
-@pytest.mark.parametrize("program", ["dynoxide", "ministack"])
+@pytest.mark.parametrize("program", ["dynoxide", pytest.param("ministack", marks=pytest.mark.site)])
 def test_each_engine_has_a_random_address_and_is_not_at_the_usual_one(
     folder: Path, other_folder: Path, program: str, request: pytest.FixtureRequest
 ) -> None:
@@ -344,6 +344,7 @@ def test_a_dead_engine_is_not_running_before_its_starter_reaps_it(
         go(parent)
 
 
+@pytest.mark.site
 @pytest.mark.usefixtures("no_dynoxide")
 def test_ministack_replaces_a_missing_engine_and_warns_once_that_it_keeps_no_data(
     capfd: pytest.CaptureFixture[str],

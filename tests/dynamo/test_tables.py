@@ -68,7 +68,8 @@ def test_the_models_declare_the_key_and_the_ttl_attribute_of_each_table() -> Non
     tables = {table.name: table for table in all_tables()}
 
     assert len(tables) == len(all_tables())
-    assert tables["users"] == Table("users", "users", KEY)
+    key = (KeyAttribute("counterName", "HASH", "S"),)
+    assert tables["counters"] == Table("counters", "counters", key)
     key = (KeyAttribute("key", "HASH", "S"),)
     assert tables["cache"] == Table("cache", "cache", key, ttl_attribute="expires")
     assert tables["test-badges"].key == tables["test-badge-guards"].key == KEY
@@ -236,7 +237,7 @@ def test_createtables_prints_what_it_did_and_then_that_nothing_is_left(
     settings.DYNAMODB_TABLE_PREFIX = prefix = f"{uuid.uuid4().hex}-"
 
     call_command("createtables")
-    assert f"Created the table {prefix}users.\n" in capsys.readouterr().out
+    assert f"Created the table {prefix}locks.\n" in capsys.readouterr().out
 
     call_command("createtables")
     count = len(all_tables())

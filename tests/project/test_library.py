@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.parser import Parser
@@ -33,6 +32,11 @@ INSTALLED_WITH_IT = {"asgiref", "boto3", "botocore", "django", "pynamodb", "urll
 PYTEST_PLUGIN = ROOT / "dynamo" / "pytest_plugin.py"
 
 MOST_BYTES = 100_000_000
+
+#: Each Python on which the library's tests run, and the Django.
+VERSIONS = {"3.11": "5.2", "3.12": "6.0", "3.13": "6.1", "3.14": "6.1"}
+#: What the library's tests need.
+TOOLS = ("hypothesis", "pytest", "pytest-django", "pytest-randomly", "pytest-xdist")
 
 LOCK, DEVELOPMENT_LOCK = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
 
@@ -109,9 +113,11 @@ class Environment:
         ).stdout
 
 
-def new_environment(folder: Path, *arguments: str) -> Environment:
-    """A new environment with what `pip install` makes of the arguments."""
-    venv.create(folder, with_pip=True, symlinks=True)
+def new_environment(
+    folder: Path, *arguments: str, python: str | Path = sys.executable
+) -> Environment:
+    """A new environment of `python` with what `pip install` makes of the arguments."""
+    subprocess.run([python, "-m", "venv", folder], check=True, timeout=120)
     [packages] = folder.glob("lib/python*/site-packages")
     before = size_of(packages)
     empty = Environment(folder / "bin", 0)
@@ -119,11 +125,11 @@ def new_environment(folder: Path, *arguments: str) -> Environment:
     return Environment(folder / "bin", size_of(packages) - before)
 
 
-def locked(lock: Path, folder: Path) -> list[str]:
-    """Arguments by which pip installs the locked versions."""
+def locked(lock: Path, folder: Path, *, without: str = "") -> list[str]:
+    """Arguments by which pip installs the locked versions, except of one distribution."""
     versions = folder / "versions.txt"
     pinned = re.findall(r"^[\w.-]+==[^\\\n]+", lock.read_text(), re.MULTILINE)
-    versions.write_text("\n".join(pinned))
+    versions.write_text("\n".join(pin for pin in pinned if pin.partition("==")[0] != without))
     return ["--constraint", str(versions)]
 
 
@@ -150,13 +156,18 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
     """The wheel and what it needs, in the locked versions, and the local engine."""
     folder = tmp_path_factory.mktemp("environment")
     made = new_environment(folder / "venv", *locked(LOCK, folder), str(wheel))
-    engine = Path(sys.prefix, "node_modules")
-    if engine.exists():
-        (folder / "venv" / "node_modules").symlink_to(engine)
-    else:
+    if not take_engine(made):
         [ministack] = pins(DEVELOPMENT_LOCK)["ministack"]
         made.run("pip", "--quiet", "install", f"ministack=={ministack}", folder=folder)
     return made
+
+
+def take_engine(environment: Environment) -> bool:
+    """Let programs of the environment find the dynoxide of this one. False if there is none."""
+    installed = Path(sys.prefix, "node_modules")
+    if installed.exists():
+        (environment.programs.parent / "node_modules").symlink_to(installed)
+    return installed.exists()
 
 
 @fetches_packages
@@ -311,6 +322,50 @@ class Command(DynamoCommand):
         self.stdout.write(f"{name} joined {accounts.__file__}")
 """,
 }
+
+
+@fetches_packages
+@pytest.mark.parametrize(("python", "django"), VERSIONS.items())
+def test_the_tests_of_the_library_pass_without_the_site(
+    python: str, django: str, wheel: Path, tmp_path: Path
+) -> None:
+    """In the project `tests/library`. Tests that import the site are skipped there."""
+    if not (program := find_python(python)):
+        pytest.skip(f"There is no Python {python} on this machine.")
+    others = locked(DEVELOPMENT_LOCK, tmp_path, without="django")
+    wanted = [str(wheel), f"django~={django}.0", *TOOLS]
+    made = new_environment(tmp_path / "venv", *others, *wanted, python=program)
+    if not take_engine(made):
+        pytest.skip("There is no dynoxide on this machine.")
+    project = tmp_path / "project"
+    shutil.copytree(ROOT / "tests" / "library", project)
+    unread = shutil.ignore_patterns("__pycache__", "library")
+    shutil.copytree(ROOT / "tests", project / "tests", ignore=unread)
+    shutil.copytree(ROOT / "docs", project / "docs", ignore=shutil.ignore_patterns("samples"))
+    shutil.copy(ROOT / "pyproject.toml", project)
+
+    folders = [f"tests/{package}" for package in LIBRARY]
+    run = ["-m", "pytest", "-q", "-p", "without_site", "-n", "4", "--dist", "worksteal"]
+    ended = subprocess.run(
+        [made.programs / "python", *run, "-m", "not slow and not stress and not site", *folders],
+        cwd=project,
+        check=False,
+        timeout=1800,
+    )
+
+    assert ended.returncode == 0
+
+
+def find_python(version: str) -> Path | None:
+    """A Python of this version that makes environments: on PATH, or of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
+    for program in filter(None, found):
+        # A program of pyenv on PATH may only say that it is not chosen.
+        probe = [program, "-c", "import ensurepip, ssl"]
+        if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            return Path(program)
+    return None
 
 
 @fetches_packages

@@ -24,9 +24,13 @@ from tests import commands
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.forked import Forked
+from tests.numbered import Ticket
 from tests.programs import start
 
 LINE = re.compile(r"Task:(\w+),sequence_key:(.+),sequence:(\d+)")
+
+#: The name of the counter of a series.
+OF_SERIES = f"{Ticket.table()}#x"
 
 
 def run(*words: str) -> list[str]:
@@ -53,13 +57,13 @@ def test_nextvalue_prints_one_number_per_line(strategy: str) -> None:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
-    "words", [["nextvalue", "invoices#x"], ["countertest", "--keys", "invoices#x", "K"]]
+    "words", [["nextvalue", OF_SERIES], ["countertest", "--keys", OF_SERIES, "K"]]
 )
 def test_the_name_of_a_series_is_refused_in_one_line(words: list[str]) -> None:
     out, err, code = commands.run(*words)
 
     assert (out, code) == ("", 1)
-    assert err == ("CommandError: The name 'invoices#x' is reserved for the counter of a series.\n")
+    assert err == f"CommandError: The name {OF_SERIES!r} is reserved for the counter of a series.\n"
     assert counters_left() == []
 
 

@@ -855,7 +855,7 @@ def test_a_guard_that_does_not_name_its_requests_item_is_damage(
 # Counters -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "invoices#ann#2026"])
+@pytest.mark.parametrize("name", ["testTickets#2026", "testTickets#", "testTickets#ann#2026"])
 def test_a_plain_counter_cannot_have_the_name_of_a_series_counter(
     requests_sent: Requests, name: str
 ) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
-from django.contrib.staticfiles.management.commands import runserver
+from django.core.management.commands import runserver
 from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 
 from dynamo.management.base import DynamoCommand
 from dynamo.tables import all_tables, create
+
+if apps.is_installed("django.contrib.staticfiles"):
+    # It needs STATIC_URL.
+    from django.contrib.staticfiles.management.commands import runserver  # type: ignore[no-redef]
 
 
 class Command(DynamoCommand, runserver.Command):

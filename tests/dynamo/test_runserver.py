@@ -1,0 +1,113 @@
+"""`runserver` in projects with and without staticfiles, and our commands behind other apps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines import free_port, is_listening
+from tests.waiting import wait_until
+
+_MANAGE = """
+import sys
+
+from django.conf import settings
+from django.core.management import execute_from_command_line
+from django.http import HttpResponse
+from django.urls import path
+
+settings.configure(
+    DEBUG=True,
+    SECRET_KEY="only for development",
+    ROOT_URLCONF=__name__,
+    INSTALLED_APPS=%r,
+    DATABASES={},
+    AWS_REGION="us-east-1",
+    **%r,
+)
+urlpatterns = [path("", lambda request: HttpResponse("It works."))]
+if __name__ == "__main__":
+    execute_from_command_line(sys.argv)
+"""
+
+STATICFILES = "django.contrib.staticfiles"
+STATIC_URL = {"STATIC_URL": "static/"}
+
+Manage = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """Without an endpoint, so that each project has a local engine of its own."""
+    others = {"AWS_ENDPOINT_URL_DYNAMODB", "DJANGO_SETTINGS_MODULE"}
+    return {name: value for name, value in os.environ.items() if name not in others}
+
+
+@pytest.fixture
+def manage(tmp_path: Path, environment: dict[str, str]) -> Iterator[Manage]:
+    """Run `manage.py` of the project in `tmp_path`, whose engine ends with the test."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    yield run
+    run("localdynamodb", "stop")
+
+
+def write_project(folder: Path, *apps: str, **more: str) -> None:
+    (folder / "manage.py").write_text(_MANAGE % (apps, more))
+
+
+@pytest.mark.parametrize(
+    ("apps", "more"),
+    [(["dynamo"], {}), (["dynamo", STATICFILES], STATIC_URL)],
+    ids=["without staticfiles", "with staticfiles"],
+)
+def test_a_project_is_served_after_its_tables_were_created(
+    manage: Manage,
+    environment: dict[str, str],
+    tmp_path: Path,
+    apps: list[str],
+    more: dict[str, str],
+) -> None:
+    write_project(tmp_path, *apps, **more)
+    port = free_port()
+    server = subprocess.Popen(
+        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: server.poll() is not None or is_listening(port))
+        assert server.poll() is None
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
+            assert answer.read() == b"It works."
+    finally:
+        server.kill()
+        server.wait()
+
+    assert manage("createtables").stdout.startswith("Nothing to do")
+
+
+@pytest.mark.parametrize("options", [[], ["--tag", "dynamodb"]], ids=["plain", "by tag"])
+def test_an_app_that_comes_first_and_replaces_our_commands_is_found(
+    manage: Manage, tmp_path: Path, options: list[str]
+) -> None:
+    write_project(tmp_path, "dynamo", STATICFILES, **STATIC_URL)
+    assert "W003" not in manage("check", *options).stderr
+
+    write_project(tmp_path, STATICFILES, "dynamo", **STATIC_URL)
+    assert (
+        "(dynamo.W003) The app django.contrib.staticfiles comes before dynamo in INSTALLED_APPS "
+        "and replaces its command runserver.\n\tHINT: Put dynamo first."
+    ) in manage("check", *options).stderr

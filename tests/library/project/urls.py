@@ -1,0 +1,3 @@
+"""No pages: tests that need some bring their own."""
+
+urlpatterns: list[object] = []
