@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 
+from dynamo.client import deadline
 from sequences import aissue, anext_value, next_value
+from tests.conftest import PATIENCE_SECONDS
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.numbered import Ticket, new_series, ticket
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "OPERATION_SECONDS", PATIENCE_SECONDS)
 
 
 def test_tasks_that_wait_for_a_series_share_transactions(requests_sent: Requests) -> None:
