@@ -80,7 +80,8 @@ _TITLE = "99 % of the gapless numbers take at most (local engine, logarithmic sc
 
 
 def _x(ms: float) -> float:
-    return LEFT + (RIGHT - LEFT) * (max(0, math.log10(ms)) - FIRST) / (LAST - FIRST)
+    power = min(max(math.log10(ms), FIRST), LAST)
+    return LEFT + (RIGHT - LEFT) * (power - FIRST) / (LAST - FIRST)
 
 
 def _rounded(ms: float) -> str:

@@ -26,7 +26,7 @@ from dynamo.exceptions import DynamoError
 from dynamo.processes import on_new_process
 from dynamo.signals import tables_emptied
 from dynamo.tally import counted_on
-from locks.exceptions import LeaseLost, LockError
+from locks.exceptions import LeaseLost
 from locks.leases import Lease
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Heartbeats:
             for lease in leases:
                 try:
                     lease.release(patience_seconds=max(0.0, ends_at - now()))
-                except (DynamoError, LockError) as error:
+                except DynamoError as error:
                     log.warning(
                         "The process ended without releasing the lock %r: %s", lease.name, error
                     )

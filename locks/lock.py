@@ -45,7 +45,7 @@ from dynamo.items import Item
 from dynamo.processes import on_new_process
 from dynamo.threads import submit
 from locks import heartbeats, requests
-from locks.exceptions import LeaseLost, LockError, LockTaken
+from locks.exceptions import LockError, LockTaken
 from locks.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
 from locks.leases import Lease
 from locks.models import LockItem
@@ -293,7 +293,7 @@ class Lock:
             del self._held[holder]
         try:
             lease.release()
-        except (DynamoError, LeaseLost) as problem:
+        except DynamoError as problem:
             if error is not None:
                 error.add_note(str(problem))
             elif isinstance(problem, Unavailable):
@@ -313,7 +313,7 @@ def _release_unclaimed(step: Future[float | Lease]) -> None:
 def _release_quietly(lease: Lease) -> None:
     try:
         lease.release()
-    except (DynamoError, LockError) as problem:
+    except DynamoError as problem:
         log.warning("The lock %r was not released: %s", lease.name, problem)
 
 

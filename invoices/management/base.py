@@ -15,15 +15,15 @@ from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
 from accounts.values import as_uuid
+from dynamo.management.base import DynamoCommand
 from invoices.documents import Contents, Invoice, Party
 from invoices.records import find_invoice
 from invoices.settlement.states import Record
 from invoices.values.fields import fields_of
 from invoices.values.money import plain_amount
-from sequences.management.base import SequenceCommand
 
 
-class InvoiceCommand(SequenceCommand):
+class InvoiceCommand(DynamoCommand):
     """A command on the invoices of one account, `--user WHO`."""
 
     #: Whether it takes the number of an invoice.

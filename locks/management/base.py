@@ -4,30 +4,11 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime
-from typing import Any
 
-from django.core.management.base import CommandError
-
-from dynamo.management.base import DynamoCommand
 from dynamo.terminal import printable
-from locks.exceptions import BadLockName, LockError
+from locks.exceptions import BadLockName
 from locks.registry import LockView
 from locks.requests import checked_name
-
-
-class LockCommand(DynamoCommand):
-    """Prints an error of a lock in one line on stderr, and exits 1."""
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command.
-
-        Raises:
-            CommandError: instead of a LockError.
-        """
-        try:
-            return super().execute(*args, **options)
-        except LockError as error:
-            raise CommandError(" ".join(str(error).split())) from error
 
 
 def lock_name(text: str) -> str:

@@ -12,26 +12,11 @@ from django.core.management.base import CommandError, CommandParser
 from dynamo.findings import Findings
 from dynamo.management.base import DynamoCommand
 from sequences.counters import checked_name
-from sequences.exceptions import ReservedName, SequenceError
+from sequences.exceptions import ReservedName
 from sequences.seriesreport import SeriesReport
 
 #: How many findings of each kind a line of text lists.
 SHOWN = 10
-
-
-class SequenceCommand(DynamoCommand):
-    """Prints an error of a counter or a series in one line on stderr, and exits 1."""
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command.
-
-        Raises:
-            CommandError: instead of a SequenceError.
-        """
-        try:
-            return super().execute(*args, **options)
-        except SequenceError as error:
-            raise CommandError(" ".join(str(error).split())) from error
 
 
 def counter_name(text: str) -> str:
@@ -47,7 +32,7 @@ def counter_name(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-class SeriesCheckCommand(SequenceCommand):
+class SeriesCheckCommand(DynamoCommand):
     """Prints a report for each series and exits 1 if one is damaged. Subclasses choose the series.
 
     With `--json`, one object per series: `beyond`, `guards`, `more` and the findings of further

@@ -20,7 +20,6 @@ from django.core.management.base import CommandError
 from dynamo.exceptions import DynamoError
 from dynamo.tally import CountingPool
 from sequences.counters import Strategy, next_value
-from sequences.exceptions import SequenceError
 
 #: How long a process may take to stop: until the replies to its requests, which have time-outs.
 STOP_SECONDS = 15
@@ -56,7 +55,7 @@ Process = subprocess.Popen[bytes]
 Draws = Generator[Draw, None, None]
 Order = tuple[list[Task], int, Strategy]
 Signal = Literal["ready", "done"]
-Message = Draw | SequenceError | DynamoError | Signal
+Message = Draw | DynamoError | Signal
 _READY: Signal = "ready"
 _DONE: Signal = "done"
 
@@ -69,7 +68,7 @@ def draws(tasks: list[Task], rounds: int, strategy: Strategy, processes: int) ->
     request is under way.
 
     Raises:
-        SequenceError, DynamoError: the error of the first task that failed.
+        DynamoError: the error of the first task that failed.
         CommandError: a process ended before its tasks did.
     """
     processes = min(processes, len(tasks))
@@ -166,7 +165,7 @@ def perform_share(descriptor: int) -> None:
             with closing(_drawn_by_threads(tasks, rounds, strategy)) as drawn:
                 for draw in drawn:
                     theirs.send(draw)
-        except (SequenceError, DynamoError) as error:
+        except DynamoError as error:
             theirs.send(error)
         else:
             theirs.send(_DONE)

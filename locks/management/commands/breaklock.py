@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo.management.base import DynamoCommand
 from dynamo.terminal import printable
-from locks.management.base import LockCommand, as_row, lock_name
+from locks.management.base import as_row, lock_name
 from locks.registry import Broken, LockView, State, break_lock, look
 
 _SAID = {
@@ -19,7 +20,7 @@ _SAID = {
 }
 
 
-class Command(LockCommand):
+class Command(DynamoCommand):
     """Breaks a lock. On a terminal it asks first, and breaks only the lease that it showed."""
 
     help = "Release a lock, or delete a claim. A running holder learns it at its next renewal."

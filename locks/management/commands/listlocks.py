@@ -8,11 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from locks.management.base import LockCommand, as_row, rounded_age
+from dynamo.management.base import DynamoCommand
+from locks.management.base import as_row, rounded_age
 from locks.registry import LockView, all_locks
 
 
-class Command(LockCommand):
+class Command(DynamoCommand):
     """Prints the table as it is read, in no order. Ages are by the clocks of the holders."""
 
     help = "List all locks: holder, state, age of the last renewal, lease, fencing token."

@@ -11,16 +11,17 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo.management.base import DynamoCommand
 from locks.exceptions import LeaseLost, LockTaken
 from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
-from locks.management.base import LockCommand, lock_name
+from locks.management.base import lock_name
 from locks.management.running import GRACE_SECONDS, CannotRun, Signals, run_while_held
 
 #: From sysexits.h: EX_TEMPFAIL (try again later) and EX_SOFTWARE.
 TAKEN, LOST = 75, 70
 
 
-class Command(LockCommand):
+class Command(DynamoCommand):
     """Exits with the exit code of COMMAND, or 128 + N if signal N ended it.
 
     127: COMMAND was not found. 126: it cannot be run. 75 (`--conflict-exit-code`): another process

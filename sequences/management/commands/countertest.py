@@ -14,17 +14,17 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.exceptions import DynamoError
-from dynamo.management.base import positive
+from dynamo.management.base import DynamoCommand, positive
 from dynamo.terminal import printable
 from sequences.counters import Strategy, checked_name, delete
-from sequences.management.base import SequenceCommand, counter_name
+from sequences.management.base import counter_name
 from sequences.management.tasks import Draw, Task, draws
 
 #: How many wrong numbers the verdict lists.
 SHOWN = 10
 
 
-class Command(SequenceCommand):
+class Command(DynamoCommand):
     """Prints each number as it is drawn, then a verdict. Exits 1 on a duplicate or a gap.
 
     The counters are new ones with random names, and are deleted afterwards.

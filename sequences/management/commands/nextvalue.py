@@ -7,15 +7,15 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.management.base import positive
+from dynamo.management.base import DynamoCommand, positive
 from sequences.counters import Strategy, next_values
-from sequences.management.base import SequenceCommand, counter_name
+from sequences.management.base import counter_name
 
 #: For more, draw a range with `sequences.counters.next_values`.
 MAX_COUNT = 1_000_000
 
 
-class Command(SequenceCommand):
+class Command(DynamoCommand):
     """Draws all numbers in one request and prints them, one per line."""
 
     help = "Draw the next number of a counter, or several."

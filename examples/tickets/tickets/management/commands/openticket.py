@@ -1,9 +1,9 @@
+from dynamo.management.base import DynamoCommand
 from sequences import issue
-from sequences.management.base import SequenceCommand
 from tickets.models import Ticket
 
 
-class Command(SequenceCommand):
+class Command(DynamoCommand):
     help = "Open a ticket, or several, and print what each is numbered."
 
     def add_arguments(self, parser):
