@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.services import register
 from dynamo.client.sending import send
 from dynamo.unique.declarations import Unique, UniqueKey
+from tests.items import stored_items
 
 PASSWORD = "correct horse battery"  # of every account that tests make
 
@@ -53,18 +54,6 @@ def as_stored_by_0_1(user: User, version: int = 1) -> User:
     """The account with a version that counts from 1, as release 0.1 stored it."""
     set_stored(user, version=version)
     return User.get(user.pk)
-
-
-def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
-    """Every item of the table `users` (or `table`) by its pk, as on the wire."""
-    items: list[dict[str, Any]] = []
-    request: dict[str, Any] = {"TableName": table or User.table()}
-    while True:
-        answer = send("Scan", request)
-        items += answer["Items"]
-        if "LastEvaluatedKey" not in answer:
-            return {item["pk"]["S"]: item for item in items}
-        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def guard_owner(key: str) -> str | None:

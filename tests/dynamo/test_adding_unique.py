@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from dynamo import Model, Stale, Taken, TextAttribute, Unique, casefolded
 from dynamo.unique.declarations import UniqueKey
-from tests.factories import stored_items
+from tests.items import stored_items
 
 pytestmark = pytest.mark.usefixtures("engine")
 

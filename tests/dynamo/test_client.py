@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,6 @@ from botocore.parsers import ResponseParserError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.models import User
 from dynamo.client import deadline
 from dynamo.client.deadline import page, within
 from dynamo.client.retries import (
@@ -30,7 +30,7 @@ from dynamo.signals import request_sent
 from project import settings as site_settings
 from tests.clocks import SleeplessClock, use_clock
 from tests.conftest import CONNECT_SECONDS, PATIENCE_SECONDS, READ_SECONDS
-from tests.factories import make_user
+from tests.dynamo.bands import Band, delete_guard
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Garble, TimeOut
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests
@@ -70,18 +70,24 @@ def _own_client() -> Iterator[None]:
 
 def put(value: str = "one", **more: Any) -> dict[str, Any]:
     item = {**KEY, "value": {"S": value}}
-    return send("PutItem", {"TableName": User.table(), "Item": item, **more})
+    return send("PutItem", {"TableName": Band.table(), "Item": item, **more})
 
 
 def stored() -> dict[str, Any] | None:
-    return send("GetItem", {"TableName": User.table(), "Key": KEY}).get("Item")
+    return send("GetItem", {"TableName": Band.table(), "Key": KEY}).get("Item")
+
+
+def create() -> Band:
+    """A band of a name of its own."""
+    name = uuid.uuid4().hex
+    return Band.create(pk=name, name=name, site=f"{name}.example")
 
 
 def count_up() -> None:
     send(
         "UpdateItem",
         {
-            "TableName": User.table(),
+            "TableName": Band.table(),
             "Key": KEY,
             "UpdateExpression": "ADD #n :one",
             "ExpressionAttributeNames": {"#n": "number"},
@@ -285,7 +291,7 @@ def test_a_transaction_is_repeated_with_the_same_bytes_and_token(
 ) -> None:
     proxy.plan("TransactWriteItems", fault, times=2)
 
-    make_user()
+    create()
 
     bodies = [json.dumps(seen.body) for seen in proxy.seen if "Write" in seen.operation]
     assert len(bodies) >= 3
@@ -295,7 +301,7 @@ def test_a_transaction_is_repeated_with_the_same_bytes_and_token(
 
 def test_another_transaction_has_another_token(proxy: FaultProxy) -> None:
     for _ in range(2):
-        make_user(request_id=None)
+        create()
 
     tokens = {seen.body["ClientRequestToken"] for seen in proxy.seen}
     assert len(tokens) == 2
@@ -304,12 +310,11 @@ def test_another_transaction_has_another_token(proxy: FaultProxy) -> None:
 def test_a_transaction_that_is_repeated_without_a_deletion_has_another_token(
     proxy: FaultProxy,
 ) -> None:
-    user = make_user()
-    guard = {"pk": {"S": str(User.guard_key_of(username=user.username))}}
-    send("DeleteItem", {"TableName": User.table(), "Key": guard})
+    band = create()
+    delete_guard(Band, f"name#{band.name}")
     proxy.forget()
 
-    user.delete()
+    band.delete()
 
     tokens = {seen.body["ClientRequestToken"] for seen in proxy.seen}
     assert proxy.count("TransactWriteItems") == len(tokens) == 2
@@ -337,7 +342,7 @@ def attempts_at(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def transact() -> None:
-    put = {"TableName": User.table(), "Item": KEY}
+    put = {"TableName": Band.table(), "Item": KEY}
     send("TransactWriteItems", {"TransactItems": [{"Put": put}], "ClientRequestToken": "token"})
 
 
@@ -432,7 +437,7 @@ def test_a_page_ends_within_10_seconds_of_its_start() -> None:
 def test_every_read_is_strongly_consistent_unless_the_caller_asks_otherwise(
     proxy: FaultProxy, operation: str, request_: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    request = {"TableName": User.table(), **request_, **asked}
+    request = {"TableName": Band.table(), **request_, **asked}
     as_given = dict(request)
 
     send(operation, request)
@@ -443,7 +448,7 @@ def test_every_read_is_strongly_consistent_unless_the_caller_asks_otherwise(
 
 def test_a_batch_is_read_consistently_from_each_table(proxy: FaultProxy) -> None:
     tables = {
-        "users": {"Keys": [KEY], "ConsistentRead": False},
+        Band.table(): {"Keys": [KEY], "ConsistentRead": False},
         "cache": {"Keys": [{"key": KEY["pk"]}]},
     }
 
@@ -497,7 +502,7 @@ def test_an_invalid_endpoint_is_an_error_and_not_a_missing_item(
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://exa mple:8000")
 
     with pytest.raises(Rejected, match="Invalid endpoint: http://exa mple:8000"):
-        User.named("ann")
+        Band.get("who")
 
 
 @pytest.mark.usefixtures("engine", "_own_client")
@@ -512,7 +517,7 @@ def test_an_engine_on_this_machine_needs_no_credentials(monkeypatch: pytest.Monk
 @pytest.mark.fault_of("moto", "takes keys of any length here")
 def test_a_key_that_is_too_long_is_rejected() -> None:
     with pytest.raises(Rejected) as rejected:
-        send("GetItem", {"TableName": User.table(), "Key": {"pk": {"S": "x" * 2049}}})
+        send("GetItem", {"TableName": Band.table(), "Key": {"pk": {"S": "x" * 2049}}})
 
     assert rejected.value.code == "ValidationException"
 

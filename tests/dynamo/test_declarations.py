@@ -25,7 +25,7 @@ from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.tables import merged, tables_of
 from dynamo.unique.declarations import Unique, casefolded
-from tests.factories import stored_items
+from tests.items import stored_items
 
 TABLE = "declared-things"
 

@@ -23,7 +23,7 @@ from dynamo.forms import ModelField, ModelForm, modelform_factory
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 from tests.dynamo.desk.models import Badge, Chair, Customer, Seat
-from tests.factories import stored_items
+from tests.items import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.models import User
 from dynamo.client import connections, sending
 from dynamo.client.deadline import within
 from dynamo.client.sending import send
@@ -20,6 +19,7 @@ from dynamo.processes import MOST_THREADS
 from locks.lock import Lock
 from tests.clocks import Stopwatch
 from tests.conftest import PATIENCE_SECONDS
+from tests.dynamo.bands import Band
 from tests.waiting import wait_until
 
 HOST = "dynamodb.test"
@@ -76,7 +76,7 @@ def away(
 
 
 def get() -> dict[str, Any]:
-    return send("GetItem", {"TableName": User.table(), "Key": KEY})
+    return send("GetItem", {"TableName": Band.table(), "Key": KEY})
 
 
 def looking_up() -> list[threading.Thread]:

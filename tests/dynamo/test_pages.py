@@ -14,7 +14,7 @@ from dynamo.exceptions import BadCursor
 from dynamo.models import Model
 from dynamo.pages import MOST_REQUESTS, GlobalSecondaryIndex, Page
 from dynamo.unique.declarations import Unique, casefolded
-from tests.factories import stored_items
+from tests.items import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -20,9 +20,9 @@ from dynamo import (
     casefolded,
 )
 from dynamo.client.sending import send
-from tests.factories import stored_items
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.items import stored_items
 
 TABLE = "tests-faulty-members"
 

@@ -27,7 +27,7 @@ from dynamo.exceptions import (
 from dynamo.models import Model
 from dynamo.transactions import Transaction
 from dynamo.unique.declarations import Unique, casefolded
-from tests.factories import stored_items
+from tests.items import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

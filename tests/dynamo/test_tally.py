@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from accounts.models import User
-from accounts.services import change_email
 from dynamo.client import sending
 from dynamo.client.deadline import page, page_is_over
 from dynamo.client.sending import send
@@ -21,7 +19,7 @@ from locks import leases
 from locks.lock import Lock
 from locks.models import LockItem
 from sequences.counters import next_value
-from tests.factories import make_user
+from tests.dynamo.bands import Band
 from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests
@@ -29,7 +27,7 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-GET = {"TableName": "users", "Key": {"pk": {"S": "nobody"}}}
+GET = {"TableName": Band.table(), "Key": {"pk": {"S": "nobody"}}}
 
 
 def counted(tally: Tally) -> tuple[int, float, float]:
@@ -39,12 +37,12 @@ def counted(tally: Tally) -> tuple[int, float, float]:
 @pytest.mark.fault_of("moto", "names no units of a transaction")
 def test_reads_and_writes_are_counted_separately() -> None:
     with counting() as writes:
-        ann = make_user(username="ann")
+        band = Band.create(pk="1", name="Tommy", site="tommy.example")
     with counting() as reads:
-        User.get(ann.pk)
-        read_together([ann])
+        Band.get("1")
+        read_together([band])
     with counting() as change:
-        change_email(ann, "ann@new.example")
+        band.change(name="The Who")
 
     assert counted(writes) == (1, 0, 6)
     assert counted(reads) == (2, 3, 0)
@@ -60,7 +58,7 @@ def test_a_request_counts_once_on_each_of_two_nested_tallies() -> None:
         send("GetItem", GET)
         with counting() as inner:
             send("GetItem", GET)
-            send("DescribeTable", {"TableName": "users"})
+            send("DescribeTable", {"TableName": Band.table()})
 
     assert (outer.requests, inner.requests) == (3, 2)
     assert outer.seconds >= inner.seconds > 0
@@ -74,7 +72,7 @@ def test_retries_and_conflicts_are_counted(proxy: FaultProxy) -> None:
 
     with counting() as tally:
         send("GetItem", GET)
-        send("PutItem", {"TableName": "users", "Item": {"pk": {"S": "a"}}})
+        send("PutItem", {"TableName": Band.table(), "Item": {"pk": {"S": "a"}}})
 
     assert (tally.requests, tally.retries, tally.conflicts) == (4, 2, 1)
     assert str(tally).endswith("2 retries, 1 conflict")
@@ -84,7 +82,7 @@ def test_a_lost_reply_counts_and_has_no_units(proxy: FaultProxy) -> None:
     proxy.plan("PutItem", DropReply())
 
     with counting() as tally:
-        send("PutItem", {"TableName": "users", "Item": {"pk": {"S": "a"}}})
+        send("PutItem", {"TableName": Band.table(), "Item": {"pk": {"S": "a"}}})
 
     assert counted(tally) == (2, 0, 1)
 
@@ -172,7 +170,7 @@ def test_the_threads_of_a_scan_count_on_the_tally_of_the_caller(requests_sent: R
     from dynamo import bulk
 
     with counting() as tally:
-        for _page in bulk.pages("users", ["pk"]):
+        for _page in bulk.pages(Band.table(), ["pk"]):
             pass
 
     assert tally.requests == len(requests_sent.operations) == bulk.SEGMENTS

@@ -23,9 +23,9 @@ from dynamo.exceptions import (
 from dynamo.items import PlainModel
 from dynamo.transactions import Refusal, Transaction, joined, read_together
 from tests.emptying import empty
-from tests.factories import stored_items
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.items import stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")

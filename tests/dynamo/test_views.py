@@ -19,7 +19,7 @@ from django.test import Client, override_settings
 from dynamo.views import get_object_or_404
 from tests.commands import ROOT
 from tests.dynamo.desk.models import Badge, Customer, Seat
-from tests.factories import stored_items
+from tests.items import stored_items
 from tests.requests import Requests
 from tests.tutorial import write_files
 
