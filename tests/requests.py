@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -21,6 +22,13 @@ def round_trips(spans: Iterable[tuple[float, float]]) -> int:
         if began >= ended:
             count, ended = count + 1, end
     return count
+
+
+def set_by(update: dict[str, Any]) -> dict[str, Any]:
+    """The values that an UpdateItem sets, by attribute."""
+    names, values = update["ExpressionAttributeNames"], update["ExpressionAttributeValues"]
+    found = re.findall(r"(#\w+) = (:\w+)", update["UpdateExpression"])
+    return {names[name]: values[value] for name, value in found}
 
 
 class Requests:

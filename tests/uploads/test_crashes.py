@@ -13,6 +13,7 @@ import pytest
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.forked import Forked
+from tests.requests import set_by
 from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
@@ -34,20 +35,19 @@ SMALL_BYTES = 1000
 
 def _values(request: dict[str, Any]) -> dict[str, Any]:
     """What an update sets in a row of `uploads`."""
-    values: dict[str, Any] = request["ExpressionAttributeValues"]
-    return values if request["TableName"] == "uploads" else {}
+    return set_by(request) if request["TableName"] == "uploads" else {}
 
 
 def _is_claim(request: dict[str, Any]) -> bool:
-    return _values(request).get(":state") == {"S": "uploading"}
+    return _values(request).get("state") == {"S": "uploading"}
 
 
 def _is_done(request: dict[str, Any]) -> bool:
-    return _values(request).get(":state") == {"S": "done"}
+    return _values(request).get("state") == {"S": "done"}
 
 
 def _is_upload_id(request: dict[str, Any]) -> bool:
-    return ":uploadId" in _values(request)
+    return "uploadId" in _values(request)
 
 
 def _is_part(number: int) -> Any:

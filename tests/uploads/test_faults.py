@@ -12,6 +12,7 @@ import pytest
 
 from tests.faults.kinds import CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.requests import set_by
 from tests.uploads.s3_proxy import S3Answer
 from tests.uploads.samples import (
     LARGE_BYTES,
@@ -111,7 +112,7 @@ def test_an_upload_that_was_neither_recorded_nor_aborted_is_aborted_by_the_next_
 
 
 def _is_note(body: dict[str, Any]) -> bool:
-    return "SET #uploadId" in body["UpdateExpression"]
+    return "uploadId" in set_by(body)
 
 
 @dataclass(frozen=True)
