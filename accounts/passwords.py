@@ -16,10 +16,8 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher
 from django.core.exceptions import ValidationError
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.client.deadline import page_seconds_left
-from dynamo.exceptions import Busy
 from dynamo.processes import PerProcess
-from web.turns import threads_after_pages, turn_passed_on
+from web.turns import result_in_turn, threads_after_pages
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.
 AT_ONCE = 2
@@ -84,18 +82,9 @@ def check_password(password: str, encoded: str) -> bool:
 
 
 def _in_turn(function: Callable[..., Result], *arguments: str) -> Result:
-    left = page_seconds_left()
-    seconds = WAIT_SECONDS if left is None else min(WAIT_SECONDS, left)
     # Marked here too, because a crash report shows the frames of this thread.
-    turn = _threads().submit(sensitive_variables()(function), *arguments)
-    with turn_passed_on():
-        try:
-            return turn.result(seconds)
-        except TimeoutError:
-            if turn.cancel():
-                raise Busy("a password hash") from None
-        # It has begun, so it ends soon.
-        return turn.result()
+    work = _threads().submit(sensitive_variables()(function), *arguments)
+    return result_in_turn(work, WAIT_SECONDS, "a password hash")
 
 
 # Imported hashes -------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from datetime import date, timedelta
 from typing import Any
@@ -27,6 +26,7 @@ from django.views import View
 from django.views.generic import FormView, TemplateView
 
 from accounts.limits.client_address import counted_client
+from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
 from dynamo.exceptions import Unavailable
@@ -53,7 +53,7 @@ from invoices.forms import (
 from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
 from invoices.models import CustomerItem
 from invoices.preview import preview
-from invoices.printing.pdf import render
+from invoices.printing.typesetting import name_of, pdf_of
 from invoices.records import find_invoice, latest_invoices, list_invoices
 from invoices.sending.services import sendings_of
 from invoices.settlement.states import STANDINGS, Record, find_record
@@ -62,6 +62,7 @@ from invoices.values.money import readable_amount
 from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
+from web.helper import computed
 from web.locallimits import LocalLimit
 
 #: A person who types causes a few per second; an office may share an address.
@@ -163,7 +164,7 @@ class InvoiceListView(OwnInvoicesMixin, TemplateView):
         )
 
 
-class InvoiceView(OwnInvoicesMixin, TemplateView):
+class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
     template_name = "invoices/invoice.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -179,23 +180,25 @@ class InvoiceView(OwnInvoicesMixin, TemplateView):
         )
 
 
-class InvoicePdfView(OwnInvoicesMixin, View):
+class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as a PDF, which the browser shows."""
 
     def get(self, request: HttpRequest, label: str) -> HttpResponseBase | None:
-        """The file, or 304 if the browser has it."""
+        """The file, or 304 if the browser has it; then it is not made."""
         invoice = self.find(label)
-        content = render(invoice)
-        etag = quote_etag(hashlib.sha256(content).hexdigest())
+        etag = quote_etag(name_of(invoice))
         headers = {
             "Content-Disposition": content_disposition_header(False, f"{invoice.label}.pdf"),
             "ETag": etag,
         }
-        response = HttpResponse(content, content_type="application/pdf", headers=headers)
-        return get_conditional_response(request, etag=etag, response=response)
+        response = HttpResponse(content_type="application/pdf", headers=headers)
+        answer = get_conditional_response(request, etag=etag, response=response)
+        if answer is response:
+            response.content = pdf_of(invoice)
+        return answer
 
 
-class InvoiceXmlView(OwnInvoicesMixin, View):
+class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
     """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
 
     def get(self, request: HttpRequest, label: str) -> HttpResponse:
@@ -203,12 +206,14 @@ class InvoiceXmlView(OwnInvoicesMixin, View):
         if missing := einvoices.missing(invoice):
             raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
         headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
-        xml = einvoices.as_xml(invoice)
+        xml = computed(einvoices.as_xml, invoice)
         return HttpResponse(xml, content_type="application/xml", headers=headers)
 
 
 @method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
-class InvoiceNewView(SignedInFormMixin, OwnInvoicesMixin, FocusFirstErrorMixin, FormView):
+class InvoiceNewView(
+    SignedInFormMixin, OwnInvoicesMixin, InLineMixin, FocusFirstErrorMixin, FormView
+):
     """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
 
     template_name = "invoices/invoice_new.html"

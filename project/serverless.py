@@ -32,6 +32,7 @@ from dynamo.processes import begin_process
 from project import secret_keys
 from project.requests import WsgiApplication
 from project.start import load_pages, start
+from web.helper import compute_here
 
 #: How much of the function's time remains after a page's deadline: the last attempt may begin just
 #: before the deadline and takes 4 s to time out, and then the page is made.
@@ -65,6 +66,8 @@ _ASCII = bytes(range(128))
 log = logging.getLogger(__name__)
 
 start()
+# A process makes one page at a time, and AWS ends it when it takes too long.
+compute_here()
 _respond = make_lambda_handler(WsgiApplication(), binary_support=True)
 
 

@@ -29,6 +29,7 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
 
 from accounts.exceptions import StaleUser
+from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages import (
     FormPageMixin,
@@ -45,7 +46,7 @@ from invoices.documents import Invoice
 from invoices.exceptions import UnknownInvoice
 from invoices.forms import FIRST_YEAR, ListForm
 from invoices.issuing import today
-from invoices.printing.pdf import render
+from invoices.printing.typesetting import pdf_of
 from invoices.records import find_invoice, list_invoices
 from locks import registry
 from locks.exceptions import BadLockName, LockChanged, UnknownLock
@@ -252,13 +253,13 @@ class AccountInvoiceView(AccountInvoicesMixin, TemplateView):
         return super().get_context_data(invoice=self.opened(kwargs["label"]), **kwargs)
 
 
-class AccountInvoicePdfView(AccountInvoicesMixin, View):
+class AccountInvoicePdfView(AccountInvoicesMixin, InLineMixin, View):
     http_method_names = ("get", "head")
 
     def get(self, request: HttpRequest, pk: str, label: str) -> HttpResponse:
         """The PDF, which the browser shows."""
         return HttpResponse(
-            render(self.opened(label)),
+            pdf_of(self.opened(label)),
             content_type="application/pdf",
             headers={"Content-Disposition": content_disposition_header(False, f"{label}.pdf")},
         )

@@ -11,7 +11,7 @@ from accounts import passwords
 from invoices.exports import downloads
 from invoices.printing import fonts
 from tests.conftest import PATIENCE_SECONDS
-from web import mailserver
+from web import helper, mailserver
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,10 +37,18 @@ def _no_mail_server_hangs() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _helper_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a server, also after a test that imported the module of AWS Lambda."""
+    monkeypatch.setattr(helper, "_is_here", False)
+
+
+@pytest.fixture(autouse=True)
 def _patient_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine does not look busy; tests of waiting set their own."""
     monkeypatch.setattr(passwords, "WAIT_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(mailserver, "WAIT_SECONDS", PATIENCE_SECONDS)
+    # The helper is nicer than all other processes of the machine.
+    monkeypatch.setattr(helper, "SECONDS", 10 * PATIENCE_SECONDS)
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,8 @@
 
 A page that waits for something scarce passes its turn on. Otherwise a crowd of such pages would
 hold all turns, and pages that do not need it would wait as well. What takes a core for long is
-computed in threads of its own, so that crowds do not take the cores from other pages either.
+computed in threads of its own or in another process (`web.helper`), so that crowds do not take the
+cores from other pages either.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar
 
 from dynamo.client.deadline import page_seconds_left
 from dynamo.exceptions import Busy
 
 #: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
 NICENESS = 10
+
+Result = TypeVar("Result")
 
 
 class TooManyPages(Busy):
@@ -97,12 +101,31 @@ def turn_passed_on(*, waits_after: bool = True) -> Iterator[None]:
             turn.take_if_free()
 
 
+def result_in_turn(work: Future[Result], seconds: float, name: str) -> Result:
+    """The result of `work`, which waits for its turn in a pool. A page passes its own turn on.
+
+    Raises:
+        Busy: it did not begin within `seconds` or the page's deadline, or the page did not get
+            another turn. `name` says what did not.
+    """
+    left = page_seconds_left()
+    with turn_passed_on():
+        try:
+            return work.result(seconds if left is None else min(seconds, left))
+        except TimeoutError:
+            if work.cancel():
+                raise Busy(name) from None
+        # It has begun, so it ends soon.
+        return work.result()
+
+
 def threads_after_pages(count: int, name: str) -> ThreadPoolExecutor:
     """Threads to compute in. On Linux the system prefers those that make pages."""
-    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=_let_pages_go_first)
+    return ThreadPoolExecutor(count, thread_name_prefix=name, initializer=let_pages_go_first)
 
 
-def _let_pages_go_first() -> None:
+def let_pages_go_first() -> None:
+    """Let the system prefer other threads to this one and those that it starts, on Linux."""
     # Elsewhere it would be the whole process; a sandbox may forbid it.
     if sys.platform == "linux":
         with suppress(OSError):

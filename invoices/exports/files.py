@@ -15,16 +15,14 @@ from typing import Any
 
 from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
-from dynamo.processes import PerProcess
 from invoices.customers.book import all_customers
 from invoices.documents import Invoice, Party
-from invoices.printing.pdf import render
+from invoices.printing.typesetting import pdf_of
 from invoices.records import all_records, years_of
 from invoices.settlement.states import Record
 from invoices.values.amounts import Line, VatShare
 from invoices.values.fields import fields_of
 from invoices.values.money import plain_amount
-from web.turns import threads_after_pages
 
 COLUMNS = (
     "number",
@@ -86,9 +84,6 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 # The first year that a ZIP can store.
 _ZIP_FIRST_YEAR = 1980
 _READABLE_BY_ALL = 0o644 << 16
-
-# One PDF at a time for all downloads: each may take a core for seconds, and 100 MB.
-_threads = PerProcess(lambda: threads_after_pages(1, "PDF of a download"))
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -302,8 +297,7 @@ def as_zip(invoices: Iterable[Invoice]) -> Iterator[bytes]:
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for invoice in invoices:
-            pdf = _threads().submit(render, invoice).result()
-            archive.writestr(_entry(invoice), pdf)
+            archive.writestr(_entry(invoice), pdf_of(invoice, keep=False))
             yield sink.take()
     yield sink.take()
 

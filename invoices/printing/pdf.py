@@ -9,7 +9,6 @@ language that the invoice was issued in, whatever the reader's language is.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import cache
@@ -24,12 +23,12 @@ from invoices.einvoices import XML_NAME, as_xml, missing
 from invoices.printing.contents import contents_of
 from invoices.printing.facturx import with_metadata
 from invoices.printing.fonts import font_folders
+from web.helper import computed
 
 if TYPE_CHECKING:
     import typst
 
 _TEMPLATE = Path(__file__).with_name("invoice.typ")
-_CHILD_SECONDS = 60
 # For archives and attachments (PDF/A-3), and for screen readers (PDF/UA).
 _STANDARDS: list[typst.PDFStandard] = ["a-3a", "ua-1"]
 # Typst keeps intermediate results of the last compilations: 80 MB for each of the largest invoices.
@@ -39,7 +38,9 @@ _REMEMBERED_COMPILATIONS = 11
 
 
 def render(invoice: Invoice) -> bytes:
-    """`invoice` as a PDF file.
+    """`invoice` as a PDF file. Takes 10 ms, and a second for the largest.
+
+    Pages call `invoices.printing.typesetting.pdf_of`, which makes it in the helper process.
 
     A character that no font has is printed as U+FFFD; `fonts.missing_characters` finds it before.
     """
@@ -56,7 +57,7 @@ def render(invoice: Invoice) -> bytes:
 
 def _typeset(contents: str, timestamp: int) -> bytes:
     if _forked:
-        return _typeset_in_new_process(contents, timestamp)
+        return computed(_typeset, contents, timestamp)
     # Imported with the first PDF, so that commands and servers start without it.
     import typst
 
@@ -86,8 +87,7 @@ def _fonts() -> typst.Fonts:
     )
 
 
-# Typst has a pool of threads. In a forked child they do not exist, and it would wait for them
-# forever. So the child of a process that made a PDF starts a new process for each PDF.
+# Typst has a pool of threads, which a forked child does not have: it would wait for them forever.
 _forked = False
 
 
@@ -97,18 +97,3 @@ def _after_fork() -> None:
 
 
 on_new_process(_after_fork)
-
-_PROGRAM = """
-import json, sys
-sys.path[:0] = json.loads(sys.argv[1])
-from invoices.printing.pdf import _typeset
-sys.stdout.buffer.write(_typeset(sys.stdin.buffer.read().decode(), int(sys.argv[2])))
-"""
-
-
-def _typeset_in_new_process(contents: str, timestamp: int) -> bytes:
-    program = [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), str(timestamp)]
-    made = subprocess.run(
-        program, input=contents.encode(), stdout=subprocess.PIPE, check=True, timeout=_CHILD_SECONDS
-    )
-    return made.stdout

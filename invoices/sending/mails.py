@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from accounts.values import clean_email, deliverable_email
 from invoices.documents import Invoice
-from invoices.printing.pdf import render
+from invoices.printing.typesetting import pdf_of
 from invoices.values.fields import Field
 from invoices.values.kinds import Email, MultiLine
 from web.mailserver import mail_connection
@@ -89,7 +89,7 @@ def mail_of(invoice: Invoice, sender: User, to: str, message: str) -> EmailMessa
         to=[to],
         reply_to=[reply_to],
     )
-    mail.attach(f"{invoice.label}.pdf", render(invoice), "application/pdf")
+    mail.attach(f"{invoice.label}.pdf", pdf_of(invoice), "application/pdf")
     return mail
 
 

@@ -22,7 +22,7 @@ from pynamodb.expressions.operand import Path
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
 from accounts.values import is_deliverable
-from dynamo.exceptions import DamagedItem, Unavailable
+from dynamo.exceptions import Busy, DamagedItem, Unavailable
 from dynamo.transactions import Transaction
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
@@ -95,11 +95,12 @@ def send_invoice(
     check_may_send(user)
     if record.invoice.is_voided:
         raise AlreadyVoided(record.invoice.label, record.invoice.void_reason)
-    mail = mail_of(record.invoice, user, to, message)
+    # First, because it also bounds how many PDFs an account lets be made.
     slots = begin_mail_to_others(user, to, client)
     try:
+        mail = mail_of(record.invoice, user, to, message)
         sending, is_first = _claim(record, request_id, to)
-    except InvoiceError:
+    except (Busy, InvoiceError):
         slots.were_not_used()
         raise
     if is_first:

@@ -6,7 +6,6 @@ import csv
 import io
 import os
 import sys
-import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,9 +16,11 @@ import pytest
 
 from invoices.documents import Customer, Invoice
 from invoices.exports.files import YEAR_FILES, as_csv, as_zip
+from invoices.printing import typesetting
 from invoices.printing.pdf import render
 from invoices.values.amounts import totals
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
+from web import helper
 from web.turns import NICENESS
 
 
@@ -143,13 +144,16 @@ def test_a_zip_contains_each_pdf_with_its_issue_date() -> None:
             assert entry.date_time == (2026, 11, 21, 0, 0, 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all threads are equally nice")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all processes are equally nice")
 def test_pages_go_before_the_pdfs_of_a_zip() -> None:
+    typesetting._kept.reset()
     b"".join(as_zip([an_invoice()]))
 
-    named = [thread for thread in threading.enumerate() if "PDF of a download" in thread.name]
-    found = {os.getpriority(os.PRIO_PROCESS, thread.native_id or 0) for thread in named}
-    assert found == {os.getpriority(os.PRIO_PROCESS, 0) + NICENESS}
+    made = helper._helper.made()
+    assert made is not None
+    assert made.process is not None
+    found = os.getpriority(os.PRIO_PROCESS, made.process.pid)
+    assert found == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
 
 
 def test_an_invoice_before_1980_has_the_first_year_of_zip() -> None:

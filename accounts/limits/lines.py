@@ -1,0 +1,89 @@
+"""Lines: of the pages that take a core for long, a process makes one at a time for each account.
+
+The others of the account wait, and pass their turn on meanwhile (`web.turns`). So however many an
+account requests, pages of others have the rest of the process. Nothing is sent to DynamoDB.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from accounts.exceptions import TooManyAttempts
+from dynamo.client.deadline import page_seconds_left
+from dynamo.exceptions import Busy
+from dynamo.processes import PerProcess
+from web.turns import turn_passed_on
+
+#: How many pages of an account may wait for its first one: a person opens a few in tabs.
+MOST_WAITING = 5
+#: How many pages may be in the lines of all accounts; `project.middleware` has places for 96 more.
+MOST_IN_LINES = 32
+
+RETRY_AFTER_SECONDS = 5
+
+
+class _Lines:
+    """The pages of each account, the one that is being made first."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[object]] = {}
+        self._moved = threading.Condition()
+
+    @contextmanager
+    def place(self, account: str) -> Iterator[None]:
+        """See `in_line`."""
+        me = object()
+        with self._moved:
+            line = self._lines.get(account, [])
+            if len(line) > MOST_WAITING:
+                raise TooManyAttempts(RETRY_AFTER_SECONDS, "in_line")
+            if sum(map(len, self._lines.values())) >= MOST_IN_LINES:
+                raise Busy("a page that takes long")
+            line.append(me)
+            self._lines[account] = line
+        try:
+            if line[0] is not me:
+                with turn_passed_on(), self._moved:
+                    if not self._moved.wait_for(lambda: line[0] is me, page_seconds_left()):
+                        raise TooManyAttempts(RETRY_AFTER_SECONDS, "in_line")
+            yield
+        finally:
+            with self._moved:
+                line.remove(me)
+                if not line:
+                    del self._lines[account]
+                self._moved.notify_all()
+
+
+_lines = PerProcess(_Lines)
+
+
+def in_line(account: str) -> Any:
+    """A context whose body runs when no other one of `account` does.
+
+    Raises:
+        TooManyAttempts: so many wait already, or it waited until the page's deadline.
+        Busy: so many of all accounts do.
+    """
+    return _lines().place(account)
+
+
+class InLineMixin:
+    """A page that takes long, after the mixin that asks for a sign-in."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Make it, with its template, when it is first in the account's line."""
+        account: Any = request.user
+        with in_line(account.pk):
+            response: Any = super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # a View's
+            # Otherwise rendered after the view.
+            answer: HttpResponseBase = (
+                response.render() if hasattr(response, "render") else response
+            )
+            return answer

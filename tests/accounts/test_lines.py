@@ -1,0 +1,175 @@
+"""Pages that take long: an account gets one at a time, and others wait or are refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from accounts.exceptions import TooManyAttempts
+from accounts.limits import lines
+from accounts.limits.lines import MOST_WAITING, in_line
+from dynamo.client.deadline import page
+from dynamo.exceptions import Busy
+from tests.forked import in_a_child
+from tests.waiting import wait_until
+from web.turns import TooManyPages, in_turn
+
+
+class Pages:
+    """Pages of accounts that are made until they may end."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self.made: list[int] = []
+        self.may_end = threading.Semaphore(0)
+
+    def start(self, account: str, number: int = 0) -> Future[None]:
+        """Request one, which is in line when this returns."""
+        before = places(account)
+        asked = self._pool.submit(self._make, account, number)
+        wait_until(lambda: places(account) > before)
+        return asked
+
+    def _make(self, account: str, number: int) -> None:
+        with page(60), in_line(account):
+            self.made.append(number)
+            assert self.may_end.acquire(timeout=60)
+
+
+def places(account: str) -> int:
+    """How many pages of the account are being made or wait."""
+    return len(lines._lines()._lines.get(account, []))
+
+
+@pytest.fixture
+def pages() -> Iterator[Pages]:
+    with ThreadPoolExecutor(MOST_WAITING + 2) as pool:
+        made = Pages(pool)
+        try:
+            yield made
+        finally:
+            made.may_end.release(100)
+    assert lines._lines()._lines == {}
+
+
+def test_pages_of_an_account_are_made_one_after_the_other(pages: Pages) -> None:
+    asked = [pages.start("ann", number) for number in range(4)]
+
+    for number in range(4):
+        wait_until(lambda number=number: len(pages.made) == number + 1)
+        pages.may_end.release()
+        asked[number].result(60)
+
+    assert pages.made == [0, 1, 2, 3]
+
+
+def test_a_few_wait_and_more_are_refused_at_once(pages: Pages) -> None:
+    for number in range(1 + MOST_WAITING):
+        pages.start("ann", number)
+
+    with page(60), pytest.raises(TooManyAttempts) as refused, in_line("ann"):
+        pass
+
+    assert refused.value.retry_after_seconds > 0
+    assert places("ann") == 1 + MOST_WAITING
+    with in_line("bob"):
+        assert places("bob") == 1
+
+
+def test_a_page_that_waits_until_its_deadline_is_refused_and_leaves_the_line(pages: Pages) -> None:
+    pages.start("ann")
+
+    with page(0.1), pytest.raises(TooManyAttempts), in_line("ann"):
+        pass
+
+    assert places("ann") == 1
+
+
+def test_the_lines_of_all_accounts_are_bounded(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MOST_IN_LINES", 2)
+    pages.start("ann")
+    pages.start("bob")
+
+    with page(60), pytest.raises(Busy), in_line("eve"):
+        pass
+
+    assert places("eve") == 0
+
+
+def test_a_page_that_fails_leaves_the_line() -> None:
+    for _time in range(2):
+        with pytest.raises(LookupError), in_line("ann"):
+            raise LookupError
+
+    assert places("ann") == 0
+
+
+@contextmanager
+def waiting_in_turn(
+    pages: Pages, turns: threading.Semaphore, seconds: float
+) -> Iterator[Future[None]]:
+    """A page that has passed its turn on, because another one of its account is made."""
+    pages.start("ann")
+
+    def make() -> None:
+        with page(seconds), in_turn(turns), in_line("ann"):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(make)
+        wait_until(lambda: places("ann") == 2 or asked.done())
+        yield asked
+
+
+def test_a_page_in_line_does_not_hold_a_turn(pages: Pages) -> None:
+    turns = threading.Semaphore(1)
+
+    with waiting_in_turn(pages, turns, 60) as asked:
+        with page(60), in_turn(turns):
+            assert not asked.done()
+        pages.may_end.release()
+        asked.result(60)
+
+
+def test_a_page_that_is_first_but_gets_no_turn_again_leaves_the_line(pages: Pages) -> None:
+    turns = threading.Semaphore(1)
+
+    with waiting_in_turn(pages, turns, 2) as asked, page(60), in_turn(turns):
+        pages.may_end.release()
+        with pytest.raises(TooManyPages):
+            asked.result(60)
+
+    assert places("ann") == 0
+
+
+def test_a_forked_child_has_empty_lines(pages: Pages) -> None:
+    pages.start("ann")
+
+    def child() -> None:
+        with page(0.1), in_line("ann"):
+            assert places("ann") == 1
+
+    assert in_a_child(child) == 0
+
+
+def test_of_many_threads_one_at_a_time_is_inside(at_once: Callable[..., list[None]]) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def make(number: int) -> None:
+        for _time in range(50):
+            with page(60), in_line("ann"):
+                inside.append(number)
+                most.append(len(inside))
+                inside.remove(number)
+
+    at_once(make, 1 + MOST_WAITING)
+
+    assert set(most) == {1}
+    assert len(most) == 50 * (1 + MOST_WAITING)

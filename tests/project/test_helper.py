@@ -1,0 +1,283 @@
+"""The helper process: what it computes, how it ends, and what its parent does then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo.client.deadline import page
+from dynamo.exceptions import Busy
+from tests import computations
+from tests.commands import ROOT
+from tests.forked import in_a_child
+from tests.waiting import wait_until
+from web import helper
+from web.helper import HelperEnded, HelperFailed, computed
+from web.turns import in_turn
+
+
+@pytest.fixture(autouse=True)
+def _new_helper() -> Iterator[None]:
+    """The settings and the memory of a helper are those of its start."""
+    end_helper()
+    yield
+    end_helper()
+
+
+def end_helper() -> None:
+    """End the helper, as nothing in the site has to."""
+    made = helper._helper.made()
+    if made is not None and made.process is not None:
+        made.process.kill()
+        made.process.wait()
+    helper._helper.reset()
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is a process that has not ended: not even one that nobody waited for."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@contextmanager
+def under_way(function: Callable[[str], None], folder: Path) -> Iterator[tuple[int, Any]]:
+    """The id of the helper while it computes `function`, and the future of its result."""
+    began = folder / "began"
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(computed, function, str(began))
+        wait_until(lambda: began.exists() or result.done())
+        yield int(began.read_text()), result
+
+
+def test_all_threads_have_one_helper(at_once: Callable[..., list[Any]]) -> None:
+    found = set(at_once(lambda number: computed(computations.process_id, number)))
+
+    assert len(found) == 1
+    assert found != {os.getpid()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_after_a_helper_that_was_killed_in_the_middle_comes_another_one(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with under_way(computations.never_end, tmp_path) as (pid, result):
+        os.kill(pid, number)
+
+        with pytest.raises(HelperEnded) as caught:
+            result.result()
+
+    assert caught.value.code == -number
+    assert str(signal.strsignal(number)) in str(caught.value)
+    assert computed(computations.process_id) not in {pid, os.getpid()}
+
+
+def test_a_helper_that_was_killed_while_it_was_idle_is_not_noticed() -> None:
+    before = computed(computations.process_id)
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: not is_running(before))
+
+    assert computed(computations.process_id) != before
+
+
+def test_a_helper_that_exits_is_an_error() -> None:
+    with pytest.raises(HelperEnded, match="exit code 3"):
+        computed(computations.end)
+
+    assert computed(computations.process_id)
+
+
+def test_an_exception_comes_back_with_its_traceback_and_the_helper_stays() -> None:
+    before = computed(computations.process_id)
+
+    with pytest.raises(HelperFailed, match=r"(?s)in fail.*LookupError: of no use"):
+        computed(computations.fail)
+
+    assert computed(computations.process_id) == before
+
+
+def test_a_computation_that_uses_a_core_for_too_long_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(helper, "CPU_SECONDS", 0.2)
+
+    with pytest.raises(HelperEnded) as caught:
+        computed(computations.use_a_core, str(tmp_path / "began"))
+
+    assert caught.value.code == -signal.SIGPROF
+    assert computed(computations.process_id)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_computation_that_waits_for_too_long_is_ended(
+    stopped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Started before, as that takes long on a slow machine.
+    assert computed(computations.process_id)
+    monkeypatch.setattr(helper, "SECONDS", 2)
+
+    with under_way(computations.never_end, tmp_path) as (pid, result):
+        if stopped:
+            # It does not end itself.
+            os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(HelperEnded) as caught:
+            result.result()
+
+    # By its own clock, or by its parent's.
+    ends = {-signal.SIGKILL} if stopped else {-signal.SIGALRM, -signal.SIGKILL}
+    assert caught.value.code in ends
+    monkeypatch.undo()
+    assert computed(computations.process_id)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_a_computation_that_takes_too_much_memory_is_ended() -> None:
+    most = helper.MOST_BYTES // 1024 // 1024
+    assert computed(computations.take_memory, most // 4)
+
+    with pytest.raises(HelperEnded):
+        computed(computations.take_memory, most)
+
+    assert computed(computations.process_id)
+
+
+def test_a_computation_that_does_not_get_its_turn_is_refused(tmp_path: Path) -> None:
+    with under_way(computations.never_end, tmp_path) as (pid, _result):
+        with page(0.1), pytest.raises(Busy, match="no free slot"):
+            computed(computations.mark, str(tmp_path / "late"))
+        os.kill(pid, signal.SIGKILL)
+
+    assert computed(computations.process_id)
+    assert not (tmp_path / "late").exists()
+
+
+def test_the_helper_has_neither_secrets_nor_the_settings_of_aws(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "secret")
+
+    found = computed(computations.environment)
+
+    assert {name for name in found if name.startswith(("AWS_", "DJANGO_"))} == set()
+    assert computed(computations.unknown_setting, "EXPORTS_BUCKET") is None
+    assert computed(computations.unknown_setting, "TIME_ZONE") == "Asia/Tokyo"
+
+
+def test_the_end_of_a_server_and_ctrl_c_reach_the_helper_through_its_parent_only() -> None:
+    before = computed(computations.process_id)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.kill(before, number)
+
+    assert computed(computations.process_id) == before
+
+
+def test_a_forked_child_has_a_helper_of_its_own() -> None:
+    ours = computed(computations.process_id)
+
+    def child() -> None:
+        theirs = computed(computations.process_id)
+        assert theirs not in {ours, os.getpid()}
+        assert computed(computations.process_id) == theirs
+
+    assert in_a_child(child) == 0
+    assert computed(computations.process_id) == ours
+
+
+def test_a_child_that_is_forked_in_the_middle_of_a_computation_has_a_helper(
+    tmp_path: Path,
+) -> None:
+    with under_way(computations.never_end, tmp_path) as (pid, result):
+        assert in_a_child(lambda: computed(computations.process_id)) == 0
+        assert not result.done()
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(HelperEnded):
+            result.result()
+
+
+#: Its helper computes, as the last argument says; it writes the ids of both, and waits.
+_PARENT = """
+import os, sys, threading
+from django.conf import settings
+import django
+django.setup()
+from tests import computations
+from web import helper
+kind, folder = sys.argv[1:]
+if __name__ == "__main__":
+    helper.computed(computations.mark, f"{folder}/helper")
+    if kind == "in the middle":
+        # Of the orphan, which its parent does not end.
+        helper.SECONDS = 5
+        busy = [computations.never_end, f"{folder}/busy"]
+        threading.Thread(target=helper.computed, args=busy).start()
+    if kind == "with a forked sibling" and not os.fork():
+        computations.mark(f"{folder}/sibling")
+        threading.Event().wait()
+    if kind != "at its end":
+        threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits_for"),
+    [
+        ("while it is idle", "helper"),
+        ("in the middle", "busy"),
+        ("with a forked sibling", "sibling"),
+        ("at its end", "helper"),
+    ],
+)
+def test_the_helper_ends_with_its_parent(kind: str, waits_for: str, tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", _PARENT, kind, str(tmp_path)], cwd=ROOT)
+    try:
+        wait_until((tmp_path / waits_for).exists)
+        pid = int((tmp_path / "helper").read_text())
+        if kind == "at its end":
+            assert parent.wait(120) == 0
+        else:
+            assert is_running(pid)
+            parent.kill()
+            parent.wait()
+
+        wait_until(lambda: not is_running(pid))
+    finally:
+        parent.kill()
+        parent.wait()
+        if kind == "with a forked sibling":
+            os.kill(int((tmp_path / waits_for).read_text()), signal.SIGKILL)
+
+
+def test_a_process_that_does_one_thing_at_a_time_computes_for_itself() -> None:
+    helper.compute_here()
+
+    assert computed(computations.process_id) == os.getpid()
+    assert helper._helper.made() is None
+
+
+def test_a_page_passes_its_turn_on_while_the_helper_computes(tmp_path: Path) -> None:
+    turns = threading.Semaphore(1)
+
+    def make_a_page() -> None:
+        with in_turn(turns):
+            computed(computations.never_end, str(tmp_path / "began"))
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(make_a_page)
+        wait_until((tmp_path / "began").exists)
+        with page(60), in_turn(turns):
+            os.kill(int((tmp_path / "began").read_text()), signal.SIGKILL)
+        with pytest.raises(HelperEnded):
+            first.result()

@@ -1,0 +1,205 @@
+"""One helper process for each process: it computes what takes a core for long, such as a PDF.
+
+The threads of a process share one core, so a crowd of such computations would take it from all
+other pages. The helper makes one after the other, and on Linux the system prefers pages to it.
+
+It is started with the first computation, and again after it has ended because it exceeded a limit
+or was killed. It ends with its parent. Of the site's settings it has those that texts and dates
+depend on, and of its environment no secrets.
+
+A process that does one thing at a time needs no helper: see `compute_here`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import django
+from django.conf import settings
+
+from dynamo.exceptions import Busy
+from dynamo.processes import PerProcess
+from web.turns import let_pages_go_first, result_in_turn
+
+#: What one computation may take of CPU time. The largest invoice takes one second.
+CPU_SECONDS = 10
+#: What it may take, with the start of the helper, on a machine whose cores are busy.
+SECONDS = 60
+#: The memory of the helper. The largest invoice leaves 250 MB, of which it can use some again.
+MOST_BYTES = 512 * 1024 * 1024
+
+#: How long a computation waits for others. Pages wait until their deadline, if that is earlier.
+WAIT_SECONDS = 60.0
+
+#: How often an idle helper looks whether its parent lives. Usually the pipe tells it at once.
+LOOK_SECONDS = 5.0
+
+#: What the helper has of the site's settings and environment.
+_SETTINGS = [
+    "FORMAT_MODULE_PATH",
+    "LANGUAGES",
+    "LANGUAGE_CODE",
+    "LOCALE_PATHS",
+    "TIME_ZONE",
+    "USE_TZ",
+]
+_ENVIRONMENT = ("LD_LIBRARY_PATH", "PATH", "TMPDIR")
+
+Result = TypeVar("Result")
+
+
+class HelperEnded(Busy):
+    """The helper ended before it had the result."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("a helper process")
+        self.code = code
+
+    def __str__(self) -> str:
+        why = signal.strsignal(-self.code) if self.code < 0 else f"exit code {self.code}"
+        return f"The helper process ended before it had the result ({why})."
+
+
+class HelperFailed(Exception):
+    """What the helper computed raised an exception; the text has its traceback."""
+
+
+class _Helper:
+    """The helper of this process. One thread talks to it."""
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="helper")
+        self.process: subprocess.Popen[bytes] | None = None
+        self._pipe: Any = None
+
+    def compute(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """In `thread` only."""
+        process = self.process
+        if is_new := process is None or process.poll() is not None:
+            process = self._start()
+        # It also ends a helper that neither reads nor writes.
+        watch = threading.Timer(SECONDS, process.kill)
+        watch.start()
+        try:
+            if is_new:
+                values = {name: getattr(settings, name) for name in _SETTINGS}
+                self._pipe.send((values, MOST_BYTES))
+            self._pipe.send((function, arguments, CPU_SECONDS, SECONDS))
+            result, failure = self._pipe.recv()
+        except (EOFError, OSError):
+            process.kill()
+            raise HelperEnded(process.wait()) from None
+        finally:
+            watch.cancel()
+        if failure:
+            raise HelperFailed(failure)
+        return result
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        from multiprocessing.connection import Pipe  # here: most processes need no helper
+
+        # Typst would use all cores.
+        env = {"PYTHONPATH": os.pathsep.join(sys.path), "RAYON_NUM_THREADS": "1"}
+        env |= {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__, str(os.getpid())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                env=env,
+            )
+        return self.process
+
+
+_helper = PerProcess(_Helper)
+_is_here = False
+
+
+def compute_here() -> None:
+    """Let this process compute for itself."""
+    global _is_here
+    _is_here = True
+
+
+def computed(function: Callable[..., Result], *arguments: Any) -> Result:
+    """What `function`, which is named in a module, returns for `arguments`, in the helper.
+
+    A page passes its turn on meanwhile.
+
+    Raises:
+        Busy: it did not begin in time.
+        HelperEnded: it exceeded `SECONDS`, `CPU_SECONDS` or `MOST_BYTES`, or was killed.
+        HelperFailed: it raised an exception.
+    """
+    if _is_here:
+        return function(*arguments)
+    helper = _helper()
+    work: Future[Result] = helper.thread.submit(helper.compute, function, *arguments)
+    return result_in_turn(work, WAIT_SECONDS, "a computation")
+
+
+# The helper process ------------------------------------------------------------------------------
+
+
+def _serve(parent: int) -> None:
+    """Compute what comes through the pipe, which is its standard input, until the parent ends."""
+    from multiprocessing.connection import Connection
+
+    # A server's end and Ctrl-C reach the whole group. Its parent may still need a result.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    pipe = Connection(0)
+    values, most_bytes = pipe.recv()
+    _limit_memory(most_bytes)
+    settings.configure(**values)
+    django.setup(set_prefix=False)
+    let_pages_go_first()
+    while True:
+        # The pipe stays open if a process that was forked from the parent has it, too.
+        while not pipe.poll(LOOK_SECONDS):
+            if os.getppid() != parent:
+                return
+        function, arguments, cpu_seconds, seconds = pipe.recv()
+        # The parent limits the time as well, but may be killed meanwhile.
+        _limit_time(cpu_seconds, seconds)
+        pipe.send(_outcome(function, arguments))
+        _limit_time(0, 0)
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str]:
+    """The result, and the traceback if there is none."""
+    try:
+        return function(*arguments), ""
+    except MemoryError:
+        raise
+    except Exception:  # the caller gets it
+        return None, traceback.format_exc()
+
+
+def _limit_time(cpu_seconds: float, seconds: float) -> None:
+    """End this process, also within a library, when it has used so much time from now on."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _limit_memory(most_bytes: int) -> None:
+    import resource
+
+    # Not all systems can.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
+
+
+if __name__ == "__main__":
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        _serve(int(sys.argv[1]))
