@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
@@ -42,9 +42,11 @@ from invoices.settlement.states import (
 )
 from invoices.values.fields import Field
 from invoices.values.kinds import YEARS, SingleLine, is_blank
-from sequences.check import Progress, Sizes, check_series
-from sequences.seriesreport import SeriesReport
 from web.search import folded
+
+if TYPE_CHECKING:
+    from sequences.check import Progress, Sizes
+    from sequences.seriesreport import SeriesReport
 
 #: Why an invoice is voided.
 VOID_REASON = Field(
@@ -350,6 +352,8 @@ def check_invoices(
     also without a counter: a lost counter must be found, too. Other costs: see
     `sequences.check.check_series`.
     """
+    from sequences.check import check_series  # here, because no page checks
+
     series = None if account is None else [series_of(account, year) for year in YEARS]
     return check_series(
         InvoiceItem,

@@ -11,19 +11,20 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accounts.models import User
 from dynamo import bulk
-from dynamo.checking.guards import check_guards
 from dynamo.checking.snapshots import KINDS, is_owner
-from dynamo.findings import Findings
 from dynamo.items import Item
 from invoices.records import check_invoices
 from locks.registry import LockView, State, all_locks
 from sequences.models import Counter, is_counter_of_series
-from sequences.seriesreport import SeriesReport
 from uploads.models import DONE, UPLOADING, UploadItem
+
+if TYPE_CHECKING:
+    from dynamo.findings import Findings
+    from sequences.seriesreport import SeriesReport
 
 Progress = Callable[[int], object]
 """Called with how many more items were read."""
@@ -41,6 +42,7 @@ DAYS = 30
 
 def guards(progress: Progress) -> Result:
     """Costs and raises as `dynamo.checking.guards.check_guards`; repairs nothing."""
+    from dynamo.checking.guards import check_guards  # here, because no page checks
 
     def count_items(_what: str, count: int) -> None:
         progress(count)
