@@ -367,6 +367,8 @@ class Model(PlainModel, metaclass=ModelMeta):
             self.insert(write=write)
             return
         wanted = None if update_fields is None else set(update_fields)
+        if unknown := (wanted or set()) - self.get_attributes().keys():
+            raise ValueError(f"update_fields: there is no attribute {', '.join(sorted(unknown))}.")
         now = self.serialize(null_check=False)
         # Deserialized, so that an attribute that an older version did not store has its default.
         read = type(self).from_raw_data(self.stored).serialize(null_check=False)

@@ -20,7 +20,7 @@ from dynamo.items import Item, item_bytes
 from dynamo.transactions import Transaction, Write, read_together
 from dynamo.updates import Update
 from sequences.combining import Caller
-from sequences.exceptions import DamagedSeries, OutOfOrder, RequestIdReused, SeriesError
+from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
 from sequences.models import Counter, NumberedItem
 
 Numbered = TypeVar("Numbered", bound=NumberedItem)
@@ -269,7 +269,7 @@ def _issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | 
     if guard is None or stored is None or stored.get("requestId") != request_id:
         return DamagedSeries(place.series)
     if guard.get("digest") != {"S": ask.digest}:
-        return RequestIdReused(request_id["S"], place.series, place.number)
+        return model.RequestIdReused(request_id["S"], place.series, place.number)
     try:
         return model.from_raw_data(stored)
     except DamagedItem as error:

@@ -29,6 +29,7 @@ from dynamo.attributes import IntegerAttribute
 from dynamo.items import Item, PlainModel
 from dynamo.models import Model
 from dynamo.unique.declarations import Unique
+from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.
 REQUEST_PREFIX = "requestId#"
@@ -85,6 +86,9 @@ class NumberedItem(Model):
     #: The stored name of an attribute (S or N) whose values must not decrease within a series.
     #: S is compared as text, so use a format that sorts, such as ISO dates.
     ordered_by: ClassVar[str | None] = None
+
+    #: What a model's own error derives from.
+    RequestIdReused = RequestIdReused
 
     _parameters = Model._parameters - {"request_id"}
 

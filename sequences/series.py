@@ -128,6 +128,8 @@ async def aissue(
 
 
 def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:
+    if not isinstance(series, str):
+        raise TypeError(f"A series is a text, such as {str(series)!r}, not {series!r}.")
     if not series.strip() or not request_id.strip():
         raise ValueError("The series and the request id must not be empty.")
     if series.startswith(REQUEST_PREFIX):

@@ -511,3 +511,13 @@ def test_guard_items_never_look_like_items() -> None:
     assert list(Member.query(member.pk)) == [member]
     with pytest.raises(Member.DoesNotExist):
         Member.get("")
+
+
+def test_save_refuses_a_name_that_is_not_an_attribute() -> None:
+    member = ann()
+    member.card = "A-17"
+
+    with pytest.raises(ValueError, match="crad"):
+        member.save(update_fields=["crad"])
+
+    assert member.card == "A-17"

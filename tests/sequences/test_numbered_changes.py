@@ -117,3 +117,16 @@ def test_guard_items_of_request_ids_are_not_items() -> None:
     assert {each.series for each in Ticket.scan()} == {series}
     with pytest.raises(Ticket.DoesNotExist):
         Ticket.get(key, 0)
+
+
+def test_a_reused_request_id_is_an_error_of_the_model() -> None:
+    series = new_series()
+    issue(Ticket(subject="Broken door"), series=series, request_id="form")
+
+    with pytest.raises(Ticket.RequestIdReused):
+        issue(Ticket(subject="Noise"), series=series, request_id="form")
+
+
+def test_a_series_that_is_not_a_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="'2026'"):
+        issue(Ticket(subject="Broken door"), series=2026)  # type: ignore[arg-type]
