@@ -32,7 +32,6 @@ from accounts.signals import value_taken
 from dynamo.exceptions import Refused
 from dynamo.items import Item
 from dynamo.transactions import Transaction, joined
-from dynamo.versions import new_version
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -109,7 +108,6 @@ def register(
         confirmation_id=new_confirmation_id(),
         # So sessions of a deleted account do not fit another one with the same key.
         session_epoch=new_session_epoch(),
-        version=new_version(),
         **(sign_in or {}),
         **values,
     )

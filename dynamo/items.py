@@ -276,6 +276,20 @@ def is_same_value(one: Any, other: Any) -> bool:
     return False
 
 
+def ordered(value: Any) -> Any:
+    """A value as on the wire, with its sets sorted: two sets are equal in any order."""
+    if isinstance(value, list):
+        return [ordered(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            kind: sorted(each)
+            if kind in {"SS", "NS", "BS"} and isinstance(each, list)
+            else ordered(each)
+            for kind, each in value.items()
+        }
+    return value
+
+
 def item_bytes(item: Item) -> int:
     """The size of a stored item, names included; never less than DynamoDB counts.
 

@@ -27,6 +27,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -40,7 +42,7 @@ from pynamodb.models import MetaModel
 from pynamodb.pagination import ResultIterator
 
 from dynamo import bulk, exceptions
-from dynamo.attributes import IntegerAttribute, TextAttribute
+from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
 from dynamo.client.sending import send
 from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.items import (
@@ -49,6 +51,7 @@ from dynamo.items import (
     Item,
     PlainModel,
     is_same_value,
+    ordered,
 )
 from dynamo.pages import Page, complete_index, read_page
 from dynamo.threads import in_thread
@@ -66,6 +69,8 @@ from dynamo.versions import MOST_WRITES, follows, new_version, next_version
 
 VERSION = "version"
 REQUEST_DIGEST = "requestDigest"
+#: Attributes that never change, besides the key; that of numbered items is their request id.
+_FIXED = {VERSION, "request_id"}
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -149,6 +154,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     _may_miss_writes = True
     #: Whether only some attributes were read, so that a write could not know the guard items.
     _is_partial = False
+    #: The version that this object was inserted with.
+    _drawn: int | None = None
     #: The attributes that the constructor was given.
     _given: frozenset[str] = frozenset()
 
@@ -159,10 +166,10 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     def __eq__(self, other: object) -> bool:
         # By isinstance, because `request.user` is a proxy of an account.
-        return isinstance(other, type(self)) and self._key() == other._key()
+        return isinstance(other, type(self)) and self._owner() == other._owner()
 
     def __hash__(self) -> int:
-        return hash((type(self), *map(str, self._key().values())))
+        return hash((type(self), self._owner()))
 
     def __repr__(self) -> str:
         # PynamoDB's shows every attribute, also passwords.
@@ -299,8 +306,10 @@ class Model(PlainModel, metaclass=ModelMeta):
         If its key is used, it is a success if `is_repeated` holds for the stored item; else the
         commit raises `otherwise`, by default AlreadyExists.
         """
-        if self.attribute_values.get(VERSION) is None:
-            self.version = new_version()
+        # No two items begin with one version; a repeated insertion has that of the first one.
+        if self.stored or self._drawn is None or self.version != self._drawn:
+            self.stored = {}
+            self.version = self._drawn = new_version()
         item = self.serialize()
         self._check_key(item)
         self._check_index_keys(item)
@@ -315,7 +324,9 @@ class Model(PlainModel, metaclass=ModelMeta):
 
         def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}
-            if refusal.write.is_done(stored) or is_repeated(stored):
+            now, mine = _version_of(stored), int(sent[VERSION]["N"])
+            is_mine = now is not None and (now == mine or follows(now, mine))
+            if is_mine or is_repeated(stored):
                 return None
             return otherwise or self.AlreadyExists(self._noun())
 
@@ -408,6 +419,8 @@ class Model(PlainModel, metaclass=ModelMeta):
                 reply was lost and the item changed since.
         """
         self._check_writable("change")
+        if both := values.keys() & (add or {}).keys():
+            raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)
         if not (changed or add or condition is not None):
             self.deserialize(self.stored)
@@ -428,10 +441,10 @@ class Model(PlainModel, metaclass=ModelMeta):
         return any(self._moved(self.stored, after))
 
     def _added(self, add: Mapping[str, Any]) -> Item:
-        added = self._wire_of(add)
+        added = self._wire_of(add, removals=True)
         taken = {name for unique in self._unique_keys for name in unique.stored_names}
         for name, typed in added.items():
-            if "N" not in typed or name in taken:
+            if "N" not in (typed or {}) or name in taken:
                 raise TypeError(f"add counts up numbers that are not unique; {name} is not one.")
         return added
 
@@ -461,7 +474,14 @@ class Model(PlainModel, metaclass=ModelMeta):
             mine = self.unchanged()
             changed = {**changed, VERSION: {"N": str(version)}}
             left[VERSION] = {"N": str(version)}
-        update = Update.of_values(changed, added)
+        # Where a constant stands for a number that is not stored, it is counted up from that.
+        counted = {
+            name: (start, step)
+            for name, step in added.items()
+            if name not in self.stored and (start := self._stored_value(name))
+        }
+        adding = {name: step for name, step in added.items() if name not in counted}
+        update = replace(Update.of_values(changed, adding), count=counted)
         request = update.request(self._address(), mine if condition is None else mine & condition)
 
         def has_values(stored: Item) -> bool:
@@ -615,6 +635,8 @@ class Model(PlainModel, metaclass=ModelMeta):
         typed = [item[name] for name in cls.key_attribute_names()]
         if len(typed) == 1 and "S" in typed[0]:
             return str(typed[0]["S"])
+        # 1.0 and 1 are one key.
+        typed = [{"N": number_text(Decimal(each["N"]))} if "N" in each else each for each in typed]
         return json.dumps(typed, default=lambda value: bytes(value).hex())
 
     @classmethod
@@ -825,6 +847,9 @@ class Model(PlainModel, metaclass=ModelMeta):
         Raises:
             DoesNotExist: it was deleted.
         """
+        key = [next(iter(typed.values())) for typed in self._key().values()]
+        if not self._is_key(key[0], key[-1]):
+            raise self.DoesNotExist
         super().refresh(consistent_read=consistent_read)
         self._is_partial = False
 
@@ -991,7 +1016,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             attribute = attributes.get(name)
             if attribute is None:
                 raise TypeError(f"{type(self).__name__} has no attribute {name}.")
-            if removals and (attribute.is_hash_key or attribute.is_range_key or name == VERSION):
+            if removals and (attribute.is_hash_key or attribute.is_range_key or name in _FIXED):
                 raise TypeError(f"The {name} of an item cannot be changed.")
             typed = None if value is None else _typed(attribute, value)
             if typed is None and not attribute.null:
@@ -1059,6 +1084,10 @@ class Model(PlainModel, metaclass=ModelMeta):
         self.refuse_raw_write("put")
         raise AssertionError("unreachable")
 
+    def get_delete_kwargs_from_instance(self, *_args: Any, **_options: Any) -> NoReturn:
+        self.refuse_raw_write("delete")
+        raise AssertionError("unreachable")
+
     def get_update_kwargs_from_instance(self, *_args: Any, **_options: Any) -> NoReturn:
         self.refuse_raw_write("update")
         raise AssertionError("unreachable")
@@ -1106,7 +1135,7 @@ def _version_of(item: Item) -> int | None:
 
 
 def _digest(asked: Item) -> str:
-    text = json.dumps(asked, default=_as_json, sort_keys=True)
+    text = json.dumps(ordered(asked), default=_as_json, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

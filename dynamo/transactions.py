@@ -282,7 +282,7 @@ class Transaction:
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
         item.refuse_raw_write("delete")
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        request = _deletion(item, condition)
         self.add(Write(item, {"Delete": request}, otherwise))
 
     def delete_if(self, item: PlainModel, condition: Condition) -> None:
@@ -292,13 +292,14 @@ class Transaction:
         condition that `condition` is false. So an item for which it becomes true in between is
         deleted as well.
         """
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
-        left = item.get_delete_kwargs_from_instance(~condition, _ALL_OLD)
+        item.refuse_raw_write("delete")
+        request = _deletion(item, condition)
+        left = _deletion(item, ~condition)
         self.add(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
     def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        request = item.get_delete_kwargs_from_instance(condition, _ALL_OLD)
+        request = _deletion(item, condition)
         self.add(Write(item, {"ConditionCheck": request}, otherwise))
 
     def add(self, *writes: Write) -> None:
@@ -306,14 +307,17 @@ class Transaction:
 
         Raises:
             ValueError: two of them write the same item of a model, and cannot become one write.
+                None of `writes` is added.
         """
+        added, places = [*self._writes], {**self._places}
         for write in writes:
             if write.is_of_item:
-                place = self._places.setdefault(write.key, len(self._writes))
-                if place < len(self._writes):
-                    self._writes[place] = self._writes[place].merged(write)
+                place = places.setdefault(write.key, len(added))
+                if place < len(added):
+                    added[place] = added[place].merged(write)
                     continue
-            self._writes.append(write)
+            added.append(write)
+        self._writes, self._places = added, places
 
     def on_commit(self, about: object, call: OnCommit) -> None:
         """After the commit, call `call` with the item that the write of `about` left, if known.
@@ -396,10 +400,16 @@ class Transaction:
         return bool(needed) and done.issuperset(needed)
 
     def _error(self) -> Exception:
-        errors = _joined(refusal for refusal in self.refusals if not _is_done(refusal))
+        # An item that an earlier request made has its values itself.
+        done = {id(each.write.part_of or each.about) for each in self.refusals if _is_done(each)}
+        errors = _joined(
+            each
+            for each in self.refusals
+            if id(each.write.part_of) not in done and not _is_done(each)
+        )
         if len(errors) > 1:
             return Refused("Several writes of one transaction were refused", errors)
-        return errors[0] if errors else self.refusals[0].error
+        return errors[0] if errors else AlreadyDone()
 
     def refusal_of(self, about: object) -> Refusal | None:
         """The refusal of the write for `about` (the same object), if it was refused."""
@@ -414,6 +424,11 @@ def joined(write: Transaction | None) -> Iterator[Transaction]:
         return
     with Transaction() as own:
         yield own
+
+
+def _deletion(item: PlainModel, condition: Condition) -> dict[str, Any]:
+    # The method of a `Model` refuses.
+    return PlainModel.get_delete_kwargs_from_instance(item, condition, _ALL_OLD)
 
 
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo.attributes import IntegerAttribute
-from dynamo.items import Item, PlainModel
+from dynamo.items import Item, PlainModel, ordered
 from dynamo.models import Model
 from dynamo.unique.declarations import Unique
 from sequences.exceptions import RequestIdReused
@@ -137,7 +137,7 @@ class NumberedItem(Model):
             and (callable(attribute.default) or callable(attribute.default_for_new))
         }
         own = self.to_wire()
-        return {name: _ordered(value) for name, value in own.items() if name not in left_out}
+        return {name: ordered(value) for name, value in own.items() if name not in left_out}
 
     def digest(self) -> str:
         """The SHA-256 of `contents`, in hex."""
@@ -207,19 +207,6 @@ class NumberedItem(Model):
 
 
 _KEPT_APART = {"series", "number", "requestId"}
-_SETS = {"SS", "NS", "BS"}
-
-
-def _ordered(value: Any) -> Any:
-    """A value as on the wire, with its sets sorted: two sets are equal in any order."""
-    if isinstance(value, list):
-        return [_ordered(each) for each in value]
-    if isinstance(value, dict):
-        return {
-            kind: sorted(each) if kind in _SETS and isinstance(each, list) else _ordered(each)
-            for kind, each in value.items()
-        }
-    return value
 
 
 def _is_whole(text: str) -> bool:

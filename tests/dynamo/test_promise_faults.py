@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pynamodb.attributes import UnicodeSetAttribute
 
 from dynamo import (
     IntegerAttribute,
@@ -43,6 +44,14 @@ class Member(Model):
     visits = IntegerAttribute(default=0)
 
     unique_email = Unique("email", normalize=casefolded)
+
+
+class Note(Model):
+    class Meta:
+        table_name = "tests-faulty-notes"
+
+    text = TextAttribute()
+    tags: Any = UnicodeSetAttribute(null=True)
 
 
 def ann(**values: Any) -> Member:
@@ -146,6 +155,18 @@ def test_a_creation_whose_caller_died_is_repeated_by_its_request_id(
     member = ann(request_id="form-1")
 
     assert stored_items(TABLE).keys() == {member.pk, "email#ann@example.org"}
+
+
+def test_an_insertion_whose_reply_was_lost_is_recognized_after_another_write(
+    proxy: FaultProxy,
+) -> None:
+    note = Note(tags={"a", "b", "c"}, text="mine")
+    proxy.plan("PutItem", DropReply())
+    proxy.plan("PutItem", Meanwhile(lambda: Note.get(note.pk).change(text="theirs")))
+
+    note.insert()
+
+    assert note.text == "theirs"
 
 
 @pytest.mark.parametrize(

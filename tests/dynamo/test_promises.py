@@ -9,11 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pynamodb.attributes import BinaryAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
 from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
+from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyExists,
     ConditionFailed,
@@ -24,7 +25,7 @@ from dynamo.exceptions import (
     Stale,
     Taken,
 )
-from dynamo.models import Model
+from dynamo.models import Model, _digest
 from dynamo.transactions import Transaction
 from dynamo.unique.declarations import Unique, casefolded
 from tests.items import stored_items
@@ -286,6 +287,16 @@ def _pynamodb_transaction(member: Member) -> None:
         write.save(member)
 
 
+def _pynamodb_deletion(member: Member) -> None:
+    with TransactWrite(connection=Connection()) as write:
+        write.delete(member)
+
+
+def _deletion_if(member: Member) -> None:
+    with Transaction() as write:
+        write.delete_if(member, Member.pk.exists())
+
+
 def _in_transaction(verb: str, *arguments: Any) -> Callable[[Member], None]:
     def call(member: Member) -> None:
         with Transaction() as write:
@@ -301,7 +312,11 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "write.put": (_in_transaction("put"), "create"),
     "write.update": (_in_transaction("update", [Member.card.set("A")]), "change"),
     "write.delete": (_in_transaction("delete"), "delete"),
+    "write.delete_if": (_deletion_if, "delete"),
     "PynamoDB's transaction": (_pynamodb_transaction, "create"),
+    "PynamoDB's deletion": (_pynamodb_deletion, "delete"),
+    "setting and adding": (lambda m: m.change(visits=2, add={"visits": 1}), "not both"),
+    "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
     "count of a table": (lambda _m: Member.count(), "scan"),
     "change of a key": (lambda m: m.change(pk="other"), "cannot be changed"),
     "change of a version": (lambda m: m.change(version=5), "cannot be changed"),
@@ -521,3 +536,99 @@ def test_save_refuses_a_name_that_is_not_an_attribute() -> None:
         member.save(update_fields=["crad"])
 
     assert member.card == "A-17"
+
+
+# Found by a review --------------------------------------------------------------------------------
+
+
+class Entry(Model):
+    """A random key of its own, a number as the key of `Place`: both have guard items elsewhere."""
+
+    class Meta:
+        table_name = "tests-entries"
+        guard_table = "tests-entries-guards"
+
+    id = TextAttribute(hash_key=True, default_for_new=lambda: uuid.uuid4().hex)
+    email = TextAttribute()
+    points = IntegerAttribute(default=5)
+
+    unique_email = Unique("email", normalize=casefolded)
+
+
+class Place(Model):
+    class Meta:
+        table_name = "tests-places"
+
+    id: Any = NumberAttribute(hash_key=True)
+    email = TextAttribute()
+
+    unique_email = Unique("email", normalize=casefolded)
+
+
+def test_a_caller_who_goes_on_after_a_taken_value_does_not_write_its_item() -> None:
+    with Transaction() as write:
+        first = ann(write=write)
+        with pytest.raises(Taken):
+            ann(email="ANN@example.org", write=write)
+
+    assert list(Member.scan()) == [first]
+
+
+@pytest.mark.parametrize(
+    "insert_again",
+    [
+        lambda member: member.insert(),
+        lambda member: Member.create(**member.attribute_values),
+    ],
+)
+def test_an_item_that_is_inserted_again_is_another_one_for_old_copies(
+    insert_again: Callable[[Member], Any],
+) -> None:
+    member = ann()
+    old = Member.get(member.pk)
+    member.delete()
+    member.email = "bob@example.org"
+    insert_again(member)
+
+    with pytest.raises(Stale):
+        old.change(email="eve@example.org")
+    assert guards() == {"email#bob@example.org": member.pk}
+
+
+def test_a_request_of_a_model_with_random_keys_is_recognized_beside_its_unique_values() -> None:
+    first = Entry.create(email="ann@example.org", request_id="form-1")
+
+    assert Entry.create(email="ann@example.org", request_id="form-1") == first
+
+
+@pytest.mark.parametrize("key", [1.0, 1e2, 1e-05, 1e22])
+def test_the_guard_items_of_a_number_in_any_form_are_freed(key: float) -> None:
+    place = Place.create(id=key, email="ann@example.org")
+
+    assert Place.find(email="ann@example.org") == place
+    Place.get(key).delete()
+    assert stored_items("tests-places-guards") == {}
+
+
+def test_a_guard_item_cannot_be_read_into_an_object_and_deleted() -> None:
+    ann()
+
+    with pytest.raises(Member.DoesNotExist):
+        Member("email#ann@example.org").refresh()
+
+
+def test_add_counts_up_from_the_constant_that_stands_for_an_absent_number() -> None:
+    entry = Entry.create(email="ann@example.org")
+    send("UpdateItem", {**entry._address(), "UpdateExpression": "REMOVE points"})
+    entry.refresh()
+    assert entry.points == 5
+
+    entry.change(add={"points": 2})
+
+    assert Entry.get(entry.id).points == entry.points == 7
+
+
+def test_the_digest_of_a_request_does_not_depend_on_the_order_of_a_set() -> None:
+    texts = [{"SS": ["a", "b"]}, {"SS": ["b", "a"]}]
+
+    assert len({_digest({"tags": {"L": [each]}}) for each in texts}) == 1

@@ -44,6 +44,7 @@ def _in_transaction(verb: str) -> Callable[[Ticket], None]:
         lambda ticket: Ticket(ticket.series, 2, subject="x").save(),
         Ticket.delete,
         lambda ticket: ticket.change(number=5),
+        lambda ticket: ticket.change(request_id="another"),
         lambda ticket: ticket.update([Ticket.subject.set("x")]),
         lambda ticket: Ticket.batch_write(),
         *map(_in_transaction, ("put", "update", "delete")),

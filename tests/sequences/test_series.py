@@ -15,7 +15,7 @@ import pytest
 
 from dynamo.client import deadline
 from dynamo.exceptions import Rejected
-from dynamo.items import ITEM_MAX_BYTES
+from dynamo.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.transactions import Write
 from sequences import pace
 from sequences import series as issuing
@@ -371,7 +371,7 @@ def test_too_many_further_writes_reject_their_own_item_only(series: str) -> None
 
 def exists(series: str, number: int) -> Write:
     key = Ticket(series, number)
-    request = key.get_delete_kwargs_from_instance(Ticket.subject.exists(), "ALL_OLD")
+    request = PlainModel.get_delete_kwargs_from_instance(key, Ticket.subject.exists(), "ALL_OLD")
     return Write(key, {"ConditionCheck": request}, Full(str(number)))
 
 
