@@ -27,6 +27,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -506,7 +507,9 @@ class Model(PlainModel, metaclass=ModelMeta):
 
         def committed(stored: Item | None) -> None:
             if stored is None and added:
-                self.refresh()
+                # If it was deleted since, the commit is a success nevertheless.
+                with suppress(self.DoesNotExist):
+                    self.refresh()
             else:
                 self.deserialize(left if stored is None else stored)
 

@@ -632,3 +632,13 @@ def test_the_digest_of_a_request_does_not_depend_on_the_order_of_a_set() -> None
     texts = [{"SS": ["a", "b"]}, {"SS": ["b", "a"]}]
 
     assert len({_digest({"tags": {"L": [each]}}) for each in texts}) == 1
+
+
+def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_after_it() -> None:
+    member, other = ann(), bob()
+    with Transaction() as write:
+        write.on_commit(write, lambda _stored: Member.get(member.pk).delete())
+        member.change(add={"visits": 1}, write=write)
+        other.change(card="A-17", write=write)
+
+    assert other.stored == stored_items("tests-promises")[other.pk]
