@@ -547,7 +547,13 @@ class Model(PlainModel, metaclass=ModelMeta):
             )
 
     def expect_version(self, version: int) -> None:
-        """Write only if the stored item has `version`, such as that of the page with a form."""
+        """Write only if the stored item has `version`, such as that of the page with a form.
+
+        Raises:
+            Stale: this object is older, so a write could not know the guard items.
+        """
+        if follows(version, self._stored_version() or 0):
+            raise self._stale()
         self.stored = {**self.stored, VERSION: {"N": str(version)}}
 
     # Conditions -----------------------------------------------------------------------------------

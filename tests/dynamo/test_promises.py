@@ -642,3 +642,12 @@ def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_
         other.change(card="A-17", write=write)
 
     assert other.stored == stored_items("tests-promises")[other.pk]
+
+
+def test_a_copy_that_is_older_than_the_version_of_a_page_cannot_be_written() -> None:
+    old = ann()
+    newer = Member.get(old.pk)
+    newer.change(email="new@example.org")
+
+    with pytest.raises(Stale):
+        old.expect_version(newer.version)

@@ -86,7 +86,7 @@ class Badge(Model):
     """Guard items stand beside the items, under keys that people type."""
 
     class Meta:
-        table_name = "tests-badges"
+        table_name = "tests-desk-badges"
 
     code = TextAttribute(hash_key=True)
     email = TextAttribute(null=True)
