@@ -72,7 +72,7 @@ def test_each_fault_is_made_for_the_requests_that_it_fits(kind: Kind) -> None:
     faults = RandomFaults(7, (kind,), strength=1000)
     asked = {
         "TransactWriteItems": {"TransactItems": [{}, {}], "ClientRequestToken": "t"},
-        "UpdateItem": {},
+        "UpdateItem": {"UpdateExpression": "SET #0 = :0"},
         "Query": {},
     }
 
