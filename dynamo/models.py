@@ -34,7 +34,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from django.conf import settings
-from pynamodb.attributes import ListAttribute, MapAttribute
+from pynamodb.attributes import ListAttribute, MapAttribute, TTLAttribute
 from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
@@ -206,8 +206,15 @@ class Model(PlainModel, metaclass=ModelMeta):
         version = attributes[VERSION]
         if (version.attr_name, version.attr_type) != (VERSION, "N") or cls._version_attribute_name:
             raise TypeError("its version is the integer that comes with Model.")
-        if cls.ttl_attribute not in {None, *stored_names}:
-            raise TypeError(f"ttl_attribute: no attribute has the stored name {cls.ttl_attribute}.")
+        expiries = [
+            each
+            for each in attributes.values()
+            if isinstance(each, TTLAttribute) or each.attr_name == cls.ttl_attribute
+        ]
+        if expiries or cls.ttl_attribute:
+            if [each.attr_type for each in expiries] != ["N"]:
+                raise TypeError("ttl_attribute must be the stored name of one number.")
+            cls.ttl_attribute = str(expiries[0].attr_name)
         names = [
             name
             for base in reversed(cls.__mro__)
@@ -219,6 +226,11 @@ class Model(PlainModel, metaclass=ModelMeta):
         prefixes = [each.prefix for each in cls._unique_keys]
         if len({*prefixes}) < len(prefixes) or f"{VERSION}{SEPARATOR}" in prefixes:
             raise TypeError("a Unique is declared twice, or for the version.")
+        if cls.ttl_attribute and cls._unique_keys:
+            raise TypeError(
+                "items that expire cannot have unique values: DynamoDB would delete them without "
+                "their guard items. Delete them by a command, by an attribute of another type."
+            )
         cls._has_own_guard_table = not cls._keeps_guards_beside_items()
         cls._index_keys = {}
         for index in cls._indexes.values():
@@ -262,11 +274,16 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     @classmethod
     def check_request_ids(cls) -> None:
-        """Raise TypeError if there is no table for the guard items of request ids."""
+        """Raise TypeError if request ids need guard items, and the model cannot have them."""
         if cls._has_own_guard_table and not cls.has_guard_table():
             raise TypeError(
                 f"A request id of {cls.__name__} needs a guard item: name a table for guard items "
                 "in Meta.guard_table."
+            )
+        if cls.ttl_attribute and not cls._has_default_key():
+            raise TypeError(
+                f"A request id of {cls.__name__} needs a guard item, which DynamoDB would leave when "
+                "it deletes expired items. Let the model have the default key."
             )
 
     def insert(self, *, write: Transaction | None = None) -> Self:  # type: ignore[override]

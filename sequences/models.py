@@ -28,7 +28,6 @@ from pynamodb.attributes import UnicodeAttribute
 from dynamo.attributes import IntegerAttribute
 from dynamo.items import Item, PlainModel, ordered
 from dynamo.models import Model
-from dynamo.unique.declarations import Unique
 from sequences.exceptions import RequestIdReused
 
 #: The partition key of every request id's guard item begins with this.
@@ -99,12 +98,12 @@ class NumberedItem(Model):
     #: Bytes to keep free in an item, for what the model writes to it later.
     reserved_bytes: ClassVar[int] = 0
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if any(isinstance(each, Unique) for each in vars(cls).values()):
-            raise TypeError(f"{cls.__name__}: the attributes of numbered items cannot be unique.")
-        if hasattr(cls, "Meta"):
-            _counter_prefixes.add(cls.counter_prefix())
+    @classmethod
+    def _complete(cls) -> None:
+        super()._complete()
+        if cls._unique_keys or cls.ttl_attribute:
+            raise TypeError("numbered items cannot be unique, nor expire.")
+        _counter_prefixes.add(cls.counter_prefix())
 
     @classmethod
     def check_order(cls, order: tuple[str, str]) -> None:

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError, SystemCheckError
 from pynamodb.attributes import (
     JSONAttribute,
     ListAttribute,
+    TTLAttribute,
     UnicodeSetAttribute,
     VersionAttribute,
 )
@@ -72,6 +73,13 @@ class Local(LocalSecondaryIndex[Any]):
     city = TextAttribute(range_key=True)
 
 
+ONE = {"name": TextAttribute(), "unique": Unique("name", normalize=casefolded)}
+#: The two ways to declare that items expire.
+EXPIRING = {
+    "PynamoDB's attribute": {"until": TTLAttribute()},
+    "ttl_attribute": {"until": IntegerAttribute(null=True), "ttl_attribute": "until"},
+}
+
 #: Declarations that cannot be right, each with a part of the error.
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a Unique of an unknown name": (
@@ -123,9 +131,24 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a key that is not a value": (lambda: declared(a=BooleanAttribute(hash_key=True)), "key a"),
     "a TTL attribute that does not exist": (
-        lambda: declared(ttl_attribute="expires"),
+        lambda: declared(ttl_attribute="until"),
         "ttl_attribute",
     ),
+    "a TTL attribute that is not a number": (
+        lambda: declared(until=TextAttribute(), ttl_attribute="until"),
+        "ttl_attribute",
+    ),
+    "two TTL attributes": (
+        lambda: declared(one=TTLAttribute(), two=IntegerAttribute(), ttl_attribute="two"),
+        "ttl_attribute",
+    ),
+    **{
+        f"unique values of items that expire, by {kind}": (
+            lambda names=names: declared(**ONE, **names),
+            "expire.*unique",
+        )
+        for kind, names in EXPIRING.items()
+    },
     "an index of an unknown name": (lambda: declared(i=index_on(hash_on("city"))), "named? city"),
     "an index of another type": (
         lambda: declared(city=IntegerAttribute(), i=index_on(hash_on("city"))),
@@ -177,10 +200,16 @@ def test_an_index_of_an_attribute_that_guard_items_have_needs_a_table_for_them()
     assert [index.name for index in items.indexes] == ["by_this"]
 
 
+def test_a_request_id_of_items_that_expire_needs_the_default_key() -> None:
+    model = declared(id=TextAttribute(hash_key=True), until=TTLAttribute(null=True))
+
+    with pytest.raises(TypeError, match="default key"):
+        model.create(id="1", request_id="form-1")
+
+
 # Two models of one table --------------------------------------------------------------------------
 
 #: Declarations of which no two agree, besides the first and those that say less than it.
-ONE = {"name": TextAttribute(), "unique": Unique("name", normalize=casefolded)}
 DISAGREEING: dict[str, tuple[Callable[[], Any], str]] = {
     "another key": (lambda: declared(**ONE, id=TextAttribute(hash_key=True)), "the key"),
     "another normalizer": (
@@ -195,10 +224,6 @@ DISAGREEING: dict[str, tuple[Callable[[], Any], str]] = {
     "another table for guard items": (
         lambda: declared(**ONE, Meta={"guard_table": "declared-guards"}),
         "guard items",
-    ),
-    "another TTL attribute": (
-        lambda: declared(**ONE, until=IntegerAttribute(), ttl_attribute="until"),
-        "the TTL attribute",
     ),
     "another index": (
         lambda: declared(
@@ -221,8 +246,6 @@ DISAGREEING: dict[str, tuple[Callable[[], Any], str]] = {
 def one() -> Any:
     return declared(
         **ONE,
-        expires=IntegerAttribute(null=True),
-        ttl_attribute="expires",
         city=TextAttribute(null=True),
         i=index_on(hash_on("name")),
         j=index_on(hash_on("city"), name="by_town"),
@@ -238,11 +261,26 @@ def test_two_models_of_one_table_must_agree(other: Callable[[], Any], what: str)
             merged(table for model in models for table in tables_of(model))
 
 
-def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table() -> None:
-    full, brief = one(), declared(**ONE)
+def test_two_models_of_one_table_must_agree_on_its_ttl_attribute() -> None:
+    pair = [declared(until=TTLAttribute()), declared(other=TTLAttribute())]
 
-    for models in ([full, brief], [brief, full]):
-        assert merged(t for each in models for t in tables_of(each)) == tables_of(full)
+    with pytest.raises(ImproperlyConfigured, match=f"disagree on the TTL attribute .*{TABLE}"):
+        merged(table for model in pair for table in tables_of(model))
+
+
+@pytest.mark.parametrize(
+    ("full", "brief"),
+    [(one, ONE), *((lambda names=names: declared(**names), {}) for names in EXPIRING.values())],
+)
+def test_a_model_may_leave_indexes_and_ttl_to_another_one_of_its_table(
+    full: Callable[[], Any], brief: dict[str, Any]
+) -> None:
+    pair = [full(), declared(**brief)]
+    complete = tables_of(pair[0])
+
+    assert complete[0].indexes or complete[0].ttl_attribute == "until"
+    for models in (pair, pair[::-1]):
+        assert merged(t for each in models for t in tables_of(each)) == complete
 
 
 def test_guard_items_are_in_no_table_of_another_model() -> None:

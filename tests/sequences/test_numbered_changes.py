@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pynamodb.attributes import TTLAttribute
 
 from dynamo import Stale, TextAttribute, Transaction, Unique
 from sequences import NumberedItem, RequestIdReused, issue
@@ -97,15 +98,26 @@ def test_a_value_that_a_default_made_is_not_part_of_a_request() -> None:
         issue(Note(text="a", code="given"), series=series, request_id="form")
 
 
-def test_attributes_of_numbered_items_cannot_be_unique() -> None:
-    with pytest.raises(TypeError, match="cannot be unique"):
+class Coded:
+    code = TextAttribute()
+    unique_code = Unique("code")
 
-        class Badge(NumberedItem):
-            class Meta:
-                table_name = "testBadges"
 
-            code = TextAttribute()
-            unique_code = Unique("code")
+@pytest.mark.parametrize(
+    ("bases", "names"),
+    [
+        ((NumberedItem,), vars(Coded)),
+        ((NumberedItem, Coded), {}),
+        ((NumberedItem,), {"until": TTLAttribute(null=True)}),
+    ],
+)
+def test_numbered_items_have_no_unique_values_and_never_expire(
+    bases: tuple[type, ...], names: dict[str, Any]
+) -> None:
+    meta = type("Meta", (), {"table_name": "testBadges"})
+
+    with pytest.raises(TypeError, match="cannot be unique, nor expire"):
+        type(NumberedItem)("Badge", bases, {**names, "Meta": meta, "__module__": __name__})
 
 
 def test_guard_items_of_request_ids_are_not_items() -> None:
