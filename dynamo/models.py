@@ -282,8 +282,8 @@ class Model(PlainModel, metaclass=ModelMeta):
             )
         if cls.ttl_attribute and not cls._has_default_key():
             raise TypeError(
-                f"A request id of {cls.__name__} needs a guard item, which DynamoDB would leave when "
-                "it deletes expired items. Let the model have the default key."
+                f"A request id of {cls.__name__} needs a guard item, which DynamoDB leaves when it "
+                "deletes expired items. Let the model have the default key."
             )
 
     def insert(self, *, write: Transaction | None = None) -> Self:  # type: ignore[override]
