@@ -113,9 +113,9 @@ def register(
     )
 
     @sensitive_variables()
-    def is_same(stored: Item) -> bool:
+    def explained(stored: Item) -> Exception | None:
         made = User.from_raw_data(stored) if stored else None
-        return (
+        is_same = (
             made is not None
             and _has_same_values(made, user)
             and (
@@ -124,9 +124,10 @@ def register(
                 else is_password(made, password)
             )
         )
+        return None if is_same else RequestIdUsed(request_id)
 
     with counted_refusals():
-        user._insert(write, is_repeated=is_same, otherwise=RequestIdUsed(request_id))
+        user._insert(write, explained=explained)
     return user
 
 

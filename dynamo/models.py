@@ -298,16 +298,41 @@ class Model(PlainModel, metaclass=ModelMeta):
         if not request_id.strip():
             raise ValueError("The request id must not be empty.")
         digest = {"S": _digest(self._wire_of(asked))}
+        marks: Item = {REQUEST_DIGEST: digest}
+        claims = []
+        reused = self.RequestIdReused(request_id, self._noun())
+
+        def refused(stored: Item | None, digest_name: str) -> Exception | None:
+            return None if (stored or {}).get(digest_name) == digest else reused
+
+        def explained(stored: Item) -> Exception | None:
+            # Of an item with the default key, neither has an id.
+            is_of_request = stored.get(REQUEST_ID) == marks.get(REQUEST_ID)
+            return refused(stored, REQUEST_DIGEST) if is_of_request else self._exists()
+
         if self._has_default_key() and "pk" not in asked:
             self.pk = self.key_of_request(request_id)
-            self._insert(
-                write,
-                {REQUEST_DIGEST: digest},
-                is_repeated=lambda stored: stored.get(REQUEST_DIGEST) == digest,
-                otherwise=self.RequestIdReused(request_id, self._noun()),
-            )
         else:
-            self._insert_once(request_id, digest, write)
+            # The key does not follow from the request id, so that has a guard item.
+            self.check_request_ids()
+            marks[REQUEST_ID] = {"S": request_id}
+            claims.append(
+                GuardWrite.claim(
+                    self._guard_table(),
+                    _guard_key_of_request(request_id),
+                    self._owner(),
+                    digest=digest["S"],
+                    part_of=self,
+                    otherwise=lambda refusal: refused(refusal.stored, DIGEST),
+                )
+            )
+        try:
+            self._insert(write, marks, explained=explained, claims=claims)
+        except AlreadyDone:
+            # The request made an item with another key, such as a random one.
+            [guard] = claims
+            owner = self._read_owner(guard.guard_key) or ""
+            self.deserialize(self._get_owner(owner).stored)
         return self
 
     def _insert(
@@ -315,14 +340,13 @@ class Model(PlainModel, metaclass=ModelMeta):
         write: Transaction | None,
         marks: Item | None = None,
         *,
-        is_repeated: Callable[[Item], bool] = lambda _stored: False,
-        otherwise: Exception | None = None,
+        explained: Callable[[Item], Exception | None] | None = None,
         claims: Iterable[GuardWrite] = (),
     ) -> Item:
         """Put the item, with `marks`, and its guard items. Returns it as sent.
 
-        If its key is used, it is a success if `is_repeated` holds for the stored item; else the
-        commit raises `otherwise`, by default AlreadyExists.
+        If its key is used, `explained` returns the error for the stored item, None if that is what
+        this is to store; by default it is AlreadyExists.
         """
         # No two items begin with one version; a repeated insertion has that of the first one.
         if self.stored or self._drawn is None or self.version != self._drawn:
@@ -344,40 +368,14 @@ class Model(PlainModel, metaclass=ModelMeta):
             stored = refusal.stored or {}
             now, mine = _version_of(stored), int(sent[VERSION]["N"])
             is_mine = now is not None and (now == mine or follows(now, mine))
-            if is_mine or is_repeated(stored):
+            if is_mine:
                 return None
-            return otherwise or self.AlreadyExists(self._noun())
+            return explained(stored) if explained else self._exists()
 
         with joined(write) as write:
             write.add(Write(self, {"Put": put}, refused), *self._guard_writes({}, item), *claims)
             write.on_commit(self, lambda stored: self.deserialize(stored or sent))
         return sent
-
-    def _insert_once(
-        self, request_id: str, digest: dict[str, Any], write: Transaction | None
-    ) -> None:
-        """As `_insert`, with a guard item for the request id: the key does not follow from it."""
-        self.check_request_ids()
-        guard_key = _guard_key_of_request(request_id)
-        reused = self.RequestIdReused(request_id, self._noun())
-
-        def refused(refusal: Refusal) -> Exception | None:
-            return None if (refusal.stored or {}).get(DIGEST) == digest else reused
-
-        guard = GuardWrite.claim(
-            self._guard_table(),
-            guard_key,
-            self._owner(),
-            digest=digest["S"],
-            part_of=self,
-            otherwise=refused,
-        )
-        marks = {REQUEST_ID: {"S": request_id}, REQUEST_DIGEST: digest}
-        try:
-            self._insert(write, marks, is_repeated=_has(marks), claims=[guard])
-        except AlreadyDone:
-            # The request made an item with another key, such as a random one.
-            self.deserialize(self._get_owner(self._read_owner(guard_key) or "").stored)
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,
@@ -584,6 +582,10 @@ class Model(PlainModel, metaclass=ModelMeta):
         else:
             same = Path([self.key_attribute_names()[0]]).exists() & path.does_not_exist()
         return same
+
+    def _exists(self) -> Exception:
+        """The error of a new item whose key is used."""
+        return self.AlreadyExists(self._noun())
 
     def _stale(self, *, is_deleted: bool = False) -> Exception:
         """The error of a write to an item that changed since it was read."""
@@ -1133,10 +1135,6 @@ Model.batch_write = staticmethod(_refuse_batch)
 def _fits(key: Any, limit: int) -> bool:
     size = key.encode() if isinstance(key, str) else key
     return not isinstance(size, bytes) or 0 < len(size) <= limit
-
-
-def _has(marks: Item) -> Callable[[Item], bool]:
-    return lambda stored: all(stored.get(name) == mark for name, mark in marks.items())
 
 
 def _guard_key_of_request(request_id: str) -> str:

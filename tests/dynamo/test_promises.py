@@ -462,8 +462,11 @@ def test_a_request_id_of_a_model_with_its_own_key_has_a_guard_item(requests_sent
     assert requests_sent.units == 4
 
     assert Seat.create(hall="red", row=1, request_id="form-1") == first
-    with pytest.raises(RequestIdReused):
-        Seat.create(hall="red", row=2, request_id="form-1")
+    for values in ({"row": 2}, {"row": 1, "price": Decimal(5)}):
+        with pytest.raises(RequestIdReused):
+            Seat.create(hall="red", request_id="form-1", **values)
+    with pytest.raises(AlreadyExists):
+        Seat.create(hall="red", row=1, request_id="form-2")
     first.delete()
     assert stored_items("tests-seats-guards") == {}
     assert Seat.create(hall="red", row=2, request_id="form-1").row == 2
