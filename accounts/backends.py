@@ -16,8 +16,8 @@ from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
 from accounts.services import get_in_even_time, key_in_even_time
-from dynamo.exceptions import Busy
-from dynamo.together import together
+from dynamo import Busy
+from dynamo.extending import together
 
 
 class AccountBackend(BaseBackend):

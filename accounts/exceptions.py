@@ -15,7 +15,7 @@ AccountError
 
 from __future__ import annotations
 
-from dynamo.exceptions import DynamoError
+from dynamo import DynamoError
 
 
 class AccountError(Exception):

@@ -23,7 +23,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
-from dynamo.exceptions import TableMissing, Unavailable
+from dynamo import TableMissing, Unavailable
 
 
 def site_language(language: str | None) -> str | None:

@@ -43,11 +43,8 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser, taken
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
-from dynamo.attributes import IntegerAttribute
-from dynamo.items import Item
-from dynamo.models import Model
-from dynamo.transactions import Otherwise, Refusal, Transaction, Write, joined
-from dynamo.unique.declarations import Unique
+from dynamo import IntegerAttribute, Model, Transaction, Unique, Write, joined
+from dynamo.extending import Item, Otherwise, Refusal
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"

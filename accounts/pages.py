@@ -16,8 +16,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse_lazy
 from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.generic import FormView
 
@@ -31,7 +30,7 @@ from accounts.exceptions import (
 )
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.models import User
-from dynamo.exceptions import Busy, Refused
+from dynamo import Busy, Refused
 from web import keptforms
 from web.focus import FocusFirstErrorMixin
 

@@ -16,7 +16,7 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, BasePasswordHasher
 from django.core.exceptions import ValidationError
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess
 from web.turns import result_in_turn, threads_after_pages
 
 #: Hashes at once in a process: 38 MiB. Two cores make about 80 of them per second.

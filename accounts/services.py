@@ -18,8 +18,7 @@ from typing import Any
 
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import usernames
-from accounts import values as rules
+from accounts import usernames, values as rules
 from accounts.exceptions import (
     AccountError,
     RequestIdUsed,
@@ -29,9 +28,8 @@ from accounts.exceptions import (
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
-from dynamo.exceptions import Refused
-from dynamo.items import Item
-from dynamo.transactions import Transaction, joined
+from dynamo import Refused, Transaction, joined
+from dynamo.extending import Item
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")

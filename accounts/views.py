@@ -7,14 +7,12 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import logout
-from django.contrib.auth import views as auth_views
+from django.contrib.auth import logout, views as auth_views
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import ResolverMatch, reverse_lazy
 from django.utils import translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import csrf
 from django.views.generic import FormView
 from django.views.i18n import set_language
@@ -41,7 +39,7 @@ from accounts.pages import (
     signed_in,
 )
 from accounts.values import readable_phone_number
-from dynamo.exceptions import Refused, TableMissing, Unavailable
+from dynamo import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
 from web import keptforms
 from web.identifiers import readable_iban

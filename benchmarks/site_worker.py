@@ -22,7 +22,7 @@ from invoices.documents import Customer, Draft, Seller, draw_up, to_item  # noqa
 from invoices.issuing import issue, today  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
 from invoices.values.amounts import Line  # noqa: E402
-from sequences.counters import next_value  # noqa: E402
+from sequences._internal.counters import next_value  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(

@@ -18,7 +18,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 
-from dynamo.client import addressing
+from dynamo._internal.client import addressing
 
 
 class DynamoConfig(AppConfig):

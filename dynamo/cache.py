@@ -37,12 +37,12 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.crypto import salted_hmac
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo._internal.bulk import read_batches, read_one_of_each, write_batches
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import ITEM_MAX_BYTES, Item, PlainModel
+from dynamo._internal.updates import Update
 from dynamo.attributes import IntegerAttribute
-from dynamo.bulk import read_batches, read_one_of_each, write_batches
-from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.items import ITEM_MAX_BYTES, Item, PlainModel
-from dynamo.updates import Update
 
 # Besides the value an item has 29 bytes of names, 64 of key, 32 of nonce, 32 of signature and two
 # numbers of at most 21 bytes each.
@@ -119,7 +119,7 @@ class DynamoCache(BaseCache):
     A read costs 1 read unit per 4 KB, a write 1 write unit per KB, each at least 1. A timeout of
     None never ends; one of 0 or less stores nothing, or deletes what is stored.
 
-    Raises (every method): see `dynamo.client.sending`. Unlike other backends this one does not
+    Raises (every method): see `client.sending`. Unlike other backends this one does not
     treat an unreachable cache as empty, because sessions and limits are kept in it.
     """
 

@@ -29,8 +29,16 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import find_commands, get_commands
 
+from dynamo._internal.client.sending import send
+from dynamo._internal.tables import (
+    RECOVERY,
+    TTL,
+    UNKNOWN_OPERATION,
+    all_tables,
+    features_of,
+    verify,
+)
 from dynamo.cache import CacheItem
-from dynamo.client.sending import send
 from dynamo.exceptions import (
     DynamoError,
     Rejected,
@@ -38,7 +46,6 @@ from dynamo.exceptions import (
     TableMissing,
     TransactionCancelled,
 )
-from dynamo.tables import RECOVERY, TTL, UNKNOWN_OPERATION, all_tables, features_of, verify
 
 TAG = "dynamodb"
 

@@ -32,8 +32,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from django import forms
 from django.core import signing
-from django.core.exceptions import NON_FIELD_ERRORS, FieldError, ImproperlyConfigured
-from django.core.exceptions import ValidationError as Invalid
+from django.core.exceptions import (
+    NON_FIELD_ERRORS,
+    FieldError,
+    ImproperlyConfigured,
+    ValidationError as Invalid,
+)
 from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import EMPTY_VALUES, MaxLengthValidator
 from django.forms import models as djangos
@@ -42,13 +46,15 @@ from django.utils.choices import BlankChoiceIterator, flatten_choices, normalize
 from django.utils.text import capfirst, get_text_list
 
 # Under other names `make messages` leaves out what is in Django's own catalogues.
-from django.utils.translation import gettext as djangos_text
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_lazy as djangos_lazy
+from django.utils.translation import (
+    gettext as djangos_text,
+    gettext_lazy as _,
+    gettext_lazy as djangos_lazy,
+)
 from pynamodb import attributes as pynamodb
 
-from dynamo import attributes as own
-from dynamo import exceptions, items
+from dynamo import attributes as own, exceptions
+from dynamo._internal import items
 from dynamo.models import VERSION, Model
 from dynamo.transactions import Transaction
 

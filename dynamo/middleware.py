@@ -16,8 +16,8 @@ from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.log import log_response
 
-from dynamo.client.breaker import failing_fast
-from dynamo.client.deadline import page
+from dynamo._internal.client.breaker import failing_fast
+from dynamo._internal.client.deadline import page
 from dynamo.exceptions import Busy, TableMissing, Unavailable
 
 RETRY_AFTER_SECONDS = 5
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 class AvailabilityMiddleware(MiddlewareMixin):
     """Bounds a page's requests by `DYNAMODB_PAGE_SECONDS`. Without an answer the page is a 503.
 
-    While DynamoDB cannot be reached, the 503 is sent at once (`dynamo.client.breaker`).
+    While DynamoDB cannot be reached, the 503 is sent at once (`client.breaker`).
 
     Put it before every middleware that uses DynamoDB.
     """

@@ -14,7 +14,7 @@
 
 Each call is one transaction of the item and its guard items, under the condition that the stored
 item is still the one that was read: `version` starts at random, and each write adds one
-(`dynamo.versions`). So two items never have the same unique value, and no write undoes another. A
+(`versions`). So two items never have the same unique value, and no write undoes another. A
 call that could break this raises TypeError with the name of the right one.
 
 With `write=` a call adds its writes to the caller's transaction; its errors are then raised by the
@@ -37,16 +37,14 @@ from django.conf import settings
 from pynamodb.attributes import ListAttribute, MapAttribute, TTLAttribute
 from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Path
-from pynamodb.expressions.operand import Value as Operand
+from pynamodb.expressions.operand import Path, Value as Operand
 from pynamodb.models import MetaModel
 from pynamodb.pagination import ResultIterator
 
-from dynamo import bulk, exceptions
-from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
-from dynamo.client.sending import send
-from dynamo.exceptions import AlreadyDone, ConditionFailed
-from dynamo.items import (
+from dynamo import exceptions
+from dynamo._internal import bulk
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
     Item,
@@ -54,8 +52,12 @@ from dynamo.items import (
     is_same_value,
     ordered,
 )
+from dynamo._internal.threads import in_thread
+from dynamo._internal.updates import Update
+from dynamo._internal.versions import MOST_WRITES, follows, new_version, next_version
+from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
+from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.pages import Page, complete_index, read_page
-from dynamo.threads import in_thread
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, Unique, UniqueKey
 from dynamo.unique.guarding import (
@@ -65,8 +67,6 @@ from dynamo.unique.guarding import (
     GuardWrite,
     is_reserved,
 )
-from dynamo.updates import Update
-from dynamo.versions import MOST_WRITES, follows, new_version, next_version
 
 VERSION = "version"
 REQUEST_DIGEST = "requestDigest"
@@ -260,7 +260,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             RequestIdReused: the request id made an item with other values.
             ValueError, TypeError: a required value is missing, or one is not usable. Nothing was
                 sent.
-            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+            Unavailable, Rejected, TableMissing: see `client.sending`.
         """
         item = cls(**values)
         if request_id is None:
@@ -431,7 +431,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             Stale: the item changed or was deleted since it was read.
             ConditionFailed: it did not, but `condition` does not hold.
             ValueError, TypeError: a value is not usable. Nothing was sent.
-            Unavailable, Rejected, TableMissing: see `dynamo.client.sending`. Unavailable also if a
+            Unavailable, Rejected, TableMissing: see `client.sending`. Unavailable also if a
                 reply was lost and the item changed since.
         """
         self._check_writable("change")

@@ -27,17 +27,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.core import signing
 from pynamodb.expressions.condition import Condition
-from pynamodb.indexes import AllProjection
-from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex
 
-from dynamo.exceptions import BadCursor
-from dynamo.items import (
+from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
     TABLE_NAME_PATTERN,
     Item,
 )
-from dynamo.threads import in_thread
+from dynamo._internal.threads import in_thread
+from dynamo.exceptions import BadCursor
 from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:

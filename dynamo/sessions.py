@@ -30,8 +30,8 @@ from django.contrib.sessions.backends.base import (
 )
 from django.utils.crypto import get_random_string
 
+from dynamo._internal.items import Item
 from dynamo.cache import CacheValueTooLarge, DynamoCache
-from dynamo.items import Item
 
 KEY_LENGTH = 32
 
@@ -42,7 +42,7 @@ _KEY = re.compile(rf"[{VALID_KEY_CHARS}]{{8,{KEY_LENGTH}}}")
 class SessionStore(cache.SessionStore):
     """A session in the cache `SESSION_CACHE_ALIAS`, which must be a `DynamoCache`.
 
-    Raises (every method that reads or writes): see `dynamo.client.sending`. If the cache cannot be
+    Raises (every method that reads or writes): see `client.sending`. If the cache cannot be
     reached, the session does not count as ended, which would sign its user out.
     """
 

@@ -12,7 +12,7 @@ from django.dispatch import Signal
 #: seconds (float): how long the attempt took.
 #:
 #: A receiver's error is raised to the caller, even if the request was carried out.
-#: `dynamo.tally` reads tables and units from these, `dynamo.client.retries.outcome_of` the outcome.
+#: `tally` reads tables and units from these, `client.retries.outcome_of` the outcome.
 request_sent = Signal()
 
 #: Sent by `dynamo.test` after it emptied the tables: forget what was read or written before.

@@ -24,14 +24,14 @@ from typing import Any
 from django.test import SimpleTestCase
 from django.test.runner import DiscoverRunner
 
-from dynamo import engine
-from dynamo.bulk import write_batches
-from dynamo.client import sending
-from dynamo.client.addressing import TEST_ENDPOINT
-from dynamo.processes import PerProcess
+from dynamo._internal import engine
+from dynamo._internal.bulk import write_batches
+from dynamo._internal.client import sending
+from dynamo._internal.client.addressing import TEST_ENDPOINT
+from dynamo._internal.processes import PerProcess
+from dynamo._internal.tables import Table, all_tables, create
+from dynamo._internal.tally import Tally
 from dynamo.signals import request_sent, tables_emptied
-from dynamo.tables import Table, all_tables, create
-from dynamo.tally import Tally
 
 # Its client is never made.
 _refusing = PerProcess(sending._make_shared)

@@ -33,7 +33,9 @@ from typing import Any, Self
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item, PlainModel
+from dynamo._internal.updates import Update
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
@@ -43,8 +45,6 @@ from dynamo.exceptions import (
     TransactionCancelled,
     Unavailable,
 )
-from dynamo.items import Item, PlainModel
-from dynamo.updates import Update
 
 _ALL_OLD = "ALL_OLD"
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
@@ -234,12 +234,12 @@ class Transaction:
     A refused transaction is a success if every put, update and deletion in it was refused because
     the stored item is what it was to store: the transaction was done before.
 
-    For `repeat_conflicts` see `dynamo.client.sending`.
+    For `repeat_conflicts` see `client.sending`.
 
     Raises (at the end of the block, or from `commit`):
         the `otherwise` error of the refused write; Refused, a group of them, if there are several.
         AlreadyDone: some writes had been done before, so the others were not written.
-        Unavailable, Rejected, TableMissing, TransactionConflict: see `dynamo.client.sending`.
+        Unavailable, Rejected, TableMissing, TransactionConflict: see `client.sending`.
             Unavailable also if the reply to a single write was lost and the item changed since.
     """
 

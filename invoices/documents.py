@@ -22,8 +22,8 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.exceptions import DamagedItem
-from dynamo.items import Item
+from dynamo import DamagedItem
+from dynamo.extending import Item
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem
 from invoices.values.amounts import Line, Totals, VatShare, line_nets, totals

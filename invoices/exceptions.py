@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from sequences.exceptions import SequenceError
+from sequences import SequenceError
 
 
 class InvoiceError(SequenceError):

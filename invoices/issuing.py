@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from dynamo.transactions import Write, read_together
+from dynamo import Write
+from dynamo.extending import read_together
 from invoices.documents import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,
@@ -37,10 +38,13 @@ from invoices.models import InvoiceItem
 from invoices.values.amounts import Line, check_line, check_line_count, check_totals
 from invoices.values.fields import Field, fields_of
 from invoices.values.kinds import Day, SingleLine, check_printable
-from sequences import series
-from sequences.exceptions import DamagedSeries, OutOfOrder
-from sequences.exceptions import RequestIdReused as IdReused
-from sequences.models import REQUEST_PREFIX
+from sequences import (
+    DamagedSeries,
+    OutOfOrder,
+    RequestIdReused as IdReused,
+    issue as issue_numbered,
+)
+from sequences.extending import REQUEST_PREFIX
 
 
 class _RequestId(SingleLine):
@@ -78,17 +82,17 @@ def issue(
     `request_id` names this invoice within the account (a random one if none is given): a later
     call with the same id and contents returns the stored invoice. The seller and `language`, the
     language of the PDF (a tag such as `pt-BR`), are not contents in this sense. A draft without a
-    date is dated today in `time_zone`; see `today`. For `also` see `sequences.series.issue`.
+    date is dated today in `time_zone`; see `today`. For `also` see `sequences.issue`.
 
     `account` is any text without `#`, except `requestId`. Forms and commands have checked more of
     the draft: lengths, and whether the PDF's fonts have the characters.
 
-    Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.series.issue`.
+    Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.issue`.
 
     Raises:
         RequestIdReused: the request id issued an invoice with other contents.
         DateTooEarly: the series already has a later date.
-        ItemTooLarge, DamagedSeries, Unavailable: see `sequences.series.issue`.
+        ItemTooLarge, DamagedSeries, Unavailable: see `sequences.issue`.
         ValueError: an argument is not allowed; nothing was sent.
     """
     request_id = str(uuid.uuid4()) if request_id is None else _clean_request_id(request_id)
@@ -127,7 +131,7 @@ def issue_checked(
                 return earlier
             raise
         try:
-            issued = series.issue(item, series=invoice.series, request_id=request_id, also=also)
+            issued = issue_numbered(item, series=invoice.series, request_id=request_id, also=also)
         except IdReused as error:
             raise _request_id_reused(error, invoice.series) from error
         except OutOfOrder as error:

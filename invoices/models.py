@@ -26,11 +26,10 @@ from typing import Any
 
 from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.items import Item, PlainModel
-from dynamo.models import Model
+from dynamo import IntegerAttribute, Model
+from dynamo.extending import Item, PlainModel
 from invoices.exceptions import StaleCustomer
-from sequences.models import NumberedItem
+from sequences import NumberedItem
 
 
 class InvoiceItem(NumberedItem):

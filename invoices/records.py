@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.bulk import query_pages
-from dynamo.client.sending import send
-from dynamo.exceptions import DamagedItem
-from dynamo.items import Item
-from dynamo.together import together
-from dynamo.transactions import (
+from dynamo import DamagedItem, Transaction, Write, joined
+from dynamo.extending import (
     READ_TOGETHER,
+    Item,
     Refusal,
-    Transaction,
-    Write,
-    joined,
+    Update,
+    query_pages,
     read_together,
+    send,
+    together,
 )
-from dynamo.updates import Update
 from invoices.documents import Invoice, from_item, label_of, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
@@ -45,8 +42,7 @@ from invoices.values.kinds import YEARS, SingleLine, is_blank
 from web.search import folded
 
 if TYPE_CHECKING:
-    from sequences.check import Progress, Sizes
-    from sequences.seriesreport import SeriesReport
+    from sequences.extending import Progress, SeriesReport, Sizes
 
 #: Why an invoice is voided.
 VOID_REASON = Field(
@@ -350,9 +346,9 @@ def check_invoices(
 
     `counts` has the number of invoices by status. For one account, each of `YEARS` costs a Query,
     also without a counter: a lost counter must be found, too. Other costs: see
-    `sequences.check.check_series`.
+    `sequences.check_series`.
     """
-    from sequences.check import check_series  # here, because no page checks
+    from sequences import check_series
 
     series = None if account is None else [series_of(account, year) for year in YEARS]
     return check_series(

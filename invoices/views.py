@@ -20,8 +20,7 @@ from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
 from django.utils.http import content_disposition_header, quote_etag
-from django.utils.translation import get_language
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext as _
 from django.views import View
 from django.views.generic import FormView, TemplateView
 
@@ -29,7 +28,7 @@ from accounts.limits.client_address import counted_client
 from accounts.limits.lines import InLineMixin
 from accounts.models import User
 from accounts.pages import SignedInFormMixin, signed_in
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices import einvoices
 from invoices.customers.book import customer_of, find_customer, list_customers
@@ -59,7 +58,7 @@ from invoices.sending.services import sendings_of
 from invoices.settlement.states import STANDINGS, Record, find_record
 from invoices.values.amounts import MAX_LINES
 from invoices.values.money import readable_amount
-from sequences.exceptions import DamagedSeries, ItemTooLarge, SequenceError
+from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
 from web.helper import computed

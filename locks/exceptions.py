@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 
+from dynamo._internal.terminal import printable
 from dynamo.exceptions import DynamoError
-from dynamo.terminal import printable
 
 
 class LockError(DynamoError):

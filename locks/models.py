@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 
+from dynamo._internal.items import PlainModel
 from dynamo.attributes import IntegerAttribute
-from dynamo.items import PlainModel
 
 RELEASED = "1"
 

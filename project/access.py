@@ -19,8 +19,7 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 from accounts.sessions.visitor import address, known_account
-from dynamo.tally import Tally, counted_on, counting
-from dynamo.terminal import printable
+from dynamo.extending import Tally, counted_on, counting, printable
 from project.hiding import hide
 from project.signals import page_answered
 

@@ -26,12 +26,11 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from accounts.signals import value_taken
-from dynamo.client.retries import cancellation_codes, outcome_of
-from dynamo.signals import request_sent
-from dynamo.tally import consumed_units, table_names
-from locks.signals import lease_lost, lock_awaited
+from dynamo import request_sent
+from dynamo.extending import cancellation_codes, consumed_units, outcome_of, table_names
+from locks import lease_lost, lock_awaited
 from project.signals import page_answered
-from sequences.signals import numbers_given
+from sequences import numbers_given
 
 # When each series began: half of all lines, which we do not use.
 disable_created_metrics()

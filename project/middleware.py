@@ -19,8 +19,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import parse_header_parameters
 from django.utils.log import log_response
 
+from dynamo.extending import printable
 from dynamo.middleware import unavailable
-from dynamo.terminal import printable
 from project import secret_keys
 from project.errors import bad_request
 from web.turns import TooManyPages, in_turn

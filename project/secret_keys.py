@@ -30,9 +30,7 @@ from botocore.utils import get_environ_proxies
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.client import addressing, connections, credentials
-from dynamo.client.deadline import within
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess, addressing, connections, credentials, within
 
 log = logging.getLogger(__name__)
 

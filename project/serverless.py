@@ -27,8 +27,7 @@ from django.conf import settings
 from django_guid import set_guid
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from dynamo.client.deadline import at_most
-from dynamo.processes import begin_process
+from dynamo.extending import at_most, begin_process
 from project import secret_keys
 from project.requests import WsgiApplication
 from project.start import load_pages, start

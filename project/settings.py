@@ -42,8 +42,8 @@ CSRF_TRUSTED_ORIGINS = env.read("DJANGO_CSRF_TRUSTED_ORIGINS", environment.origi
 DYNAMODB_TABLE_PREFIX = env.read("DYNAMODB_TABLE_PREFIX", environment.table_prefix)
 # Connections that the process keeps open: at least as many as it serves pages at once.
 DYNAMODB_MAX_CONNECTIONS = env.read("DYNAMODB_MAX_CONNECTIONS", whole_number(), "64")
-# Sends requests for items in a shorter way than botocore's (`dynamo.client.lean`); off: all by
-# botocore.
+# Sends requests for items in a shorter way than botocore's (`client/lean.py` in `dynamo`); off: all
+# by botocore.
 DYNAMODB_LEAN = env.read("DYNAMODB_LEAN", flag, "on")
 # The last attempt of a page starts before this; its time-out comes on top. The time that its mails
 # take does not count.

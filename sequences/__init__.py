@@ -7,53 +7,34 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from sequences.check import (
+    from sequences._internal.check import (
         check_series as check_series,
     )
-    from sequences.counters import (
+    from sequences._internal.counters import (
+        Sequence as Sequence,
         anext_value as anext_value,
-    )
-    from sequences.counters import (
+        delete_counter as delete_counter,
+        last_value as last_value,
         next_value as next_value,
-    )
-    from sequences.counters import (
         next_values as next_values,
+    )
+    from sequences._internal.series import (
+        aissue as aissue,
+        issue as issue,
     )
     from sequences.exceptions import (
         CounterContended as CounterContended,
-    )
-    from sequences.exceptions import (
         DamagedSeries as DamagedSeries,
-    )
-    from sequences.exceptions import (
         ItemTooLarge as ItemTooLarge,
-    )
-    from sequences.exceptions import (
         NotACounter as NotACounter,
-    )
-    from sequences.exceptions import (
         OutOfOrder as OutOfOrder,
-    )
-    from sequences.exceptions import (
         RequestIdReused as RequestIdReused,
-    )
-    from sequences.exceptions import (
         ReservedName as ReservedName,
-    )
-    from sequences.exceptions import (
         SequenceError as SequenceError,
-    )
-    from sequences.exceptions import (
         SeriesError as SeriesError,
     )
     from sequences.models import (
         NumberedItem as NumberedItem,
-    )
-    from sequences.series import (
-        aissue as aissue,
-    )
-    from sequences.series import (
-        issue as issue,
     )
     from sequences.signals import (
         numbers_given as numbers_given,
@@ -62,14 +43,16 @@ if TYPE_CHECKING:
 __all__, __getattr__ = lazily(
     __name__,
     {
-        "sequences.check": "check_series",
-        "sequences.counters": "anext_value next_value next_values",
+        "sequences._internal.check": "check_series",
+        "sequences._internal.counters": (
+            "Sequence anext_value delete_counter last_value next_value next_values"
+        ),
+        "sequences._internal.series": "aissue issue",
         "sequences.exceptions": (
             "CounterContended DamagedSeries ItemTooLarge NotACounter OutOfOrder "
             "RequestIdReused ReservedName SequenceError SeriesError"
         ),
         "sequences.models": "NumberedItem",
-        "sequences.series": "aissue issue",
         "sequences.signals": "numbers_given",
     },
 )

@@ -25,8 +25,8 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo._internal.items import Item, PlainModel, ordered
 from dynamo.attributes import IntegerAttribute
-from dynamo.items import Item, PlainModel, ordered
 from dynamo.models import Model
 from sequences.exceptions import RequestIdReused
 

@@ -14,9 +14,9 @@ from accounts import services
 from accounts.models import User
 from accounts.sessions import services as sessions
 from accounts.sessions.browsers import readable
-from dynamo.transactions import Transaction
-from locks.exceptions import LockChanged
-from locks.registry import BREAK_ATTEMPTS, LockView, break_lock
+from dynamo import Transaction
+from locks import LockChanged
+from locks.extending import BREAK_ATTEMPTS, LockView, break_lock
 from staff import audit_log
 from staff.audit_log import Actor, needs_superuser
 from staff.exceptions import NotSuperuser, OwnAccount

@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from accounts.models import User
-from dynamo.client.sending import send
-from dynamo.exceptions import AlreadyDone, Refused
-from dynamo.transactions import Refusal, Transaction
+from dynamo import AlreadyDone, Refused, Transaction
+from dynamo.extending import Refusal, send
 from staff.exceptions import NotStaff
 from staff.models import StaffAction
 

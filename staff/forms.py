@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import values
 from accounts.forms import PasswordConfirmedForm
-from dynamo.items import PARTITION_KEY_MAX_BYTES
+from dynamo.extending import PARTITION_KEY_MAX_BYTES
 
 REASON_MAX_LENGTH = 200
 

@@ -9,15 +9,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
 from accounts.values import as_uuid
-from dynamo.checking.snapshots import Snapshot
-from dynamo.items import Item
-from dynamo.transactions import read_together
-from dynamo.unique.declarations import SEPARATOR
+from dynamo.extending import SEPARATOR, Item, Snapshot, read_together
 from invoices import issuing
 from invoices.documents import series_of
 from invoices.models import InvoiceItem
-from sequences.groups import counted
-from sequences.models import REQUEST_PREFIX
+from sequences.extending import REQUEST_PREFIX, counted
 
 #: For how many years the last invoice number is shown, including this one.
 YEARS = 3

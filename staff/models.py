@@ -31,7 +31,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.items import PlainModel
+from dynamo.extending import PlainModel
 
 #: Actions as stored and as shown. `startRun` is no longer written.
 ACTIONS: dict[str, Any] = {

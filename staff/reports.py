@@ -15,7 +15,8 @@ from typing import Any
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.transactions import Transaction, read_together
+from dynamo import Transaction
+from dynamo.extending import read_together
 from staff import summaries
 from staff.exceptions import NewerReport
 from staff.models import REPORTS, Report

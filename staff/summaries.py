@@ -14,17 +14,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from accounts.models import User
-from dynamo import bulk
-from dynamo.checking.snapshots import KINDS, is_owner
-from dynamo.items import Item
+from dynamo.extending import KINDS, Item, bulk, is_owner
 from invoices.records import check_invoices
-from locks.registry import LockView, State, all_locks
-from sequences.models import Counter, is_counter_of_series
+from locks.extending import LockView, State, all_locks
+from sequences.extending import Counter, is_counter_of_series
 from uploads.models import DONE, UPLOADING, UploadItem
 
 if TYPE_CHECKING:
-    from dynamo.findings import Findings
-    from sequences.seriesreport import SeriesReport
+    from dynamo.extending import Findings
+    from sequences.extending import SeriesReport
 
 Progress = Callable[[int], object]
 """Called with how many more items were read."""
@@ -41,8 +39,8 @@ DAYS = 30
 
 
 def guards(progress: Progress) -> Result:
-    """Costs and raises as `dynamo.checking.guards.check_guards`; repairs nothing."""
-    from dynamo.checking.guards import check_guards  # here, because no page checks
+    """Costs and raises as `dynamo.extending.check_guards`; repairs nothing."""
+    from dynamo.extending import check_guards
 
     def count_items(_what: str, count: int) -> None:
         progress(count)
@@ -105,7 +103,7 @@ def statistics(progress: Progress) -> Result:
     """What four tables hold, as read (not at one instant).
 
     Costs 1 request per MB and 1 read unit per 4 KB of everything in them.
-    Raises Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+    Raises Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     return {
         "accounts": _accounts(progress),

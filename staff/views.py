@@ -22,8 +22,7 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.functional import cached_property
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView, TemplateView
@@ -38,18 +37,16 @@ from accounts.pages import (
     show_errors,
     signed_in,
 )
-from accounts.sessions import services as sessions
-from accounts.sessions import visitor
+from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
-from dynamo.exceptions import DamagedItem
+from dynamo import DamagedItem
 from invoices.documents import Invoice
 from invoices.exceptions import UnknownInvoice
 from invoices.forms import FIRST_YEAR, ListForm
 from invoices.issuing import today
 from invoices.printing.typesetting import pdf_of
 from invoices.records import find_invoice, list_invoices
-from locks import registry
-from locks.exceptions import BadLockName, LockChanged, UnknownLock
+from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff import actions, audit_log
 from staff.audit_log import Actor, list_actions, month_of, on_account
 from staff.exceptions import NotStaff
@@ -414,16 +411,16 @@ class LockView(ConfirmView):
     was_so = gettext_lazy("The lock was already free.")
 
     @cached_property
-    def lock(self) -> registry.LockView:
+    def lock(self) -> locks.LockView:
         try:
-            return registry.look(self.request.GET.get("name", ""))
+            return locks.look(self.request.GET.get("name", ""))
         except (BadLockName, UnknownLock) as error:
             raise Http404 from error
 
     @property
     def back(self) -> str:
         # Breaking a claim deletes its item.
-        if self.lock.state is registry.State.CLAIMED:
+        if self.lock.state is locks.State.CLAIMED:
             return reverse("staff:overview")
         return f"{reverse('staff:lock')}?{urlencode({'name': self.lock.name})}"
 
@@ -440,8 +437,8 @@ class LockView(ConfirmView):
         is_told = lock.renewed_at is not None and lock.lease_seconds is not None
         return super().get_context_data(
             lock=lock,
-            is_free=lock.state is registry.State.RELEASED,
-            is_claim=lock.state is registry.State.CLAIMED,
+            is_free=lock.state is locks.State.RELEASED,
+            is_claim=lock.state is locks.State.CLAIMED,
             is_expired=is_told and lock.is_silent(datetime.now(UTC)),
             **kwargs,
         )

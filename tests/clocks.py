@@ -14,15 +14,15 @@ from typing import Any, Self
 import pytest
 from django.utils import timezone
 
-#: The modules that use deadlines of `dynamo.client.deadline`. They must share a clock.
+#: The modules that use deadlines of `dynamo._internal.client.deadline`. They must share a clock.
 _MODULES = (
-    "dynamo.bulk",
-    "dynamo.client.breaker",
-    "dynamo.client.sending",
-    "dynamo.client.deadline",
-    "sequences.combining",
-    "sequences.counters",
-    "sequences.series",
+    "dynamo._internal.bulk",
+    "dynamo._internal.client.breaker",
+    "dynamo._internal.client.sending",
+    "dynamo._internal.client.deadline",
+    "sequences._internal.combining",
+    "sequences._internal.counters",
+    "sequences._internal.series",
     "web.mailserver",
 )
 

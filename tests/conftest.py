@@ -17,13 +17,13 @@ import pytest
 from botocore.loaders import JSONFileLoader, Loader
 from django.template.base import Template
 
-from dynamo import engine as local_engine
 from dynamo import test
-from dynamo.client import deadline, sending
-from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo._internal import engine as local_engine
+from dynamo._internal.client import deadline, sending
+from dynamo._internal.client.addressing import TEST_ENDPOINT
 from dynamo.signals import request_sent
 from dynamo.test import Tables
-from locks import heartbeats
+from locks._internal import heartbeats
 from project import settings as site_settings
 from tests import engines
 from tests.clocks import StallProofClock, use_clock

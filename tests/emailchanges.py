@@ -14,7 +14,7 @@ from accounts.emails import links
 from accounts.emails.change import PURPOSE, request_change
 from accounts.exceptions import AccountError
 from accounts.models import User
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from tests.factories import assert_guards_match_users, make_user, stored_items
 
 NEW = "new@example.org"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dynamo.engine import free_port as free_port
+from dynamo._internal.engine import free_port as free_port
 
 BIN = Path(sys.executable).parent
 

@@ -9,7 +9,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import register
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.unique.declarations import Unique, UniqueKey
 from tests.items import stored_items
 

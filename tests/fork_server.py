@@ -26,7 +26,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NoReturn
 
-from dynamo.client.addressing import TEST_ENDPOINT
+from dynamo._internal.client.addressing import TEST_ENDPOINT
 from tests import engines, written_tables
 from tests.forked import Forked
 

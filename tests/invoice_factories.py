@@ -7,9 +7,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from dynamo import bulk
-from dynamo.client.sending import send
-from dynamo.items import Item
+from dynamo._internal import bulk
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from invoices.documents import Customer, Draft, Invoice, Seller, series_of
 from invoices.issuing import issue
 from invoices.models import InvoiceItem, InvoiceState

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 
 
 def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:

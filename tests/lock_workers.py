@@ -94,8 +94,8 @@ def say(line: object) -> None:
 
 
 def hold(name: str, lease_seconds: str) -> None:
+    from locks._internal.lock import Lock
     from locks.exceptions import LeaseLost
-    from locks.lock import Lock
 
     lease = Lock(name, lease_seconds=float(lease_seconds)).acquire()
     say(lease.fence)
@@ -115,7 +115,7 @@ def hold(name: str, lease_seconds: str) -> None:
 
 
 def claim(prefix: str, count: str) -> None:
-    from locks.lock import claim_once
+    from locks._internal.lock import claim_once
 
     names = [f"{prefix}{number}" for number in range(int(count))]
     say(json.dumps([name for name in names if claim_once(name)]))

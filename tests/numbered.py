@@ -18,12 +18,12 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from dynamo.client.sending import send
-from dynamo.items import Item
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from dynamo.signals import request_sent
 from dynamo.transactions import Write, read_together
-from sequences import series as issuing
-from sequences.groups import Head
+from sequences._internal import series as issuing
+from sequences._internal.groups import Head
 from sequences.models import Counter, NumberedItem
 
 Model = type[NumberedItem]

@@ -153,8 +153,8 @@ def _hold() -> None:
 
 
 if "granian" in sys.modules:
-    from dynamo.client.sending import send
-    from locks.lock import Lock
+    from dynamo._internal.client.sending import send
+    from locks._internal.lock import Lock
     from project.wsgi import application as _site
 
     application = _serve

@@ -16,13 +16,10 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Literal, get_args
 
-from dynamo import bulk
-from dynamo.exceptions import DamagedItem
-from dynamo.findings import RUN_LENGTH, Findings, Spool
-from dynamo.items import Item
-from dynamo.tally import CountingPool
-from locks.exceptions import LeaseLost
-from locks.holders import HolderWatch
+from dynamo import DamagedItem
+from dynamo.extending import RUN_LENGTH, CountingPool, Findings, Item, Spool, bulk
+from locks import LeaseLost
+from locks.extending import HolderWatch
 from uploads import claims, s3
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
@@ -82,7 +79,7 @@ def check_uploads(
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
     with Spool(check.sizes.run_length) as spool:
@@ -210,7 +207,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     lease = ProcessLease()
     gone: dict[Holder, bool] = {}
@@ -235,7 +232,7 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
 
     Raises:
         StorageFailed: see `uploads.s3`.
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     for key in keys:
         item = claims.read(destination.url_for(key))

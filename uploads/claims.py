@@ -19,13 +19,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dynamo.client.sending import send
-from dynamo.exceptions import ConditionFailed, DynamoError
-from dynamo.items import Item
-from dynamo.updates import Update
-from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
+from dynamo import ConditionFailed, DynamoError
+from dynamo.extending import Item, Update, send
+from locks import Lease, LeaseLost, Lock
 from uploads.exceptions import ClaimLost
 from uploads.models import DONE, UPLOADING, UploadItem
 

@@ -18,7 +18,7 @@ UploadError
 
 from __future__ import annotations
 
-from dynamo.terminal import printable
+from dynamo.extending import printable
 
 
 class UploadError(Exception):

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.attributes import IntegerAttribute
-from dynamo.items import PlainModel
+from dynamo import IntegerAttribute
+from dynamo.extending import PlainModel
 
 UPLOADING = "uploading"
 DONE = "done"

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from dynamo.exceptions import DynamoError
+from dynamo import DynamoError
 from uploads import claims, s3
 from uploads.claims import Claim
 from uploads.contents import OpenFile, Span, composite_of, parts_of

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from dynamo.bulk import READ_MAX_ITEMS, read_batches
-from dynamo.exceptions import DamagedItem
-from dynamo.items import Item
-from dynamo.tally import CountingPool
+from dynamo import DamagedItem
+from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, read_batches
 from uploads import s3
 from uploads.contents import opened
 from uploads.exceptions import UploadError
@@ -45,7 +43,7 @@ def preview_files(
     predict the result of a later file with the same key.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending`.
+        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     began = time.monotonic()
     summary = Summary()

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
-from dynamo.clock import now
-from dynamo.exceptions import DynamoError, TableMissing, Unavailable
-from dynamo.tally import CountingPool
-from locks.holders import HolderWatch
+from dynamo import DynamoError, TableMissing, Unavailable
+from dynamo.extending import CountingPool, now
+from locks.extending import HolderWatch
 from uploads import claims, metrics
 from uploads.claims import LEASE_SECONDS, Holder, ProcessLease
 from uploads.exceptions import Interrupted
@@ -278,7 +277,7 @@ class _HeldFiles:
 
     @property
     def next_look_at(self) -> float:
-        """When the next look is due, on `dynamo.clock`; infinity if no file is held."""
+        """When the next look is due, on `dynamo._internal.clock`; infinity if no file is held."""
         looks = (queue.look_at for queue in self._queues.values() if not queue.is_tried)
         return min(looks, default=math.inf)
 

@@ -19,8 +19,7 @@ from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamo.client import addressing, credentials
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess, addressing, credentials
 from uploads.exceptions import (
     BucketMissing,
     ObjectExists,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from dynamo.terminal import printable
+from dynamo.extending import printable
 from uploads.exceptions import BadDestination, BadKey
 
 #: Files are picked at random from this many, so that machines that upload one folder rarely meet.

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from dynamo.client.retries import pause_seconds
-from dynamo.exceptions import DynamoError, TableMissing
-from dynamo.terminal import printable
-from locks.exceptions import LeaseLost
+from dynamo import DynamoError, TableMissing
+from dynamo.extending import pause_seconds, printable
+from locks import LeaseLost
 from uploads import claims, s3
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import (

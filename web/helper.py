@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 import django
 from django.conf import settings
 
-from dynamo.exceptions import Busy
-from dynamo.processes import PerProcess
+from dynamo import Busy
+from dynamo.extending import PerProcess
 from web.turns import let_pages_go_first, result_in_turn
 
 #: What one computation may take of CPU time. The largest invoice takes one second.

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TypeVar
 
-from dynamo.client.deadline import page_seconds_left
-from dynamo.exceptions import Busy
+from dynamo import Busy
+from dynamo.extending import page_seconds_left
 
 #: By how much `threads_after_pages` are nicer (nice(2)) than those that make pages.
 NICENESS = 10

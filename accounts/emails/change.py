@@ -19,7 +19,7 @@ from accounts.emails import links
 from accounts.emails.confirmation import ATTEMPTS
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id
-from dynamo.transactions import Transaction
+from dynamo import Transaction
 
 PURPOSE = "email_change"
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from accounts.emails import links
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User, new_confirmation_id
-from dynamo.transactions import Transaction
+from dynamo import Transaction
 
 PURPOSE = "confirm"
 

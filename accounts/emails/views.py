@@ -15,8 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.utils.log import log_response
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.decorators.cache import never_cache
 
@@ -35,7 +34,7 @@ from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
 from accounts.models import User
 from accounts.pages import CHANGED_MEANWHILE, PasswordConfirmedView, signed_in
-from dynamo.exceptions import Refused
+from dynamo import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from accounts.imports.files import REQUIRED, Row
 from accounts.models import User
 from accounts.passwords import clean_password_hash
 from accounts.services import account_key, cleaned
-from dynamo.unique.declarations import SEPARATOR
+from dynamo.extending import SEPARATOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,8 @@ from accounts.imports.candidates import Candidate, Candidates, FirstLines
 from accounts.imports.files import Row
 from accounts.models import User
 from accounts.services import register
-from dynamo.bulk import READ_MAX_ITEMS, read_batches
-from dynamo.exceptions import DynamoError, Refused
-from dynamo.items import Item
-from dynamo.tally import CountingPool
-from dynamo.transactions import Transaction
-from dynamo.unique.guarding import is_reserved
+from dynamo import DynamoError, Refused, Transaction
+from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, is_reserved, read_batches
 
 #: In a batch. The workers wait for each other only at its end.
 ROWS_PER_WORKER = 64
@@ -150,7 +146,7 @@ def preview_users(rows: Iterable[Row]) -> Iterator[Result]:
     and 4. Keeps about 400 bytes per row in memory, to know which values earlier rows would take.
 
     Raises:
-        Unavailable, Rejected, TableMissing: see `dynamo.client.sending.send`.
+        Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     candidates = Candidates()
     claimed = FirstLines()

@@ -18,8 +18,8 @@ from accounts.limits.windows import Slot, limit
 from accounts.models import User
 from accounts.passwords import check_password
 from accounts.values import comparable_email, comparable_username, mailbox_of
-from dynamo.exceptions import Busy, Unavailable
-from dynamo.together import together
+from dynamo import Busy, Unavailable
+from dynamo.extending import together
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from accounts.exceptions import TooManyAttempts
-from dynamo.client.deadline import page_seconds_left
-from dynamo.exceptions import Busy
-from dynamo.processes import PerProcess
+from dynamo import Busy
+from dynamo.extending import PerProcess, page_seconds_left
 from web.turns import turn_passed_on
 
 #: How many pages of an account may wait for its first one: a person opens a few in tabs.

@@ -23,7 +23,7 @@ from django.core.cache import cache
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.client_address import wider_network
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 
 #: The limits, unless the environment sets `ACCOUNTS_LIMIT_<NAME>` (also to "off").
 DEFAULTS = {
@@ -86,7 +86,7 @@ class Limit:
 
         Raises:
             TooManyAttempts: all are taken.
-            Unavailable: see `dynamo.client.sending.send`.
+            Unavailable: see `dynamo.extending.send`.
         """
         if self.times is None:
             return None

@@ -16,7 +16,7 @@ from accounts.exceptions import AccountError
 from accounts.models import User
 from accounts.services import find_user
 from accounts.values import PASSWORD_MAX_LENGTH
-from dynamo.exceptions import Refused
+from dynamo import Refused
 from dynamo.management.base import DynamoCommand
 
 _SHOWN = {

@@ -24,10 +24,9 @@ from django.utils.functional import SimpleLazyObject
 from accounts.backends import AccountBackend
 from accounts.languages import language_of
 from accounts.models import User
-from accounts.sessions import account_cookie, visitor
-from accounts.sessions import services as sessions
-from dynamo.client.deadline import within
-from dynamo.exceptions import Unavailable
+from accounts.sessions import account_cookie, services as sessions, visitor
+from dynamo import Unavailable
+from dynamo.extending import within
 from dynamo.sessions import SessionStore
 
 _BACKEND = f"{AccountBackend.__module__}.{AccountBackend.__qualname__}"

@@ -35,8 +35,8 @@ from pynamodb.expressions.update import Action
 
 from accounts.exceptions import AccountError, StaleUser
 from accounts.models import User, new_session_epoch
-from dynamo.client.retries import pause_seconds
-from dynamo.transactions import Otherwise, Refusal, Transaction, joined
+from dynamo import Transaction, joined
+from dynamo.extending import Otherwise, Refusal, pause_seconds
 
 #: One more sign-in ends the session that was seen longest ago.
 MOST = 20

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import logout
-from django.contrib.auth import views as auth_views
+from django.contrib.auth import logout, views as auth_views
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.views import RedirectURLMixin, redirect_to_login
 from django.http import HttpRequest, HttpResponse
@@ -24,8 +23,7 @@ from django.views.generic import FormView, TemplateView
 from accounts.exceptions import StaleUser
 from accounts.forms import PasswordConfirmedForm, SignInForm
 from accounts.pages import FormPageMixin, KeepSessionMixin, show_errors, signed_in
-from accounts.sessions import services as sessions
-from accounts.sessions import visitor
+from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
 from web import keptforms
 

@@ -23,9 +23,8 @@ from accounts.emails import links, mails
 from accounts.exceptions import BadLink, RequestIdUsed, taken
 from accounts.models import User
 from accounts.passwords import make_password
-from dynamo.exceptions import Refused
-from dynamo.items import Item
-from dynamo.transactions import Transaction, joined
+from dynamo import Refused, Transaction, joined
+from dynamo.extending import Item
 
 PURPOSE = "signup"
 

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
@@ -25,7 +24,7 @@ from accounts.limits.client_address import counted_client
 from accounts.pages import FormPageMixin, KeepFormMixin, show_errors, show_not_sent
 from accounts.sessions import visitor
 from accounts.signup import pending
-from dynamo.exceptions import Busy, Refused
+from dynamo import Busy, Refused
 
 
 @method_decorator(never_cache, name="dispatch")

@@ -1,7 +1,7 @@
 """Callers that share one key: of a counter, and of a series.
 
-Both follow `sequences.combining`: a process has one request in flight for a key, and callers that
-come meanwhile share the next one.
+Both follow `combining` of `sequences`: a process has one request in flight for a key,
+and callers that come meanwhile share the next one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from benchmarks.scale.clock import Gate, Task
 from benchmarks.scale.outcomes import Outcomes
 from benchmarks.scale.partitions import REFUSED_SECONDS, Sender, Steps, Table, Use
-from dynamo.client.deadline import OPERATION_SECONDS
-from sequences.groups import MAX_ACTIONS
-from sequences.pace import Pace
+from dynamo._internal.client.deadline import OPERATION_SECONDS
+from sequences._internal.groups import MAX_ACTIONS
+from sequences._internal.pace import Pace
 
 KEY = 0.3
 """The place of the hot key."""
@@ -114,7 +114,7 @@ class HotSeries:
 
 
 class IssuingProcess(Combined):
-    """A process that issues groups as `sequences.series` does, with the same pauses."""
+    """A process that issues groups as `sequences.issue` does, with the same pauses."""
 
     most = (MAX_ACTIONS - 1) // 2
 
@@ -125,7 +125,7 @@ class IssuingProcess(Combined):
         self.pace = Pace()
 
     def prepare(self) -> Generator[float | Gate, None, None]:
-        """Pause and read the counter, as `sequences.series` does."""
+        """Pause and read the counter, as `sequences.issue` does."""
         clock = self.sender.clock
         yield max(0.0, self.pace.begins_at - clock.now)
         if self.pace.must_look(clock.now):

@@ -24,9 +24,9 @@ from accounts.limits.windows import DEFAULTS, Limit
 from accounts.models import User
 from benchmarks.scale.prices import ITEM_OVERHEAD_BYTES
 from benchmarks.scale.tally import Tally, tallied
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import item_bytes
 from dynamo.cache import CacheItem
-from dynamo.client.sending import send
-from dynamo.items import item_bytes
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
 from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item
@@ -36,14 +36,14 @@ from invoices.records import list_invoices, void
 from invoices.settlement.credits import credit
 from invoices.settlement.states import mark_paid
 from invoices.values.amounts import Line
-from locks import requests
+from locks._internal import requests
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock, claim_once
 from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock, claim_once
-from sequences import series
-from sequences.combining import Caller
-from sequences.counters import next_value, next_values
-from sequences.groups import Ask
+from sequences._internal import series
+from sequences._internal.combining import Caller
+from sequences._internal.counters import next_value, next_values
+from sequences._internal.groups import Ask
 from sequences.models import REQUEST_PREFIX
 from uploads import claims
 

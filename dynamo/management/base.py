@@ -19,10 +19,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import translation
 
+from dynamo._internal.items import PlainModel, all_models
+from dynamo._internal.tally import Tally, counting
+from dynamo._internal.terminal import printable
 from dynamo.exceptions import DynamoError
-from dynamo.items import PlainModel, all_models
-from dynamo.tally import Tally, counting
-from dynamo.terminal import printable
 
 log = logging.getLogger("dynamo.commands")
 

@@ -29,9 +29,8 @@ from typing import Any
 
 from pynamodb.attributes import Attribute, JSONAttribute
 
-from dynamo.attributes import JSONAttribute as OwnJSONAttribute
-from dynamo.attributes import number_text
-from dynamo.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo.attributes import JSONAttribute as OwnJSONAttribute, number_text
 
 Normalize = Callable[[str], str]
 """Returns the form in which two texts are compared. Raises ValueError if there is none."""

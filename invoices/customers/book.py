@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dynamo import bulk
-from dynamo.items import Item
-from dynamo.transactions import Transaction
+from dynamo import Transaction
+from dynamo.extending import Item, bulk
 from invoices.documents import Customer
 from invoices.exceptions import UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.values.fields import fields_of
-from sequences.counters import next_value
+from sequences import next_value
 from web.search import folded
 
 #: After so many requests, 5 MB of customers, a list ends.

@@ -36,7 +36,7 @@ from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
 from accounts.views import AccountDeleteView
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess
 from invoices.customers.book import delete_address_book
 from invoices.exceptions import ExportUnavailable
 from invoices.exports import stored as stored_exports

@@ -28,9 +28,7 @@ from django.core.cache import cache as default_cache
 from django.utils.http import content_disposition_header
 
 from dynamo.cache import DynamoCache
-from dynamo.client import addressing
-from dynamo.client.deadline import uncounted
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess, addressing, uncounted
 from invoices.exceptions import ExportUnavailable
 
 log = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ def start(account: str, kind: str, year: int | None) -> Export:
 
     Raises:
         ExportUnavailable: Lambda did not take it.
-        Unavailable: see `dynamo.client.sending.send`.
+        Unavailable: see `dynamo.extending.send`.
     """
     export = Export(account, kind, year, str(uuid.uuid4()), int(time.time()))
     for _attempt in range(_ATTEMPTS):

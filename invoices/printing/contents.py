@@ -8,8 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from django.utils.formats import date_format
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext as _, gettext_lazy, pgettext
 
 from invoices.documents import Customer, Invoice, Party, Seller
 from invoices.printing.fonts import installed, printable

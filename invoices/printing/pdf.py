@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from django.utils import translation
 
-from dynamo.processes import on_new_process
+from dynamo.extending import on_new_process
 from invoices.documents import Invoice
 from invoices.einvoices import XML_NAME, as_xml, missing
 from invoices.printing.contents import contents_of

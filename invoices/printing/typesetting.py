@@ -16,7 +16,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from dynamo.processes import PerProcess
+from dynamo.extending import PerProcess
 from invoices.documents import Invoice
 from invoices.printing.fonts import installed
 from invoices.printing.pdf import render

@@ -22,8 +22,7 @@ from pynamodb.expressions.operand import Path
 from accounts.limits.attempts import begin_mail_to_others
 from accounts.models import User
 from accounts.values import is_deliverable
-from dynamo.exceptions import Busy, DamagedItem, Unavailable
-from dynamo.transactions import Transaction
+from dynamo import Busy, DamagedItem, Transaction, Unavailable
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.sending.mails import OUTCOMES, Outcome, deliver, mail_of

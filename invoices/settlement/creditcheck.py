@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
-from dynamo import bulk
-from dynamo.exceptions import DamagedItem
-from dynamo.findings import Findings, Spool
-from dynamo.items import Item
+from dynamo import DamagedItem
+from dynamo.extending import Findings, Item, Spool, bulk
 from invoices.documents import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceState
 from invoices.records import check_invoices, states_of
 from invoices.settlement.states import find_record
-from sequences.check import Progress, Sizes
-from sequences.seriesreport import SeriesReport
+from sequences.extending import Progress, SeriesReport, Sizes
 
 _NOTE, _STATE = "note", "state"
 

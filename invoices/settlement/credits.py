@@ -54,7 +54,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         AlreadyCredited: it is marked as credited, but its credit note does not exist.
         DateTooEarly: the invoice or the series already has a later date.
         RequestIdReused: an invoice has the request id, which version 0.1 did not reserve.
-        ItemTooLarge, DamagedSeries, DamagedItem, Unavailable: see `sequences.series.issue`.
+        ItemTooLarge, DamagedSeries, DamagedItem, Unavailable: see `sequences.issue`.
     """
     reason = CREDIT_REASON.clean(reason)
     record = find_record(account, label)

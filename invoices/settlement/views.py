@@ -13,13 +13,12 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.formats import date_format
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views import View
 from django.views.generic import FormView
 
 from accounts.pages import SignedInFormMixin
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from dynamo.middleware import as_unavailable
 from invoices.exceptions import (
     AlreadyCredited,
@@ -35,7 +34,7 @@ from invoices.records import void
 from invoices.settlement.credits import credit
 from invoices.settlement.states import PAID_ON, Record, mark_paid, mark_unpaid
 from invoices.views import OwnInvoicesMixin, refusal_text
-from sequences.exceptions import SequenceError
+from sequences import SequenceError
 from web.focus import FocusFirstErrorMixin
 
 

@@ -9,8 +9,7 @@ from typing import Any
 from django import template
 from django.urls import reverse
 from django.utils import dateformat
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy as _, pgettext
 
 from invoices.documents import Invoice
 from invoices.records import Listed

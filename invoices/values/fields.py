@@ -19,7 +19,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo.items import Item
+from dynamo.extending import Item
 from invoices.values.kinds import Flag, Kind, is_blank
 
 #: The default of a field that must have a value.

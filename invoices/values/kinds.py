@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from invoices.printing.fonts import as_shown, missing_characters, packages_for
 from invoices.values.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal

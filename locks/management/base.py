@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from datetime import datetime
 
-from dynamo.terminal import printable
+from dynamo._internal.terminal import printable
+from locks._internal.registry import LockView
+from locks._internal.requests import checked_name
 from locks.exceptions import BadLockName
-from locks.registry import LockView
-from locks.requests import checked_name
 
 
 def lock_name(text: str) -> str:

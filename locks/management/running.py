@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from locks._internal.leases import Lease
 from locks.exceptions import LockError
-from locks.leases import Lease
 
 #: From SIGTERM to SIGKILL, if the lease is lost.
 GRACE_SECONDS = 10.0

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.findings import Findings
+from dynamo._internal.findings import Findings
 from dynamo.management.base import DynamoCommand
-from sequences.counters import checked_name
+from sequences._internal.counters import checked_name
+from sequences._internal.seriesreport import SeriesReport
 from sequences.exceptions import ReservedName
-from sequences.seriesreport import SeriesReport
 
 #: How many findings of each kind a line of text lists.
 SHOWN = 10

@@ -17,9 +17,9 @@ from typing import Literal
 import django
 from django.core.management.base import CommandError
 
+from dynamo._internal.tally import CountingPool
 from dynamo.exceptions import DynamoError
-from dynamo.tally import CountingPool
-from sequences.counters import Strategy, next_value
+from sequences._internal.counters import Strategy, next_value
 
 #: How long a process may take to stop: until the replies to its requests, which have time-outs.
 STOP_SECONDS = 15

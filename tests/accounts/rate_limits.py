@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
-from dynamo.client.sending import send
 from tests.pages import Page, stored_counts
 
 

@@ -23,7 +23,7 @@ from accounts.services import (
     edit_profile,
 )
 from accounts.sessions import services as sessions
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from tests.emailchanges import again, refusal_of
 from tests.factories import (
     PASSWORD,

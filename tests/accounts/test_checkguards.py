@@ -14,10 +14,10 @@ from django.core.management import CommandError, call_command
 
 from accounts.management.commands import checkguards
 from accounts.models import User
-from dynamo.checking.guards import Report
-from dynamo.checking.snapshots import KINDS, Finding
-from dynamo.client.sending import send
-from dynamo.findings import Spool
+from dynamo._internal.checking.guards import Report
+from dynamo._internal.checking.snapshots import KINDS, Finding
+from dynamo._internal.client.sending import send
+from dynamo._internal.findings import Spool
 from tests.factories import assert_guards_match_users, make_user, set_stored, stored_items
 
 pytestmark = pytest.mark.usefixtures("engine")

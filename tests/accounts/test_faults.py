@@ -14,8 +14,8 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import change_email, change_password, delete, edit_profile
 from accounts.sessions import services as sessions
-from dynamo.client import deadline, sending
-from dynamo.client.sending import send
+from dynamo._internal.client import deadline, sending
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, TransactionCancelled, Unavailable
 from dynamo.test import Tables
 from tests import engines

@@ -7,8 +7,8 @@ import pytest
 from accounts.exceptions import UnknownUser
 from accounts.models import User
 from accounts.services import find_user
-from dynamo.bulk import read_batches
-from dynamo.client.sending import send
+from dynamo._internal.bulk import read_batches
+from dynamo._internal.client.sending import send
 from tests.factories import make_user
 from tests.requests import Requests
 

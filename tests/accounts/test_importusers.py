@@ -24,7 +24,7 @@ from accounts.imports import files
 from accounts.imports.services import ROWS_PER_WORKER, import_users
 from accounts.models import User
 from accounts.services import change_email, change_password, change_username, delete, find_user
-from dynamo.client import deadline
+from dynamo._internal.client import deadline
 from tests.emailchanges import put_reservation
 from tests.factories import (
     PASSWORD,

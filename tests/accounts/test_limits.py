@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from accounts.exceptions import TooManyAttempts
 from accounts.limits.windows import DEFAULTS, WIDER_TIMES, ClientLimit, Limit, limit

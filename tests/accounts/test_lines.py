@@ -12,7 +12,7 @@ import pytest
 from accounts.exceptions import TooManyAttempts
 from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
-from dynamo.client.deadline import page
+from dynamo._internal.client.deadline import page
 from dynamo.exceptions import Busy
 from tests.forked import in_a_child
 from tests.waiting import wait_until

@@ -14,8 +14,8 @@ from django.test import Client, override_settings
 
 from accounts.emails import mails
 from accounts.services import change
-from dynamo.client import deadline
-from dynamo.client.deadline import page_is_over
+from dynamo._internal.client import deadline
+from dynamo._internal.client.deadline import page_is_over
 from tests.accounts.test_sign_up_page import ANN, URL
 from tests.clocks import LeapingClock, use_clock
 from tests.engines import free_port

@@ -17,7 +17,7 @@ from django.test import Client
 from accounts import passwords
 from accounts.models import User
 from accounts.passwords import AT_ONCE, WAIT_SECONDS, Argon2idHasher
-from dynamo.client import deadline
+from dynamo._internal.client import deadline
 from project import settings as project_settings
 from tests.accounts.test_password_limits import SIGN_IN, WRONG, attempt
 from tests.factories import PASSWORD, make_user, stored_items

@@ -20,8 +20,8 @@ from accounts.emails import links
 from accounts.models import User
 from accounts.services import account_key, delete
 from accounts.signup import pending
+from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem
-from dynamo.client.sending import send
 from dynamo.signals import request_sent
 from tests.accounts.test_sign_up_page import ANN, URL, the_account
 from tests.factories import (

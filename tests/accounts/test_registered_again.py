@@ -13,8 +13,12 @@ import pytest
 from django.contrib.auth.hashers import make_password
 
 from accounts.emails import confirmation
-from accounts.emails.change import cancel_change, confirm_change, request_change
-from accounts.emails.change import link_token as change_token
+from accounts.emails.change import (
+    cancel_change,
+    confirm_change,
+    link_token as change_token,
+    request_change,
+)
 from accounts.exceptions import BadLink, StaleUser
 from accounts.models import User
 from accounts.services import (
@@ -29,8 +33,7 @@ from accounts.services import (
 )
 from accounts.sessions import services as sessions
 from accounts.signup import pending
-from staff.actions import deactivate as deactivate_by_staff
-from staff.actions import end_sessions as end_sessions_by_staff
+from staff.actions import deactivate as deactivate_by_staff, end_sessions as end_sessions_by_staff
 from staff.audit_log import Actor
 from tests.emailchanges import again, assert_guards_are_correct, refusal_of
 from tests.factories import PASSWORD, as_stored_by_0_1

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client, override_settings
 
 from accounts.models import User
-from dynamo.client import deadline, sending
+from dynamo._internal.client import deadline, sending
 from tests import engines
 from tests.accounts.test_sign_up_page import ANN
 from tests.clocks import Stopwatch

@@ -6,8 +6,7 @@ import unicodedata
 
 import pytest
 from django.core.exceptions import ValidationError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accounts.values import (
     as_uuid,

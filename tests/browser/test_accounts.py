@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from dynamo.client import deadline
+from dynamo._internal.client import deadline
 from tests.factories import PASSWORD, assert_guards_match_users, guard_owner, make_user
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy, through

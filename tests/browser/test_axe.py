@@ -17,11 +17,11 @@ from accounts.emails.links import make
 from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from invoices.records import void
 from invoices.settlement.credits import credit
 from invoices.settlement.states import mark_paid
-from locks.lock import Lock, claim_once
+from locks._internal.lock import Lock, claim_once
 from staff.actions import deactivate
 from staff.audit_log import Actor
 from tests.browser.test_invoices import let_in, write

@@ -11,9 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from accounts.models import User
-from invoices.exports import downloads
-from invoices.exports import making as export_making
-from invoices.exports import stored as stored_exports
+from invoices.exports import downloads, making as export_making, stored as stored_exports
 from invoices.exports.stored import LATE_SECONDS, Export
 from tests.browser.test_axe import seen
 from tests.browser.test_invoices import let_in

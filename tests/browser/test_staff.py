@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from accounts.sessions import services as sessions
-from locks.lock import Lock
-from sequences.counters import next_value
+from locks._internal.lock import Lock
+from sequences._internal.counters import next_value
 from tests.browser.test_invoices import let_in
 from tests.factories import PASSWORD, make_user
 from tests.staff.scenes import logged_actions, make_staff, stored_report

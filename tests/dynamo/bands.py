@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.models import Model
 from dynamo.unique.declarations import Unique
 

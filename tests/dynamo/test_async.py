@@ -12,13 +12,13 @@ from django.core.cache import cache
 from django.core.exceptions import SynchronousOnlyOperation
 from pynamodb.attributes import UnicodeAttribute
 
+from dynamo._internal.client.deadline import page
+from dynamo._internal.tally import counting
 from dynamo.attributes import IntegerAttribute, TextAttribute
-from dynamo.client.deadline import page
 from dynamo.exceptions import Unavailable
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
 from dynamo.sessions import SessionStore
-from dynamo.tally import counting
 from dynamo.unique.declarations import Unique
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy

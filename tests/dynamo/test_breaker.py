@@ -19,10 +19,8 @@ from botocore.exceptions import (
 )
 from django.test import Client
 
-from dynamo.cache import CacheItem
-from dynamo.client import breaker as breakers
-from dynamo.client import sending
-from dynamo.client.breaker import (
+from dynamo._internal.client import breaker as breakers, sending
+from dynamo._internal.client.breaker import (
     LONGEST_PROBE_SECONDS,
     OPEN_SECONDS,
     OPENING_FAILURES,
@@ -30,10 +28,11 @@ from dynamo.client.breaker import (
     Breaker,
     failing_fast,
 )
-from dynamo.client.deadline import page
-from dynamo.client.sending import is_unreachable, send
+from dynamo._internal.client.deadline import page
+from dynamo._internal.client.sending import is_unreachable, send
+from dynamo.cache import CacheItem
 from dynamo.exceptions import Unavailable
-from locks.lock import Lock
+from locks._internal.lock import Lock
 from tests.clocks import SleeplessClock, use_clock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import NOWHERE, FaultProxy, through

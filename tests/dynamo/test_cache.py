@@ -23,11 +23,11 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_page
 
 from dynamo import cache as cache_module
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from dynamo.cache import VALUE_MAX_BYTES, CacheItem, CacheValueTooLarge, DynamoCache
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
 from dynamo.exceptions import Unavailable
-from dynamo.items import Item
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile, Reply, nothing_processed
 from tests.faults.proxy import NOWHERE, FaultProxy, through
 from tests.requests import Requests

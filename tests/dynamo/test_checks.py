@@ -16,9 +16,9 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from dynamo.client import deadline
-from dynamo.client.sending import send
-from dynamo.tables import KeyAttribute, Table, all_tables, create
+from dynamo._internal.client import deadline
+from dynamo._internal.client.sending import send
+from dynamo._internal.tables import KeyAttribute, Table, all_tables, create
 from tests import engines
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy, through

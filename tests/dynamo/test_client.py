@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import SSLError
 from botocore.parsers import ResponseParserError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from dynamo.client import deadline
-from dynamo.client.deadline import page, within
-from dynamo.client.retries import (
+from dynamo._internal.client import deadline
+from dynamo._internal.client.deadline import page, within
+from dynamo._internal.client.retries import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
     Fault,
@@ -24,7 +23,7 @@ from dynamo.client.retries import (
     is_repeatable,
     pause_seconds,
 )
-from dynamo.client.sending import client, reset, send
+from dynamo._internal.client.sending import client, reset, send
 from dynamo.exceptions import ConditionFailed, Rejected, TableMissing, Unavailable
 from dynamo.signals import request_sent
 from project import settings as site_settings

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dynamo._internal.tables import KeyAttribute, Table, all_tables
 from dynamo.management.commands.cloudformation import template
-from dynamo.tables import KeyAttribute, Table, all_tables
 from tests.cloudformation import linted, printed
 from tests.requests import Requests
 

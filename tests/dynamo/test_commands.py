@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from dynamo.terminal import printable
-from locks.lock import claim_once
+from dynamo._internal.terminal import printable
+from locks._internal.lock import claim_once
 from tests.commands import ROOT, run, run_for_real
 from tests.factories import make_user
 from tests.faults.kinds import Answer

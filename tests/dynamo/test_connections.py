@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynamo import clock
-from dynamo.client.connections import IDLE_SECONDS
-from sequences.counters import next_value
+from dynamo._internal import clock
+from dynamo._internal.client.connections import IDLE_SECONDS
+from sequences._internal.counters import next_value
 from tests.clocks import LeapingClock
 from tests.faults.proxy import FaultProxy, through
 

@@ -24,13 +24,13 @@ from django.test import Client
 from urllib3 import HTTPConnectionPool
 
 from accounts.models import User
-from dynamo.client import credentials, deadline, sending
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
+from dynamo._internal.client import credentials, deadline, sending
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
+from dynamo._internal.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
 from dynamo.exceptions import Rejected, Unavailable
-from dynamo.processes import LEAST_SECONDS_BETWEEN, MOST_THREADS, Background
-from locks.lock import Lock
-from sequences.counters import next_value
+from locks._internal.lock import Lock
+from sequences._internal.counters import next_value
 from tests.clocks import Stopwatch
 from tests.dynamo.providers import (
     HOST,
@@ -433,8 +433,8 @@ FORKING = f"""
 import os, socket, sys
 import django
 django.setup()
-from dynamo.client import credentials
-from dynamo.client.sending import send
+from dynamo._internal.client import credentials
+from dynamo._internal.client.sending import send
 
 lookup = socket.getaddrinfo
 socket.getaddrinfo = lambda host, *others: lookup(
@@ -578,7 +578,10 @@ def test_botocore_sends_everything_if_a_private_name_is_missing(
         sending.reset()
 
     assert passed is None
-    assert len([each for each in caplog.records if each.name == "dynamo.client.sending"]) == 1
+    assert (
+        len([each for each in caplog.records if each.name == "dynamo._internal.client.sending"])
+        == 1
+    )
 
 
 @pytest.mark.usefixtures("engine")

@@ -19,12 +19,12 @@ from pynamodb.attributes import (
 )
 from pynamodb.indexes import AllProjection, IncludeProjection, LocalSecondaryIndex
 
+from dynamo._internal.items import all_models
+from dynamo._internal.tables import merged, tables_of
 from dynamo.attributes import BooleanAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import Taken
-from dynamo.items import all_models
 from dynamo.models import Model
 from dynamo.pages import GlobalSecondaryIndex
-from dynamo.tables import merged, tables_of
 from dynamo.unique.declarations import Unique, casefolded
 from tests.items import stored_items
 

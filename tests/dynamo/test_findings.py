@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from dynamo import findings
-from dynamo.findings import Findings, Spool
+from dynamo._internal import findings
+from dynamo._internal.findings import Findings, Spool
 
 
 def found(*each: int) -> Findings[int]:

@@ -16,8 +16,8 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.utils import timezone, translation
 from pynamodb import attributes as pynamodb
 
+from dynamo._internal.client.sending import send
 from dynamo.attributes import IntegerAttribute
-from dynamo.client.sending import send
 from dynamo.exceptions import AlreadyDone, Refused, RequestIdReused, Stale, Taken
 from dynamo.forms import ModelField, ModelForm, modelform_factory
 from dynamo.models import Model

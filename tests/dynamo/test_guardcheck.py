@@ -13,10 +13,10 @@ from pynamodb.attributes import UnicodeAttribute
 
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
-from dynamo import bulk
-from dynamo.checking.guards import Sizes, check_guards
-from dynamo.checking.snapshots import KINDS
-from dynamo.client.sending import send
+from dynamo._internal import bulk
+from dynamo._internal.checking.guards import Sizes, check_guards
+from dynamo._internal.checking.snapshots import KINDS
+from dynamo._internal.client.sending import send
 from dynamo.models import Model
 from dynamo.signals import request_sent
 from dynamo.unique.declarations import Unique

@@ -18,12 +18,13 @@ import pytest
 from django.core.checks import CheckMessage, run_checks
 from django.core.management import call_command
 
-from dynamo import checks, tables
-from dynamo.client.sending import send
+from dynamo import checks
+from dynamo._internal import tables
+from dynamo._internal.client.sending import send
+from dynamo._internal.tables import Index, KeyAttribute, Table, create
 from dynamo.exceptions import TableMismatch, Unavailable
 from dynamo.management.commands import createtables
 from dynamo.management.commands.cloudformation import template
-from dynamo.tables import Index, KeyAttribute, Table, create
 from tests.faults.kinds import Answer, DropReply, Reply
 from tests.faults.proxy import FaultProxy
 

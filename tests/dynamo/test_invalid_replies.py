@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from dynamo.client import sending
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
+from dynamo._internal.client import sending
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import DynamoError, Unavailable
 from tests.dynamo.test_lean import Endpoint
 from tests.faults.proxy import through

@@ -37,13 +37,12 @@ from botocore.exceptions import (
     SSLError,
 )
 from django.conf import settings as django_settings
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from dynamo.client import addressing, connections, sending
-from dynamo.client.credentials import ProcessCredentials
-from dynamo.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
-from dynamo.client.retries import Fault, fault_of
+from dynamo._internal.client import addressing, connections, sending
+from dynamo._internal.client.credentials import ProcessCredentials
+from dynamo._internal.client.lean import OPERATIONS, LeanClient, can_bypass_botocore
+from dynamo._internal.client.retries import Fault, fault_of
 from tests.engines import free_port
 from tests.waiting import wait_until
 

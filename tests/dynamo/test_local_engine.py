@@ -24,8 +24,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from dynamo import engine
-from dynamo.client import sending
+from dynamo._internal import engine
+from dynamo._internal.client import sending
 from dynamo.exceptions import LocalEngineFailed
 from tests.engines import free_port
 from tests.faults.proxy import NOWHERE
@@ -36,7 +36,7 @@ import sys
 from pathlib import Path
 from django.conf import settings
 settings.configure(DYNAMODB_LOCAL=True, DYNAMODB_LOCAL_DIR=Path(sys.argv[1]))
-from dynamo import engine
+from dynamo._internal import engine
 print("ready", flush=True)
 sys.stdin.readline()
 print(engine.endpoint(), flush=True)

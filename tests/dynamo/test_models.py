@@ -17,7 +17,7 @@ from pynamodb.attributes import (
 )
 from pynamodb.exceptions import AttributeNullError
 
-from dynamo.items import PlainModel
+from dynamo._internal.items import PlainModel
 from dynamo.transactions import Write
 
 

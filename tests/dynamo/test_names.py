@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dynamo.client import connections, sending
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
+from dynamo._internal.client import connections, sending
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
+from dynamo._internal.processes import MOST_THREADS
 from dynamo.exceptions import Unavailable
-from dynamo.processes import MOST_THREADS
-from locks.lock import Lock
+from locks._internal.lock import Lock
 from tests.clocks import Stopwatch
 from tests.conftest import PATIENCE_SECONDS
 from tests.dynamo.bands import Band

@@ -14,7 +14,7 @@ import boto3
 import pytest
 from pytest_django import Settings
 
-from dynamo import engine as local_engine
+from dynamo._internal import engine as local_engine
 from tests import ownapp
 from tests.engines import is_listening
 from tests.waiting import wait_until
@@ -76,9 +76,9 @@ import sys
 
 import pytest
 
-from locks.lock import Lock
+from locks._internal.lock import Lock
 from members.models import Member, Ticket
-from sequences.series import issue
+from sequences._internal.series import issue
 
 with pytest.raises(RuntimeError, match="fixture `dynamodb`"):
     Member.create(email="bob@example.org")
@@ -233,7 +233,9 @@ def test_without_an_engine_the_error_says_what_to_install(tmp_path: Path) -> Non
 
 
 def test_an_engine_ends_with_its_process_even_if_that_is_killed(tmp_path: Path) -> None:
-    program = "from dynamo import engine; print(engine.start_temporary(), flush=True); input()"
+    program = (
+        "from dynamo._internal import engine; print(engine.start_temporary(), flush=True); input()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         env=os.environ | CHECKOUT,

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pynamodb.indexes import AllProjection, KeysOnlyProjection
-from pynamodb.indexes import GlobalSecondaryIndex as PynamoIndex
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex as PynamoIndex, KeysOnlyProjection
 
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.exceptions import BadCursor

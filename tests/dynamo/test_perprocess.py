@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.processes import PerProcess
+from dynamo._internal.processes import PerProcess
 from tests.forked import in_a_child
 
 

@@ -20,7 +20,7 @@ from dynamo import (
     Unique,
     casefolded,
 )
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.items import stored_items

@@ -13,8 +13,8 @@ from pynamodb.attributes import BinaryAttribute, NumberAttribute
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
+from dynamo._internal.client.sending import send
 from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
-from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyExists,
     ConditionFailed,

@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import path
 
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
 from dynamo.cache import CacheItem, CacheValueTooLarge, now_ms
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from dynamo.sessions import KEY_LENGTH, SessionStore
 from tests.emptying import empty

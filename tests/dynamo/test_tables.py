@@ -13,10 +13,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
+from dynamo._internal.tables import KeyAttribute, Table, all_tables, create, features_of, merged
 from dynamo.exceptions import Rejected, TableMismatch, Unavailable
 from dynamo.models import Model
-from dynamo.tables import KeyAttribute, Table, all_tables, create, features_of, merged
 from dynamo.unique.declarations import Unique
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -190,8 +190,8 @@ def test_features_that_the_engine_does_not_have_are_skipped(
 def test_a_busy_table_is_asked_again_until_the_time_is_over(
     table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch, ready_seconds: float
 ) -> None:
-    monkeypatch.setattr("dynamo.tables._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("dynamo.tables.READY_SECONDS", ready_seconds)
+    monkeypatch.setattr("dynamo._internal.tables._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("dynamo._internal.tables.READY_SECONDS", ready_seconds)
     proxy.plan("UpdateTimeToLive", Answer(400, "ResourceInUseException"), times=2)
 
     with nullcontext() if ready_seconds else pytest.raises(Unavailable, match="ResourceInUse"):
@@ -203,8 +203,8 @@ def test_a_busy_table_is_asked_again_until_the_time_is_over(
 def test_a_table_that_does_not_appear_is_an_error(
     table: Table, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dynamo.tables.READY_SECONDS", 0)
-    monkeypatch.setattr("dynamo.tables.POLL_SECONDS", 0)
+    monkeypatch.setattr("dynamo._internal.tables.READY_SECONDS", 0)
+    monkeypatch.setattr("dynamo._internal.tables.POLL_SECONDS", 0)
     proxy.plan("DescribeTable", Answer(400, "ResourceNotFoundException"), ALWAYS)
 
     with pytest.raises(Unavailable, match="still not visible"):

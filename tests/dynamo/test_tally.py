@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import sending
-from dynamo.client.deadline import page, page_is_over
-from dynamo.client.sending import send
-from dynamo.tally import MOST_CALLS, CountingPool, Tally, counting, current
+from dynamo._internal.client import sending
+from dynamo._internal.client.deadline import page, page_is_over
+from dynamo._internal.client.sending import send
+from dynamo._internal.tally import MOST_CALLS, CountingPool, Tally, counting, current
 from dynamo.transactions import read_together
-from locks import leases
-from locks.lock import Lock
+from locks._internal import leases
+from locks._internal.lock import Lock
 from locks.models import LockItem
-from sequences.counters import next_value
+from sequences._internal.counters import next_value
 from tests.dynamo.bands import Band
 from tests.faults.kinds import Answer, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
@@ -152,7 +152,7 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
     assert (taken.operation, taken.table, taken.outcome) == ("UpdateItem", LockItem.table(), "ok")
     assert taken.write_units == 1
     assert taken.milliseconds > 0
-    assert taken.asked_by.startswith("locks/requests.py:")
+    assert taken.asked_by.startswith("locks/_internal/requests.py:")
     assert read.asked_by.partition(":")[0] == "dynamo/test_tally.py"
 
 
@@ -167,7 +167,7 @@ def test_a_limited_number_of_calls_is_kept() -> None:
 
 
 def test_the_threads_of_a_scan_count_on_the_tally_of_the_caller(requests_sent: Requests) -> None:
-    from dynamo import bulk
+    from dynamo._internal import bulk
 
     with counting() as tally:
         for _page in bulk.pages(Band.table(), ["pk"]):

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.deadline import page, page_seconds_left
-from dynamo.client.sending import send
+from dynamo._internal.client.deadline import page, page_seconds_left
+from dynamo._internal.client.sending import send
+from dynamo._internal.tally import counting
+from dynamo._internal.together import THREADS, together
 from dynamo.exceptions import Unavailable
-from dynamo.tally import counting
-from dynamo.together import THREADS, together
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy
 from tests.requests import Requests

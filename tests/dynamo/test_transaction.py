@@ -10,8 +10,9 @@ import pytest
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import PlainModel
 from dynamo.attributes import IntegerAttribute
-from dynamo.client.sending import send
 from dynamo.exceptions import (
     AlreadyDone,
     Refused,
@@ -20,7 +21,6 @@ from dynamo.exceptions import (
     TransactionConflict,
     Unavailable,
 )
-from dynamo.items import PlainModel
 from dynamo.transactions import Refusal, Transaction, joined, read_together
 from tests.emptying import empty
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import Taken
 from dynamo.signals import request_sent
 from tests.dynamo.bands import (

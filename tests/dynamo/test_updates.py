@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pynamodb.expressions.operand import Path
 
-from dynamo.items import Item
-from dynamo.updates import Update
+from dynamo._internal.items import Item
+from dynamo._internal.updates import Update
 
 STORED: Item = {"a": {"S": "1"}, "map": {"M": {"key": {"N": "2.0"}}}}
 ONE, TWO = {"S": "1"}, {"N": "2"}

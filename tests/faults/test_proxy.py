@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dynamo import tables
-from dynamo.client.sending import send
+from dynamo._internal import tables
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
 from invoices.records import all_invoices
 from tests import engines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import sending
+from dynamo._internal.client import sending
 from tests.interleavings import scheduler
 from tests.interleavings.scheduler import Scenario
 

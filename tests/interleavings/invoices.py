@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError
-from dynamo.items import Item
 from invoices.documents import Invoice, from_item
 from invoices.models import InvoiceItem, InvoiceState
+from sequences._internal.groups import Head, key_of_counter
 from sequences.exceptions import SequenceError
-from sequences.groups import Head, key_of_counter
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.accounts import words_of

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import DynamoError
-from locks import heartbeats
+from locks._internal import heartbeats
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
+from locks._internal.requests import read
 from locks.exceptions import LockError
-from locks.leases import Lease
-from locks.lock import Lock
 from locks.models import LockItem
-from locks.requests import read
 from tests.interleavings.accounts import words_of
 
 NAME = "report"

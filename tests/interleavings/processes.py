@@ -1,6 +1,6 @@
 """Lets operations run as if in different processes.
 
-`sequences.series` remembers the last number of a series, and callers in one process share
+`series` remembers the last number of a series, and callers in one process share
 transactions. Threads of this process would share both; here each operation has those of its own
 process.
 """
@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from invoices.models import InvoiceItem
-from sequences import series as issuing
-from sequences.combining import Combiner
-from sequences.groups import Ask, Head
-from sequences.series import Key
+from sequences._internal import series as issuing
+from sequences._internal.combining import Combiner
+from sequences._internal.groups import Ask, Head
+from sequences._internal.series import Key
 from tests.interleavings.operations import running
 
 
@@ -38,7 +38,7 @@ _all = [_Process() for _ in range(4)]
 
 
 class Processes:
-    """Replaces the memory and the combiner of `sequences.series` by one of each per process.
+    """Replaces the memory and the combiner of `series` by one of each per process.
 
     `of` has the number of the process of each operation; by default each has its own.
     """

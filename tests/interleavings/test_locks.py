@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.transactions import Transaction
+from locks._internal.leases import Lease
+from locks._internal.lock import claim_once
+from locks._internal.registry import Broken, break_lock
 from locks.exceptions import LockTaken
-from locks.leases import Lease
-from locks.lock import claim_once
-from locks.registry import Broken, break_lock
 from sequences.models import Counter
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.interception import Clock

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import sending
-from dynamo.client.sending import send
+from dynamo._internal.client import sending
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed
-from sequences.counters import next_value
+from sequences._internal.counters import next_value
 from sequences.models import Counter
 from tests.emptying import empty
 from tests.interleavings.conftest import Explore

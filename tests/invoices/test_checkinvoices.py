@@ -10,13 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.services import delete
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from invoices.records import check_invoices, void
 from invoices.settlement.credits import credit
 from invoices.settlement.states import mark_paid
-from sequences.check import Sizes
+from sequences._internal.check import Sizes
+from sequences._internal.seriesreport import SeriesReport
 from sequences.models import Counter
-from sequences.seriesreport import SeriesReport
 from tests.factories import make_user
 from tests.invoice_factories import (
     DAY,

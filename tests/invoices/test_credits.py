@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dynamo.exceptions import Unavailable
 from invoices.documents import Invoice

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lxml import etree
 
 from invoices.documents import Customer, Draft, Invoice, Seller, draw_up

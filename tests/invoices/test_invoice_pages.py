@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import edit_profile
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from invoices import records
 from invoices.documents import Customer, Draft, Invoice, Seller
 from invoices.forms import InvoiceForm

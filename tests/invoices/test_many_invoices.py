@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from dynamo import bulk
-from dynamo.items import Item, PlainModel
+from dynamo._internal import bulk
+from dynamo._internal.items import Item, PlainModel
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.records import MAX_REQUESTS
 from tests.clocks import hold_the_day

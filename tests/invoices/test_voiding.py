@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dynamo._internal.items import ITEM_MAX_BYTES
 from dynamo.exceptions import Unavailable
-from dynamo.items import ITEM_MAX_BYTES
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem
 from invoices.records import find_invoice, void

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo import clock as dynamo_clock
+from dynamo._internal import clock as dynamo_clock
 from tests.clocks import LeapingClock
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
-from dynamo.clock import now
-from dynamo.items import Item
+from dynamo._internal.client.sending import send
+from dynamo._internal.clock import now
+from dynamo._internal.items import Item
 from dynamo.signals import request_sent
-from locks import heartbeats
+from locks._internal import heartbeats
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
 
 
 def stored(name: str) -> Item:

@@ -10,9 +10,9 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from dynamo.exceptions import ConditionFailed
-from dynamo.items import Item
 
 _EXISTS = "attribute_exists(#pk)"
 _FREE = f"attribute_not_exists(#pk) OR ({_EXISTS} AND #ir = :ir)"

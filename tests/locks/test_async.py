@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from locks import Lock, LockTaken
-from locks.heartbeats import _of_process as heartbeats
+from locks._internal.heartbeats import _of_process as heartbeats
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import stored, taken

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from locks._internal.lock import Lock, claim_once
 from locks.exceptions import BadLockName, LockTaken
-from locks.lock import Lock, claim_once
 from tests.lock_workers import heard, started
 from tests.locks.items import put, stored, taken
 from tests.requests import Requests

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
 from dynamo.transactions import Transaction
-from locks import heartbeats
+from locks._internal import heartbeats
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
-from locks.lock import Lock
 from tests.faults.kinds import CloseBefore
 from tests.faults.proxy import FaultProxy
 from tests.lock_workers import heard, started

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
 from dynamo.signals import request_sent
-from locks import heartbeats, leases
+from locks._internal import heartbeats, leases
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
-from locks.lock import Lock
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Unavailable
+from locks._internal.holders import HolderWatch
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
-from locks.holders import HolderWatch
-from locks.leases import Lease
-from locks.lock import Lock
 from tests.faults.kinds import Answer, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken, unaware

@@ -14,10 +14,10 @@ import pytest
 
 from dynamo.signals import request_sent
 from dynamo.transactions import Transaction
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
+from locks._internal.registry import Broken, break_lock
 from locks.exceptions import LeaseLost
-from locks.leases import Lease
-from locks.lock import Lock
-from locks.registry import Broken, break_lock
 from tests.faults.kinds import Answer, Delay
 from tests.faults.proxy import FaultProxy
 from tests.locks.items import abandoned, put, stored, taken

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
+from locks._internal.lock import Lock
+from locks._internal.registry import State, break_lock, look
 from locks.exceptions import LeaseLost, LockTaken
-from locks.lock import Lock
-from locks.registry import State, break_lock, look
 from tests.locks import java
 from tests.locks.items import abandoned, stored, taken
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
 from dynamo.exceptions import Refused, Rejected
 from dynamo.transactions import Transaction
-from locks import requests
+from locks._internal import requests
 from locks.exceptions import LeaseLost, LockError
 from locks.models import LockItem
 from tests.faults.kinds import Answer

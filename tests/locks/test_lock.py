@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
 from dynamo.exceptions import DamagedItem, Rejected, TableMissing
 from dynamo.signals import request_sent
-from locks import requests
+from locks._internal import requests
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
+from locks._internal.registry import break_lock
 from locks.exceptions import BadLockName, LeaseLost, LockTaken
-from locks.leases import Lease
-from locks.lock import Lock
-from locks.registry import break_lock
 from locks.signals import lease_lost, lock_awaited
 from tests.locks.items import abandoned, put, renewed_at_each_look, stored, taken
 from tests.requests import Requests

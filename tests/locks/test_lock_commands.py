@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from locks._internal.lock import Lock, claim_once
 from locks.exceptions import LeaseLost
-from locks.lock import Lock, claim_once
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.locks.items import abandoned, put, stored, taken
 

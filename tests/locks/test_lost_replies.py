@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
-from locks import heartbeats
+from locks._internal import heartbeats
+from locks._internal.lock import Lock, claim_once
 from locks.exceptions import LeaseLost
-from locks.lock import Lock, claim_once
 from tests.clocks import LeapingClock
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile
 from tests.faults.proxy import FaultProxy

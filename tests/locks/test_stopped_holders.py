@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dynamo.clock import now
+from dynamo._internal.clock import now
+from locks._internal.lock import Lock
 from locks.exceptions import LockTaken
-from locks.lock import Lock
 from tests.lock_workers import FencedFile, ask, heard, started
 from tests.locks.items import taken
 from tests.requests import Requests

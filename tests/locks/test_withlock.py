@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from locks.lock import Lock, claim_once
-from locks.registry import break_lock
+from locks._internal.lock import Lock, claim_once
+from locks._internal.registry import break_lock
 from tests.commands import run, run_for_real, run_on_a_terminal
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
@@ -129,7 +129,7 @@ def test_a_taken_lock_is_one_line_and_its_own_exit_code(
 def test_warnings_about_leases_are_only_off_while_it_runs() -> None:
     run("withlock", "a", "--", "true")
 
-    for name in ("locks.heartbeats", "locks.leases"):
+    for name in ("locks._internal.heartbeats", "locks._internal.leases"):
         assert logging.getLogger(name).isEnabledFor(logging.WARNING)
 
 

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import include, path
 
 from accounts.models import User
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from project.hiding import HIDDEN
 from project.logs import FIELDS, HidingFormatter, HidingJsonFormatter
 from tests.commands import ROOT

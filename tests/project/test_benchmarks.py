@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.far import FarAway
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from tests.faults.proxy import through
 
 pytestmark = pytest.mark.slow

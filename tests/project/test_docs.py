@@ -205,7 +205,7 @@ def test_every_page_of_docs_is_linked_from_the_readme() -> None:
 def test_the_drawn_structure_has_every_package() -> None:
     developers = (ROOT / "docs" / "developers.md").read_text(encoding="utf-8")
     drawn, outer = set(), ""
-    for inner, name in re.findall(r"^(  )?(\w+)/ ", developers, re.MULTILINE):
+    for inner, name in re.findall(r"^(  )?([\w/]+)/ ", developers, re.MULTILINE):
         outer = outer if inner else name
         drawn.add(f"{outer}/{name}" if inner else name)
     packages = {

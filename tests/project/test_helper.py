@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.deadline import page
+from dynamo._internal.client.deadline import page
 from dynamo.exceptions import Busy
 from tests import computations
 from tests.commands import ROOT

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamo.client.breaker import OPEN_SECONDS, OPENING_FAILURES
+from dynamo._internal.client.breaker import OPEN_SECONDS, OPENING_FAILURES
 from tests.conftest import READ_SECONDS
 from tests.faults.kinds import Answer
 from tests.faults.proxy import NOWHERE, FaultProxy

@@ -12,7 +12,7 @@ from django.test import RequestFactory
 
 from accounts import passwords
 from accounts.emails import mails
-from dynamo.client.deadline import page
+from dynamo._internal.client.deadline import page
 from project import middleware
 from project.middleware import PagesAtOnceMiddleware
 from tests.accounts.test_passwords import Blocking

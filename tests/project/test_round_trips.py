@@ -10,9 +10,9 @@ from django.test import Client
 
 from accounts.forms import SignUpForm
 from accounts.models import User
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from invoices.forms import InvoiceForm
-from locks.lock import Lock
+from locks._internal.lock import Lock
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Delay
 from tests.faults.proxy import FaultProxy

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from locks import registry
-from locks.lock import Lock
-from locks.registry import State
+from locks._internal import registry
+from locks._internal.lock import Lock
+from locks._internal.registry import State
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.served import LOCKED, Server

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo import findings
-from dynamo.client.sending import send
-from sequences import seriesreport
-from sequences.check import Sizes, check_series
+from dynamo._internal import findings
+from dynamo._internal.client.sending import send
+from sequences._internal import seriesreport
+from sequences._internal.check import Sizes, check_series
+from sequences._internal.seriesreport import SeriesCheck, SeriesReport
 from sequences.models import Counter
-from sequences.seriesreport import SeriesCheck, SeriesReport
 from tests import commands
 from tests.numbered import (
     Ticket,
@@ -461,7 +461,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
                 for number in range(start, start + 1_000)
             ]
 
-    monkeypatch.setattr("dynamo.bulk.pages", pages)
+    monkeypatch.setattr("dynamo._internal.bulk.pages", pages)
     tracemalloc.start()
     try:
         [report] = check_series(Ticket, sizes=Sizes(run_length=500))

@@ -13,13 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from dynamo.client import deadline
-from dynamo.client.deadline import operation_ends_at, within
+from dynamo._internal.client import deadline
+from dynamo._internal.client.deadline import operation_ends_at, within
 from dynamo.exceptions import Unavailable
-from sequences.combining import OVERDUE_SECONDS, Caller, Combiner
+from sequences._internal.combining import OVERDUE_SECONDS, Caller, Combiner
 from tests.clocks import LeapingClock, use_clock
 
 SECONDS = 120  # until a test that hangs fails

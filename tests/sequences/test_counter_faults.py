@@ -12,8 +12,14 @@ from typing import Any
 import pytest
 
 from dynamo.exceptions import Unavailable
-from sequences import counters
-from sequences.counters import Strategy, delete, last_value, next_value, next_values
+from sequences._internal import counters
+from sequences._internal.counters import (
+    Strategy,
+    delete_counter,
+    last_value,
+    next_value,
+    next_values,
+)
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Fault, Meanwhile, TimeOut
 from tests.faults.proxy import FaultProxy
 
@@ -200,5 +206,5 @@ def test_a_repeated_deletion_may_return_false(proxy: FaultProxy) -> None:
     next_value("a")
     proxy.plan("DeleteItem", DropReply())
 
-    assert delete("a") is False
+    assert delete_counter("a") is False
     assert last_value("a") is None

@@ -9,11 +9,18 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.deadline import within
-from dynamo.client.sending import send
+from dynamo._internal.client.deadline import within
+from dynamo._internal.client.sending import send
 from dynamo.exceptions import Rejected, TableMissing
-from sequences import counters
-from sequences.counters import Sequence, Strategy, delete, last_value, next_value, next_values
+from sequences._internal import counters
+from sequences._internal.counters import (
+    Sequence,
+    Strategy,
+    delete,
+    last_value,
+    next_value,
+    next_values,
+)
 from sequences.exceptions import CounterContended, NotACounter, ReservedName
 from sequences.models import Counter as CounterItem
 from tests.numbered import Ticket
@@ -465,7 +472,7 @@ def test_contention_until_the_deadline_is_an_error_and_no_number_is_drawn(
             store("a", {"N": "9" if at_limit else str((last_value("a") or 0) % 7 + 1)})
         return real_send(operation, request)
 
-    monkeypatch.setattr("sequences.counters.send", rivals_are_faster)
+    monkeypatch.setattr("sequences._internal.counters.send", rivals_are_faster)
 
     with pytest.raises(CounterContended, match="'a' is too busy"), within(0.3):
         next_value("a", **how)
@@ -485,7 +492,7 @@ def test_another_rejection_of_dynamodb_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # As if our own limit was wrong.
-    monkeypatch.setattr("sequences.counters.PARTITION_KEY_MAX_BYTES", 5_000)
+    monkeypatch.setattr("sequences._internal.counters.PARTITION_KEY_MAX_BYTES", 5_000)
 
     with pytest.raises(Rejected):
         next_value("x" * 3_000)

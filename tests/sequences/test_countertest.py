@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo.client.sending import send
-from sequences.counters import last_value, next_value
+from dynamo._internal.client.sending import send
+from sequences._internal.counters import last_value, next_value
 from sequences.management import tasks
 from sequences.management.tasks import Draw
 from sequences.models import Counter as CounterItem

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sequences import pace
-from sequences.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
+from sequences._internal import pace
+from sequences._internal.pace import LONGEST_PAUSE_SECONDS, NARROWEST, RIVALRY_SECONDS, WIDEST, Pace
 
 TOOK = 0.01
 """How long each attempt takes."""

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from dynamo.client import deadline
+from dynamo._internal.client import deadline
+from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.exceptions import Rejected
-from dynamo.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.transactions import Write
-from sequences import pace
-from sequences import series as issuing
-from sequences.counters import last_value, next_value
+from sequences._internal import pace, series as issuing
+from sequences._internal.counters import last_value, next_value
+from sequences._internal.groups import Ask
+from sequences._internal.series import issue
 from sequences.exceptions import (
     DamagedSeries,
     ItemTooLarge,
@@ -27,8 +28,6 @@ from sequences.exceptions import (
     RequestIdReused,
     ReservedName,
 )
-from sequences.groups import Ask
-from sequences.series import issue
 from tests.forked import in_a_child
 from tests.numbered import (
     Entry,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dynamo import tables
+from dynamo._internal import tables
 from dynamo.exceptions import Unavailable
 from dynamo.signals import request_sent
 from dynamo.transactions import Write

@@ -12,12 +12,12 @@ from typing import Any
 
 from django.core import signing
 
-from dynamo.client import credentials, sending
-from dynamo.versions import new_version
+from dynamo._internal.client import credentials, sending
+from dynamo._internal.versions import new_version
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost
-from locks.lock import Lock
 from project import serverless
-from sequences.counters import next_value
+from sequences._internal.counters import next_value
 
 _leases: list[Any] = []
 _real_time = time.time

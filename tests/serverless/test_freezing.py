@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dynamo.client.connections import IDLE_SECONDS
-from locks.lock import Lock
-from sequences.counters import next_value
+from dynamo._internal.client.connections import IDLE_SECONDS
+from locks._internal.lock import Lock
+from sequences._internal.counters import next_value
 from tests.dynamo.providers import Provider
 from tests.faults.kinds import TimeOut
 from tests.faults.proxy import FaultProxy

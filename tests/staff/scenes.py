@@ -7,8 +7,8 @@ from typing import Any
 from django.test import Client
 
 from accounts.models import User
-from dynamo.client.sending import send
-from dynamo.items import Item
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 from staff.audit_log import Actor
 from staff.models import StaffAction
 from staff.reports import KINDS, LastReport, last_reports, make_report, store

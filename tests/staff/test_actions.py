@@ -12,10 +12,10 @@ from accounts.exceptions import StaleUser
 from accounts.models import User
 from accounts.services import deactivate, delete, edit_profile
 from accounts.sessions import services as sessions
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
+from locks._internal.lock import Lock, claim_once
+from locks._internal.registry import State, look
 from locks.exceptions import LeaseLost, LockChanged, UnknownLock
-from locks.lock import Lock, claim_once
-from locks.registry import State, look
 from staff import actions
 from tests.factories import assert_guards_match_users, make_user, stored_user
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.models import User
 from accounts.services import delete
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from invoices.models import InvoiceItem
 from invoices.records import void
 from tests.factories import make_user

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import delete
-from dynamo.client.sending import send
-from locks.lock import Lock, claim_once
-from locks.registry import State, look
-from sequences.counters import next_value
+from dynamo._internal.client.sending import send
+from locks._internal.lock import Lock, claim_once
+from locks._internal.registry import State, look
+from sequences._internal.counters import next_value
 from staff import actions
 from staff.audit_log import list_actions, on_account
 from tests.clocks import hold_the_day

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.checking.guards import Sizes
-from dynamo.client.sending import send
+from dynamo._internal.checking.guards import Sizes
+from dynamo._internal.client.sending import send
 from staff.exceptions import NewerReport
 from staff.models import Report
 from staff.reports import KINDS, LastReport, last_reports, make_report, store
@@ -122,7 +122,7 @@ def test_if_dynamodb_does_not_answer_the_last_report_stays(
 def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     make_user()
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    monkeypatch.setattr("dynamo.checking.guards.Sizes", partial(Sizes, run_length=1))
+    monkeypatch.setattr("dynamo._internal.checking.guards.Sizes", partial(Sizes, run_length=1))
 
     out, err, code = run("storereport", "guards")
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
-from dynamo.items import Item
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
 
 FOLDER = Path(__file__).parent
 RELEASES = sorted(path.parent for path in FOLDER.glob("*/about.json"))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from locks.lock import Lock, claim_once
-from locks.registry import Broken, break_lock
+from locks._internal.lock import Lock, claim_once
+from locks._internal.registry import Broken, break_lock
 from tests.commands import run
 from tests.locks import items
 from tests.stored.releases import Stored, each_release

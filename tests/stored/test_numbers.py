@@ -16,7 +16,7 @@ from invoices.records import all_invoices, find_invoice, list_invoices, void
 from invoices.settlement.credits import credit
 from invoices.settlement.states import find_record, mark_paid, mark_unpaid
 from invoices.values.amounts import Line
-from sequences.counters import last_value, next_value, next_values
+from sequences._internal.counters import last_value, next_value, next_values
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft
 from tests.stored.releases import Stored, each_release

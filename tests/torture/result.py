@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accounts.models import User
-from dynamo import bulk
+from dynamo._internal import bulk
 from invoices.models import InvoiceItem
 from tests.torture import history
 from tests.torture.checkers import accounts, invoices, locks, uploads

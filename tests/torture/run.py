@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import boto3
 
-from dynamo import tables
+from dynamo._internal import tables
 from tests import engines
 from tests.faults.random_faults import RandomFaults
 from tests.faults.random_proxy import S3, RandomFaultProxy, RandomFaultS3Proxy
@@ -121,7 +121,7 @@ class Run:
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self._engine.url
         for table in tables.all_tables():
             tables.create(table)
-        from dynamo.client import sending
+        from dynamo._internal.client import sending
 
         sending.reset()
         os.environ["AWS_ENDPOINT_URL_DYNAMODB"] = self.proxy.url

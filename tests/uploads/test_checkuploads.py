@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dynamo import findings
-from locks import heartbeats
+from dynamo._internal import findings
+from locks._internal import heartbeats
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy

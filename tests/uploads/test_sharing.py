@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
-from locks import leases
-from locks.leases import Lease
+from dynamo._internal.client.sending import send
+from locks._internal import leases
+from locks._internal.leases import Lease
 from tests.faults.kinds import Meanwhile
 from tests.locks.items import abandoned, renewed_at_each_look, taken, unaware
 from tests.requests import Requests

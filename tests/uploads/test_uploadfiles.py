@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dynamo.bulk import pages
-from dynamo.client.sending import send
+from dynamo._internal.bulk import pages
+from dynamo._internal.client.sending import send
 from tests.commands import run
 from tests.faults.proxy import NOWHERE, through
 from tests.requests import Requests

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from dynamo.client.sending import send
+from dynamo._internal.client.sending import send
 from locks.models import LockItem
 from tests.commands import ROOT, run, run_for_real, run_on_a_terminal
 from tests.forked import Forked

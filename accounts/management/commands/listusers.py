@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from accounts.management.base import as_json, as_row
 from accounts.models import User
-from dynamo.exceptions import DamagedItem
+from dynamo import DamagedItem
 from dynamo.management.base import DynamoCommand, positive, unreadable
 
 

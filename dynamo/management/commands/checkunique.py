@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.checking.guards import Progress, Report, check_guards
-from dynamo.checking.snapshots import KINDS
+from dynamo._internal.checking.guards import Progress, Report, check_guards
+from dynamo._internal.checking.snapshots import KINDS
 from dynamo.management.base import DynamoCommand, model_type
 from dynamo.models import Model
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from django.apps import apps
 
+from dynamo._internal.tables import Table, all_tables
 from dynamo.management.base import DynamoCommand
-from dynamo.tables import Table, all_tables
 
 Part = Mapping[str, Mapping[str, Any]]
 """Sections (`Parameters`, `Conditions`, `Resources`, `Outputs`) with entries by logical ids."""

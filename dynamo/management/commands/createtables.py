@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo._internal.tables import all_tables, create
 from dynamo.management.base import DynamoCommand
-from dynamo.tables import all_tables, create
 
 
 class Command(DynamoCommand):

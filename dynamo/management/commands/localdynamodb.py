@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dynamo import engine
+from dynamo._internal import engine
 from dynamo.exceptions import LocalEngineFailed
 
 

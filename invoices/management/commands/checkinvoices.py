@@ -11,8 +11,8 @@ from tqdm import tqdm
 
 from invoices.management.base import find_account
 from invoices.settlement.creditcheck import check_with_credits
+from sequences.extending import SeriesReport
 from sequences.management.base import SeriesCheckCommand
-from sequences.seriesreport import SeriesReport
 
 
 class Command(SeriesCheckCommand):

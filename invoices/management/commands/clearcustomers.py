@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accounts.models import User
-from dynamo import bulk
+from dynamo.extending import bulk
 from dynamo.management.base import DynamoCommand
 from invoices.customers.book import delete_address_book
 from invoices.models import CustomerItem

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from invoices.exports.files import as_json
 from invoices.issuing import check_may_issue
 from invoices.management.base import InvoiceCommand, as_row, find_owner, one_line_errors

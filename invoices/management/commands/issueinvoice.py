@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.languages import language_of
 from accounts.services import find_user
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
 from invoices.exports.files import as_json
 from invoices.issuing import (

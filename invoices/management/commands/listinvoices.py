@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dynamo.exceptions import DamagedItem
+from dynamo import DamagedItem
 from dynamo.management.base import positive, unreadable
 from invoices.exports.files import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account

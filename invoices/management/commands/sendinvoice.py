@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.exceptions import TooManyAttempts
 from accounts.services import find_user
-from dynamo.exceptions import Unavailable
+from dynamo import Unavailable
 from invoices.management.base import InvoiceCommand, one_line_errors
 from invoices.sending.mails import MESSAGE, TO
 from invoices.sending.services import Sending, clean_request_id, send_invoice

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo._internal.terminal import printable
 from dynamo.management.base import DynamoCommand
-from dynamo.terminal import printable
+from locks._internal.registry import Broken, LockView, State, break_lock, look
 from locks.management.base import as_row, lock_name
-from locks.registry import Broken, LockView, State, break_lock, look
 
 _SAID = {
     Broken.FREED: "is free now",

@@ -12,8 +12,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand
+from locks._internal.lock import LEASE_SECONDS, POLL_SECONDS, Lock
 from locks.exceptions import LeaseLost, LockTaken
-from locks.lock import LEASE_SECONDS, POLL_SECONDS, Lock
 from locks.management.base import lock_name
 from locks.management.running import GRACE_SECONDS, CannotRun, Signals, run_while_held
 
@@ -124,7 +124,9 @@ def _seconds(text: str) -> float:
 @contextmanager
 def _lease_warnings_off() -> Iterator[None]:
     """Suppress the warnings about a lease, because the command itself reports what happened."""
-    loggers = [logging.getLogger(name) for name in ("locks.heartbeats", "locks.leases")]
+    loggers = [
+        logging.getLogger(name) for name in ("locks._internal.heartbeats", "locks._internal.leases")
+    ]
     before = [each.level for each in loggers]
     for each in loggers:
         each.setLevel(logging.ERROR)

@@ -18,9 +18,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from accounts.emails import mails
+from dynamo.extending import Part, all_tables, template
 from dynamo.management.base import DynamoCommand
-from dynamo.management.commands.cloudformation import Part, template
-from dynamo.tables import all_tables
 from invoices.sending import views as sending
 from staff.reports import KINDS, Kind
 from uploads.apps import PRIVATE_BUCKET

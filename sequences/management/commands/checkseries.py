@@ -8,14 +8,14 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dynamo.management.base import model_type
-from sequences.check import check_series
+from sequences._internal.check import check_series
+from sequences._internal.seriesreport import SeriesReport
 from sequences.management.base import SeriesCheckCommand
 from sequences.models import NumberedItem
-from sequences.seriesreport import SeriesReport
 
 
 class Command(SeriesCheckCommand):
-    """Items may be issued meanwhile. For its costs see `sequences.check.check_series`."""
+    """Items may be issued meanwhile. For its costs see `check.check_series`."""
 
     help = (
         "Check that the numbers of each series of a model are 1, 2, 3 … up to its counter, each "

@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from django.core.management.base import CommandError, CommandParser
 
+from dynamo._internal.terminal import printable
 from dynamo.exceptions import DynamoError
 from dynamo.management.base import DynamoCommand, positive
-from dynamo.terminal import printable
-from sequences.counters import Strategy, checked_name, delete
+from sequences._internal.counters import Strategy, checked_name, delete_counter
 from sequences.management.base import counter_name
 from sequences.management.tasks import Draw, Task, draws
 
@@ -112,7 +112,7 @@ def _deleted_afterwards(counters: Iterable[str]) -> Iterator[None]:
 
 def _delete(counters: Iterable[str]) -> None:
     for counter in counters:
-        delete(counter)
+        delete_counter(counter)
 
 
 def _letters(number: int) -> str:

@@ -8,10 +8,10 @@ from typing import Any, get_args
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.management.base import DynamoCommand, positive
-from sequences.counters import Strategy, next_values
+from sequences._internal.counters import Strategy, next_values
 from sequences.management.base import counter_name
 
-#: For more, draw a range with `sequences.counters.next_values`.
+#: For more, draw a range with `counters.next_values`.
 MAX_COUNT = 1_000_000
 
 

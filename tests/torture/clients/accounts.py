@@ -11,8 +11,8 @@ from typing import Any
 from accounts import services
 from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, ValueTaken
 from accounts.models import User
+from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError, Refused
-from dynamo.items import Item
 from tests.torture.history import Journal, Running
 
 #: All clients use the same few values, and new ones after so many seconds: so the history of a

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from accounts.models import User
-from dynamo.checking.guards import KINDS, check_guards
+from dynamo._internal.checking.guards import KINDS, check_guards
 from dynamo.exceptions import DynamoError
 from invoices.records import check_invoices
 from tests.torture.clients.invoices import shared_account

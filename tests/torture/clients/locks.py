@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from dynamo.exceptions import DynamoError
+from locks._internal.leases import Lease
+from locks._internal.lock import Lock
 from locks.exceptions import LeaseLost, LockTaken
-from locks.leases import Lease
-from locks.lock import Lock
 from tests.torture.history import Journal, Running
 from tests.torture.resource import Resource, StaleFence
 

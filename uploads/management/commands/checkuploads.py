@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo.terminal import printable
+from dynamo.extending import printable
 from uploads.check import KINDS, Kind, Report, check_uploads, forget_missing, forget_unfinished
 from uploads.management.base import UploadCommand, destination
 from uploads.sources import Destination

@@ -1,0 +1,142 @@
+"""Which failures are retried, and for which requests.
+
+botocore retries by kind of error alone. Whether that is right depends on the request as well: an
+`ADD` whose reply was lost may have counted already. So botocore's own retries are off.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ChecksumError,
+    ClientError,
+    ConnectionError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    MetadataRetrievalError,
+    SSLError,
+)
+from botocore.parsers import ResponseParserError
+
+FIRST_PAUSE_SECONDS = 0.025
+LONGEST_PAUSE_SECONDS = 1.0
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+_THROTTLED = {
+    "LimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+}
+_CONFLICT = {"ReplicatedWriteConflictException", "TransactionConflictException"}
+# An earlier attempt with the same client request token, which may still be carried out.
+_IN_PROGRESS = {"TransactionInProgressException"}
+_CANCELLED = "TransactionCanceledException"
+_SERVER_FAULT = {"InternalServerError", "InternalServerErrorException", "ServiceUnavailable"}
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+_CONFLICT_REASONS = {"TransactionConflict"}
+_PASSING_REASONS = _CONFLICT_REASONS | {"ThrottlingError", "ProvisionedThroughputExceeded"}
+
+_READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
+
+
+class Fault(Enum):
+    """What a failed attempt says about its request."""
+
+    FINAL = "DynamoDB answered, and would answer the same again"
+    NOT_DONE = "passing, and certainly not carried out"
+    MAYBE_DONE = "passing, and perhaps carried out: only the reply was lost"
+
+
+def fault_of(error: BotoCoreError | ClientError) -> Fault:
+    """What this error of one attempt says about its request."""
+    if isinstance(error, ClientError):
+        outcome = outcome_of(error)
+        if outcome == "failed" or is_stalled(error):
+            return Fault.MAYBE_DONE
+        return Fault.NOT_DONE if outcome in {"conflict", "throttled"} else Fault.FINAL
+    # Credentials come over the network as well, and nothing is sent without them.
+    if isinstance(error, (CredentialRetrievalError, MetadataRetrievalError)):
+        return Fault.NOT_DONE
+    # TLS can fail while the reply is read, although botocore counts it as a failure to connect.
+    if isinstance(error, ConnectionError) and not isinstance(error, SSLError):
+        return Fault.NOT_DONE
+    if isinstance(error, (HTTPClientError, SSLError, ChecksumError, ResponseParserError)):
+        return Fault.MAYBE_DONE
+    return Fault.FINAL
+
+
+def code_of(error: ClientError) -> str:
+    """The code of DynamoDB's error, such as `ConditionalCheckFailedException`."""
+    return error.response.get("Error", {}).get("Code", "")
+
+
+def outcome_of(error: BaseException) -> str:
+    """What a failed attempt ended with, in one word.
+
+    `refused`: by a condition. `conflict`: with another transaction, or with an earlier attempt of
+    the same one. `throttled`. `failed`: an error inside DynamoDB. `unanswered`: no connection, no
+    usable answer, no credentials, or an interruption. `rejected`: any other error of DynamoDB.
+    """
+    if not isinstance(error, ClientError):
+        return "unanswered"
+    code = code_of(error)
+    reasons = set(cancellation_codes(error))
+    if code in _CONFLICT | _IN_PROGRESS or reasons & _CONFLICT_REASONS:
+        return "conflict"
+    if code in _THROTTLED or reasons & _PASSING_REASONS:
+        return "throttled"
+    if code == "ConditionalCheckFailedException" or reasons == {"ConditionalCheckFailed"}:
+        return "refused"
+    if code == _CANCELLED:
+        return "rejected"
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return "failed" if code in _SERVER_FAULT or status >= 500 else "rejected"
+
+
+def is_stalled(error: BotoCoreError | ClientError) -> bool:
+    """Whether an earlier attempt of the same transaction is still in progress."""
+    return isinstance(error, ClientError) and code_of(error) in _IN_PROGRESS
+
+
+def cancellation_codes(error: BaseException) -> list[str]:
+    """Why a transaction was canceled: the code of each action that was a cause."""
+    if not isinstance(error, ClientError):
+        return []
+    reasons: list[Mapping[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from botocore's type
+    codes = [str(reason.get("Code", "None")) for reason in reasons]
+    return [code for code in codes if code != "None"]
+
+
+def is_read(operation: str) -> bool:
+    """Whether the operation writes nothing."""
+    return operation.startswith(_READS)
+
+
+def is_repeatable(operation: str, request: Mapping[str, Any]) -> bool:
+    """Whether sending `request` twice does no more than sending it once.
+
+    True for reads, for a put or a deletion, and for a transaction with a client request token. An
+    update may depend on the stored value: whoever builds it knows (`updates`).
+    """
+    if is_read(operation):
+        return True
+    if operation == "TransactWriteItems":
+        return "ClientRequestToken" in request
+    return operation != "UpdateItem"
+
+
+def pause_seconds(attempt: int) -> float:
+    """How long to wait after the attempt numbered `attempt` (0, 1, …): full jitter.
+
+    Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+    """
+    ceiling = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 10))
+    return random.uniform(0, ceiling)  # noqa: S311 - spreads load, guards no secret

@@ -1,0 +1,319 @@
+"""The base of every table's model: PynamoDB on the shared client, written attribute by attribute.
+
+PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
+another process wrote meanwhile. Here an item is inserted once, under the condition that it is
+absent, and then changed by updates of single attributes, each under a condition.
+
+A version is what such a condition recognizes the item by that the caller read:
+
+    member = Member(key, version=new_version())
+    …
+    write.update(
+        member,
+        Member.set_or_remove({**values, "version": next_version(member.version)}),
+        Member.version == member.version,
+        otherwise=Stale(),
+    )
+
+The first version of an item is random, and each write adds one. If an item is deleted and another
+one is created under its key, a copy of the first never matches the second. Versions that count from
+1 do not have this property: both items have version 1 at some time (the ABA problem).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, ClassVar, Self
+
+from django.conf import settings
+from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
+from pynamodb.connection import Connection
+from pynamodb.connection.base import MetaTable
+from pynamodb.connection.table import TableConnection
+from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
+from pynamodb.expressions.update import Action
+from pynamodb.models import Model as PynamoModel
+
+from dynamo._internal.client.sending import CONSISTENT, send
+from dynamo.exceptions import DamagedItem
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+PARTITION_KEY_MAX_BYTES = 2048
+SORT_KEY_MAX_BYTES = 1024
+ITEM_MAX_BYTES = 400 * 1024
+TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
+
+Item = dict[str, dict[str, Any]]
+"""An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
+
+
+class SharedConnection(Connection):
+    """PynamoDB's builder of requests, which leaves the sending to `client.sending`.
+
+    PynamoDB's default is a read that is not consistent. Unless `may_miss_writes`, reads without an
+    explicit True are sent without either, and so by the rule of `send`.
+    """
+
+    def __init__(self, may_miss_writes: bool) -> None:
+        super().__init__()
+        self.may_miss_writes = may_miss_writes
+
+    def _make_api_call(self, operation_name: str, operation_kwargs: dict[str, Any]) -> Any:
+        if not operation_kwargs.get("ConsistentRead"):
+            operation_kwargs.pop("ConsistentRead", None)
+            if self.may_miss_writes and operation_name in CONSISTENT:
+                operation_kwargs["ConsistentRead"] = False
+        return send(operation_name, operation_kwargs)
+
+
+def _not_supported(advice: str) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise TypeError(advice)
+
+    return method
+
+
+class PlainModel(PynamoModel):
+    """A table's items. A subclass names its table, without the prefix, in `Meta.table_name`.
+
+    Two models may describe items of the same table.
+    """
+
+    #: The item as it was last read or written; what a change is compared with.
+    stored: Item
+
+    _named: ClassVar[list[tuple[str, str, Attribute[Any]]]]
+    _key_parts: ClassVar[list[tuple[str, str, Attribute[Any]]]]
+    _discriminator: ClassVar[str | None]
+
+    #: The stored name of the attribute by which DynamoDB's TTL deletes items; None if none expire.
+    ttl_attribute: ClassVar[str | None] = None
+
+    #: Whether `consistent_read=False` is sent as such. Otherwise all reads are consistent.
+    _may_miss_writes: ClassVar[bool] = False
+
+    @classmethod
+    def table(cls) -> str:
+        """The table's full name, with DYNAMODB_TABLE_PREFIX."""
+        return f"{settings.DYNAMODB_TABLE_PREFIX}{cls.Meta.table_name}"
+
+    @classmethod
+    def key_attribute_names(cls) -> list[str]:
+        """The stored names of the key attributes: the partition key, then any sort key."""
+        return [stored_name for _name, stored_name, _attribute in cls._key_attributes()]
+
+    @classmethod
+    def _named_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Each attribute with its Python and its stored name, which PynamoDB looks up slowly."""
+        named = cls.__dict__.get("_named")
+        if named is None:
+            attributes = cls.get_attributes().items()
+            named = [(name, str(each.attr_name), each) for name, each in attributes]
+            cls._named = named
+        return named
+
+    @classmethod
+    def _key_attributes(cls) -> list[tuple[str, str, Attribute[Any]]]:
+        """Those of the partition key and of any sort key."""
+        key = cls.__dict__.get("_key_parts")
+        if key is None:
+            names = [name for name in (cls._hash_keyname, cls._range_keyname) if name]
+            named = {each[0]: each for each in cls._named_attributes()}
+            key = cls._key_parts = [named[name] for name in names]
+        return key
+
+    def _address(self) -> dict[str, Any]:
+        """The parameters of a request that name this item."""
+        return {"TableName": self.table(), "Key": self._key()}
+
+    def _key(self) -> Item:
+        """The key, as stored. Raises AttributeNullError if a part of it is missing."""
+        key: Item = {}
+        for name, stored_name, attribute in self._key_attributes():
+            value = self.attribute_values.get(name)
+            if value is None:
+                raise AttributeNullError(name)
+            key[stored_name] = {attribute.attr_type: attribute.serialize(value)}
+        return key
+
+    def refuse_raw_write(self, verb: str) -> None:
+        """Raise TypeError if a write that the caller composes could break a promise of the model.
+
+        `verb` is `put`, `update` or `delete`.
+        """
+
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        cached = cls.__dict__.get("_connection")
+        if cached is None or cached.table_name != cls.table():
+            schema = cls._get_schema()
+            cached = TableConnection(cls.table())
+            cached.connection = SharedConnection(cls._may_miss_writes)
+            cached.connection.add_meta_table(
+                MetaTable(
+                    {
+                        "TableName": cls.table(),
+                        "KeySchema": schema["key_schema"],
+                        "AttributeDefinitions": schema["attribute_definitions"],
+                        "GlobalSecondaryIndexes": [
+                            {"IndexName": each["index_name"], "KeySchema": each["key_schema"]}
+                            for each in schema["global_secondary_indexes"]
+                        ],
+                    }
+                )
+            )
+            cls._connection = cached
+        return cached
+
+    @classmethod
+    def from_raw_data(cls, data: Item) -> Self:
+        """The object for a stored item.
+
+        Raises:
+            DamagedItem: a value does not have its attribute's type.
+        """
+        try:
+            item = super().from_raw_data(data)
+        except (AttributeDeserializationError, ValueError) as error:
+            key = data.get(cls.key_attribute_names()[0], {})
+            raise DamagedItem(cls.table(), str(next(iter(key.values()), "")), str(error)) from error
+        item.stored = data
+        return item
+
+    def deserialize(self, attribute_values: Item) -> None:
+        """Take the values of a stored item. PynamoDB calls this after an update."""
+        if self._discriminator:
+            super().deserialize(attribute_values)
+        else:
+            # As PynamoDB does, in a fifth of the time.
+            values = self.attribute_values = {}
+            for name, stored_name, attribute in self._named_attributes():
+                typed = attribute_values.get(stored_name)
+                if typed and "NULL" not in typed:
+                    value = attribute.deserialize(attribute.get_value(typed))
+                    if isinstance(attribute, MapAttribute):
+                        attribute.__set__(self, value)
+                    else:
+                        values[name] = value
+                elif attribute.default is not None:
+                    default = attribute.default
+                    values[name] = default() if callable(default) else default
+        self.stored = attribute_values
+
+    def serialize(self, null_check: bool = True) -> Item:
+        """The item as stored. PynamoDB's looks at attributes without a value, too, most of them."""
+        item: Item = {}
+        for name, stored_name, attribute in self._named_attributes():
+            value = self.attribute_values.get(name)
+            if isinstance(attribute, (ListAttribute, MapAttribute)) and value is not None:
+                return super().serialize(null_check)
+            # Of an empty set, too, the stored value is None.
+            stored = None if value is None else attribute.serialize(value)
+            if stored is not None:
+                item[stored_name] = {attribute.attr_type: stored}
+            elif null_check and not attribute.null:
+                raise AttributeNullError(name)
+        return item
+
+    def insert(self) -> None:
+        """Put the item under the condition that its key is absent.
+
+        Costs 1 request, 1 write unit per KB.
+
+        Raises:
+            ConditionFailed: an item has this key already.
+        """
+        absent = type(self)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
+        super().save(condition=absent)
+        self.stored = self.serialize()
+
+    # PynamoDB's methods would write without a condition, leave guard items behind, or use the
+    # table's name without its prefix.
+    batch_get = _not_supported("Read many items with dynamo._internal.bulk.read_batches.")
+    batch_write = _not_supported("Write many items with dynamo._internal.bulk.write_batches.")
+    delete = _not_supported("Delete an item in a transaction, together with its guard items.")
+    save = _not_supported(
+        "Insert an item, then update single attributes; see dynamo._internal.items."
+    )
+
+    @classmethod
+    def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
+        """The update actions that give attributes, by Python name, their `values`; None removes."""
+        attributes = cls.get_attributes()
+        return [
+            attributes[name].remove() if value is None else attributes[name].set(value)
+            for name, value in values.items()
+        ]
+
+
+def all_models() -> Iterator[type[PlainModel]]:
+    """Every model that names a table, in the order of their definition."""
+    waiting = list(PlainModel.__subclasses__())
+    while waiting:
+        model = waiting.pop(0)
+        waiting = model.__subclasses__() + waiting
+        if getattr(getattr(model, "Meta", None), "table_name", None):
+            yield model
+
+
+def is_same_value(one: Any, other: Any) -> bool:
+    """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
+    if one is None or other is None or one == other or one.keys() != other.keys():
+        return bool(one == other)
+    ((kind, left),), ((_kind, right),) = one.items(), other.items()
+    if kind == "N":
+        return Decimal(left) == Decimal(right)
+    if kind in {"SS", "BS"}:
+        return set(left) == set(right)
+    if kind == "NS":
+        return set(map(Decimal, left)) == set(map(Decimal, right))
+    if kind == "L":
+        return len(left) == len(right) and all(map(is_same_value, left, right))
+    if kind == "M":
+        return left.keys() == right.keys() and all(
+            is_same_value(left[name], right[name]) for name in left
+        )
+    return False
+
+
+def ordered(value: Any) -> Any:
+    """A value as on the wire, with its sets sorted: two sets are equal in any order."""
+    if isinstance(value, list):
+        return [ordered(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            kind: sorted(each)
+            if kind in {"SS", "NS", "BS"} and isinstance(each, list)
+            else ordered(each)
+            for kind, each in value.items()
+        }
+    return value
+
+
+def item_bytes(item: Item) -> int:
+    """The size of a stored item, names included; never less than DynamoDB counts.
+
+    Source: "DynamoDB item sizes and formats",
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+    """
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: dict[str, Any]) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return len(content) // 2 + 3
+    if kind == "B":
+        return len(content)
+    # Lists and maps have three bytes of their own, and one for each element.
+    if kind == "L":
+        return 3 + sum(1 + _value_bytes(each) for each in content)
+    if kind == "M":
+        return 3 + len(content) + item_bytes(content)
+    if kind in {"SS", "NS", "BS"}:
+        return sum(_value_bytes({kind[0]: each}) for each in content)
+    return 1

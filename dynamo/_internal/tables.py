@@ -1,0 +1,466 @@
+"""The tables that the models declare, and their creation.
+
+Each model names its own table, and may name a second one for its guard items. Commands, checks and
+the CloudFormation template read them from here.
+
+Besides its key a table should have its indexes, deletion protection, point-in-time recovery and
+TTL. Each is read by one operation and turned on by another. An engine that does not know the
+operation is skipped, without a warning.
+
+Source: API reference, https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from dynamo import cache  # noqa: F401 - defines a model, which no app's models do
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import TABLE_NAME_PATTERN, PlainModel, all_models
+from dynamo.exceptions import Rejected, TableMismatch, TableMissing, Unavailable
+from dynamo.models import Model
+
+#: AWS creates a table within seconds.
+READY_SECONDS = 120.0
+#: An index of a large table takes hours.
+BUILD_SECONDS = 24 * 3600.0
+POLL_SECONDS = 0.5
+
+DELETION_PROTECTION = "deletion protection"
+RECOVERY = "point-in-time recovery"
+TTL = "time to live"
+
+#: What AWS, DynamoDB Local, dynoxide and ministack answer to an operation that they do not know.
+UNKNOWN_OPERATION = "UnknownOperationException"
+
+# The table was created or changed a moment ago, or tables are being changed elsewhere.
+_BUSY = {
+    "ContinuousBackupsUnavailableException",
+    "LimitExceededException",
+    "ResourceInUseException",
+}
+_PAUSE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class KeyAttribute:
+    """One attribute of a table's key: `role` is HASH or RANGE, `type` is S, N or B."""
+
+    name: str
+    role: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.type})"
+
+
+@dataclass(frozen=True)
+class Index:
+    """A global secondary index. `projection` is ALL, KEYS_ONLY, or INCLUDE with stored names."""
+
+    name: str
+    key: tuple[KeyAttribute, ...]
+    projection: str = "ALL"
+    included: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        key_schema: Sequence[Mapping[str, Any]],
+        projection: Mapping[str, Any],
+        attribute_definitions: Sequence[Mapping[str, Any]],
+    ) -> Index:
+        """The index that DynamoDB's or PynamoDB's description means."""
+        included = frozenset(projection.get("NonKeyAttributes", ()))
+        key = _key_of(key_schema, attribute_definitions)
+        return cls(name, key, projection["ProjectionType"], included)
+
+    def __str__(self) -> str:
+        return f"{_listed(self.key)} with {' '.join([self.projection, *sorted(self.included)])}"
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The index, for CreateTable, UpdateTable and CloudFormation."""
+        included = {"NonKeyAttributes": sorted(self.included)} if self.included else {}
+        return {
+            "IndexName": self.name,
+            "KeySchema": _key_schema(self.key),
+            "Projection": {"ProjectionType": self.projection, **included},
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as declared. `base_name` is its name without the prefix.
+
+    `ttl_attribute` is the stored name of the attribute that TTL uses, None if no items expire.
+    `promises` is what models of one table must agree on besides, None for one that does not care.
+    """
+
+    name: str
+    base_name: str
+    key: tuple[KeyAttribute, ...]
+    ttl_attribute: str | None = None
+    indexes: tuple[Index, ...] = ()
+    promises: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not TABLE_NAME_PATTERN.fullmatch(self.name):
+            raise ImproperlyConfigured(
+                f"{self.name!r} is not a valid table name: DynamoDB takes 3 to 255 letters, digits "
+                "and the characters _ - . (DYNAMODB_TABLE_PREFIX is part of the name)."
+            )
+
+    @property
+    def key_schema(self) -> list[dict[str, str]]:
+        """The key, for CreateTable and CloudFormation."""
+        return _key_schema(self.key)
+
+    @property
+    def attribute_definitions(self) -> list[dict[str, str]]:
+        """The types of the attributes of all keys, for CreateTable and CloudFormation."""
+        return _definitions(self.key, *(index.key for index in self.indexes))
+
+    @property
+    def index_definitions(self) -> dict[str, Any]:
+        """The indexes, for CreateTable and CloudFormation, which take no empty list."""
+        definitions = [index.definition for index in self.indexes]
+        return {"GlobalSecondaryIndexes": definitions} if definitions else {}
+
+
+def all_tables() -> list[Table]:
+    """Every table that the installed apps need, sorted by name; costs no request.
+
+    Raises:
+        ImproperlyConfigured: an invalid name, or models that disagree about a table.
+    """
+    models = set(all_models())
+    return merged(table for model in models for table in tables_of(model))
+
+
+def tables_of(model: type[PlainModel]) -> list[Table]:
+    """The table of the model's items, and that of its guard items if it is another one."""
+    schema = model._get_schema()
+    definitions = schema["attribute_definitions"]
+    indexes = [
+        Index.of(each["index_name"], each["key_schema"], each["projection"], definitions)
+        for each in schema["global_secondary_indexes"]
+    ]
+    name = model.table().removeprefix(settings.DYNAMODB_TABLE_PREFIX)
+    items = Table(
+        name=model.table(),
+        base_name=name,
+        key=_key_of(schema["key_schema"], definitions),
+        ttl_attribute=model.ttl_attribute,
+        indexes=tuple(sorted(indexes, key=lambda index: index.name)),
+    )
+    if not issubclass(model, Model):
+        return [items]
+    uniques = frozenset(
+        (each.prefix, each.normalize, *(attribute.attr_type for attribute in each.attributes))
+        for each in model._unique_keys
+    )
+    guard_name = model.guard_table_name()
+    tables = [replace(items, promises=(guard_name, uniques))]
+    if model.has_guard_table():
+        key = (KeyAttribute("pk", "HASH", "S"),)
+        full_name = f"{settings.DYNAMODB_TABLE_PREFIX}{guard_name}"
+        tables.append(Table(full_name, guard_name, key, promises=f"guard items of {name}"))
+    return tables
+
+
+def merged(tables: Iterable[Table]) -> list[Table]:
+    """One table per name, sorted. What one model leaves out is taken from another.
+
+    Raises:
+        ImproperlyConfigured: two declarations of one table disagree.
+    """
+    by_name: dict[str, Table] = {}
+    for table in tables:
+        other = by_name.get(table.name, table)
+        indexes = {each.name: each for each in (*other.indexes, *table.indexes)}
+        both = replace(
+            table,
+            ttl_attribute=table.ttl_attribute or other.ttl_attribute,
+            indexes=tuple(indexes[name] for name in sorted(indexes)),
+            promises=table.promises or other.promises,
+        )
+        keys = (both.key, *(index.key for index in both.indexes))
+        types = {(part.name, part.type) for key in keys for part in key}
+        disagreements = {
+            "the key": other.key != both.key,
+            "the TTL attribute": other.ttl_attribute not in {None, both.ttl_attribute},
+            "an index": not {*other.indexes} <= {*both.indexes},
+            "the type of an attribute": len(dict(types)) != len(types),
+            "the unique values or guard items": other.promises not in {None, both.promises},
+        }
+        if found := [what for what, is_so in disagreements.items() if is_so]:
+            raise ImproperlyConfigured(
+                f"Two models disagree on {' and '.join(found)} of the table {table.name}."
+            )
+        by_name[table.name] = both
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def _key_schema(key: Iterable[KeyAttribute]) -> list[dict[str, str]]:
+    return [{"AttributeName": part.name, "KeyType": part.role} for part in key]
+
+
+def _definitions(*keys: Iterable[KeyAttribute]) -> list[dict[str, str]]:
+    types = {part.name: part.type for key in keys for part in key}
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
+
+
+def _listed(key: Iterable[KeyAttribute]) -> str:
+    return ", ".join(map(str, key))
+
+
+def _key_of(
+    key_schema: Sequence[Mapping[str, Any]], attribute_definitions: Sequence[Mapping[str, Any]]
+) -> tuple[KeyAttribute, ...]:
+    types = {each["AttributeName"]: each["AttributeType"] for each in attribute_definitions}
+    parts = [
+        KeyAttribute(each["AttributeName"], each["KeyType"], types[each["AttributeName"]])
+        for each in key_schema
+    ]
+    return tuple(sorted(parts, key=lambda part: part.role))  # HASH, then RANGE
+
+
+def verify(table: Table) -> dict[str, str]:
+    """The states of those indexes that cannot be queried. Costs 1 request.
+
+    Raises:
+        TableMissing: the table does not exist.
+        TableMismatch: the table or an index exists with another key or projection.
+    """
+    return _unready(table, send("DescribeTable", {"TableName": table.name})["Table"])
+
+
+def create(table: Table, report: Callable[[str], object] = lambda _sentence: None) -> list[str]:
+    """Create the table, or what it lacks; returns a sentence for each change.
+
+    A new table is on-demand and encrypted. Deletion protection, point-in-time recovery and TTL are
+    turned on if the engine knows them. An existing table gets its missing indexes one after the
+    other, because DynamoDB builds one at a time. That may take hours: `report` is called with a
+    sentence about once a minute. Indexes that the models do not declare are left as they are.
+
+    Safe to repeat, also after an interruption, and to run twice at once. Costs 4 requests if
+    nothing is missing.
+
+    Raises:
+        TableMismatch: the table or an index exists with another key or projection.
+        Unavailable: the table or one of its features was not ready within two minutes, or an
+            index within a day.
+        Rejected: rights are missing.
+    """
+    done = []
+    try:
+        verify(table)
+    except TableMissing:
+        if _create(table):
+            done.append(f"Created the table {table.name}.")
+    description = _wait_until_active(table, report)
+    missing = _unready(table, description)
+    for feature in features_of(table.name, table.ttl_attribute):
+        if feature.turn_on(READY_SECONDS):
+            done.append(f"Turned on {feature.name} for the table {table.name}.")
+    for index in table.indexes:
+        if index.name in missing:
+            if _existence_of(table, index, description).turn_on(READY_SECONDS):
+                done.append(f"Created the index {index.name} of the table {table.name}.")
+            description = _wait_until_active(table, report)
+    return done
+
+
+def _create(table: Table) -> bool:
+    """Create the table; False if another process did."""
+    request = {
+        "TableName": table.name,
+        "KeySchema": table.key_schema,
+        "AttributeDefinitions": table.attribute_definitions,
+        "BillingMode": "PAY_PER_REQUEST",
+        "SSESpecification": {"Enabled": True},
+        "DeletionProtectionEnabled": True,
+        **table.index_definitions,
+    }
+    try:
+        send("CreateTable", request)
+    except Rejected as error:
+        if error.code != "ResourceInUseException":
+            raise
+        return False
+    return True
+
+
+def _wait_until_active(table: Table, report: Callable[[str], object]) -> dict[str, Any]:
+    began = time.monotonic()
+    report_at = 0.0
+    while True:
+        try:
+            description: dict[str, Any] = send("DescribeTable", {"TableName": table.name})["Table"]
+        except TableMissing:
+            description = {"TableStatus": "not visible"}  # it may lag behind CreateTable
+        states = _index_states(description)
+        building = [name for name, state in states.items() if state != "ACTIVE"]
+        if not building and description["TableStatus"] == "ACTIVE":
+            return description
+        seconds = time.monotonic() - began
+        if seconds > (BUILD_SECONDS if building else READY_SECONDS):
+            what = f"{table.name} is still {description['TableStatus']} {states or ''}"
+            raise Unavailable("UpdateTable" if building else "CreateTable", what.strip())
+        if building and seconds >= report_at:
+            report(
+                f"The index {building[0]} of the table {table.name} is {states[building[0]]}, "
+                f"for {seconds:.0f} s so far."
+            )
+            report_at = seconds + min(60, 1 + seconds)
+        time.sleep(min(10.0, max(POLL_SECONDS, seconds / 10)))
+
+
+def _index_states(description: Mapping[str, Any]) -> dict[str, str]:
+    indexes = description.get("GlobalSecondaryIndexes", ())
+    return {each["IndexName"]: each["IndexStatus"] for each in indexes}
+
+
+def _unready(table: Table, description: Mapping[str, Any]) -> dict[str, str]:
+    """The states of the declared indexes that cannot be queried.
+
+    Raises:
+        TableMismatch: the table or an index has another key or projection.
+    """
+    types = description["AttributeDefinitions"]
+    key = _key_of(description["KeySchema"], types)
+    if key != table.key:
+        raise TableMismatch(table.name, f"key {_listed(key)}", _listed(table.key))
+    stored = {
+        each["IndexName"]: Index.of(each["IndexName"], each["KeySchema"], each["Projection"], types)
+        for each in description.get("GlobalSecondaryIndexes", ())
+    }
+    states = _index_states(description)
+    for index in table.indexes:
+        if (other := stored.get(index.name, index)) != index:
+            raise TableMismatch(table.name, f"index {index.name} on {other}", str(index))
+    unready = {index.name: states.get(index.name, "missing") for index in table.indexes}
+    return {name: state for name, state in unready.items() if state != "ACTIVE"}
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of one table: `is_on` reads its state from the answer to `question`.
+
+    The state is None if the engine does not know the feature.
+    """
+
+    name: str
+    table: str
+    question: str
+    is_on: Callable[[dict[str, Any]], bool | None]
+    operation: str
+    change: dict[str, Any]
+
+    def is_off(self) -> bool:
+        """Whether the engine knows the feature and the table lacks it. Costs 1 request."""
+        try:
+            answer = send(self.question, {"TableName": self.table})
+        except Rejected as error:
+            if error.code != UNKNOWN_OPERATION:
+                raise
+            return False
+        return self.is_on(answer) is False
+
+    def turn_on(self, patience_seconds: float) -> bool:
+        """Turn the feature on if it is off; whether this call did. Costs 1 or 2 requests.
+
+        Raises:
+            Unavailable: the table was busy for longer than `patience_seconds`.
+            Rejected: rights are missing, or TTL was changed less than an hour ago.
+        """
+        ends_at = time.monotonic() + patience_seconds
+        while self.is_off():
+            try:
+                send(self.operation, {"TableName": self.table, **self.change})
+            except (Rejected, Unavailable) as error:
+                code = error.code if isinstance(error, Rejected) else error.reason
+                if code == UNKNOWN_OPERATION:
+                    return False
+                if code in _BUSY:
+                    if time.monotonic() > ends_at:
+                        raise Unavailable(self.operation, code) from error
+                    time.sleep(_PAUSE_SECONDS)
+                elif self.is_off():  # another process did not turn it on meanwhile
+                    raise
+            else:
+                return True
+        return False
+
+
+def features_of(table: str, ttl_attribute: str | None) -> list[Feature]:
+    """The features that the table with this full name should have; TTL only with an attribute."""
+    features = [
+        Feature(
+            DELETION_PROTECTION,
+            table,
+            "DescribeTable",
+            lambda answer: answer["Table"].get("DeletionProtectionEnabled"),
+            "UpdateTable",
+            {"DeletionProtectionEnabled": True},
+        ),
+        Feature(
+            RECOVERY,
+            table,
+            "DescribeContinuousBackups",
+            _has_recovery,
+            "UpdateContinuousBackups",
+            {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}},
+        ),
+    ]
+    if ttl_attribute is not None:
+        features.append(
+            Feature(
+                TTL,
+                table,
+                "DescribeTimeToLive",
+                lambda answer: _has_ttl(answer, ttl_attribute),
+                "UpdateTimeToLive",
+                {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": ttl_attribute}},
+            )
+        )
+    return features
+
+
+def _existence_of(table: Table, index: Index, description: Mapping[str, Any]) -> Feature:
+    """An index as a feature of an existing table."""
+    # Those of further indexes, too, would be unused, which DynamoDB may refuse.
+    types = description["AttributeDefinitions"]
+    types = [*types, *(each for each in _definitions(index.key) if each not in types)]
+    return Feature(
+        index.name,
+        table.name,
+        "DescribeTable",
+        lambda answer: index.name in _index_states(answer["Table"]),
+        "UpdateTable",
+        {
+            "AttributeDefinitions": types,
+            "GlobalSecondaryIndexUpdates": [{"Create": index.definition}],
+        },
+    )
+
+
+def _has_recovery(answer: dict[str, Any]) -> bool:
+    backups = answer["ContinuousBackupsDescription"]
+    recovery = backups.get("PointInTimeRecoveryDescription", {})
+    return bool(recovery.get("PointInTimeRecoveryStatus") == "ENABLED")
+
+
+def _has_ttl(answer: dict[str, Any], attribute: str) -> bool:
+    ttl = answer["TimeToLiveDescription"]
+    # On AWS it is ENABLING for up to an hour, and cannot be changed meanwhile.
+    on = ttl.get("TimeToLiveStatus") in {"ENABLING", "ENABLED"}
+    return on and ttl.get("AttributeName") == attribute

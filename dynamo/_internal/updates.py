@@ -1,0 +1,152 @@
+"""The changes of one UpdateItem as data, from which its request is built."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Value
+from pynamodb.expressions.update import Action, AddAction, RemoveAction, SetAction
+
+from dynamo._internal.items import Item, is_same_value
+
+Name = Any
+"""A stored name, or a tuple of those that lead into maps: `("sessions", "a1", "seenAt")`."""
+
+Typed = Mapping[str, Any]
+"""A value as on the wire: `{"S": "…"}`."""
+
+_NONE: Mapping[Any, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Update:
+    """Sets values, removes some, and counts numbers up.
+
+    `add` counts up from 0, or from the stored number; `count` from a start of its own: each entry
+    is (start, step), and the first result is start + step.
+    """
+
+    set: Mapping[Name, Typed] = field(default_factory=dict)
+    remove: Collection[Name] = ()
+    add: Mapping[Name, Typed] = field(default_factory=dict)
+    count: Mapping[Name, tuple[Typed, Typed]] = field(default_factory=dict)
+
+    @classmethod
+    def of_values(
+        cls, values: Mapping[Any, Typed | None], add: Mapping[Any, Typed] = _NONE
+    ) -> Update:
+        """Set `values`; None removes one."""
+        return cls(
+            {name: typed for name, typed in values.items() if typed is not None},
+            [name for name, typed in values.items() if typed is None],
+            add,
+        )
+
+    @classmethod
+    def of_actions(cls, actions: Iterable[Action]) -> Update:
+        """What PynamoDB's `actions` do: each sets a value, removes one, or adds to a number.
+
+        Raises:
+            TypeError: one does something else.
+        """
+        set_: dict[Name, Typed] = {}
+        remove: list[Name] = []
+        add: dict[Name, Typed] = {}
+        for action in actions:
+            path = action.values[0]
+            name = tuple(path.path)  # type: ignore[attr-defined]  # a Path
+            if isinstance(action, RemoveAction):
+                remove.append(name)
+            elif isinstance(action, (SetAction, AddAction)) and isinstance(action.values[1], Value):
+                (add if isinstance(action, AddAction) else set_)[name] = action.values[1].value
+            else:
+                raise TypeError(f"An update sets, removes or adds values: {action!r}.")
+        return cls(set_, remove, add)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether doing it twice does no more than doing it once."""
+        return not (self.add or self.count)
+
+    def request(
+        self,
+        address: Mapping[str, Any],
+        condition: str | Condition = "",
+        *,
+        names: Mapping[str, str] = _NONE,
+        values: Mapping[str, Typed] = _NONE,
+    ) -> dict[str, Any]:
+        """The parameters of UpdateItem, and of Update in a transaction.
+
+        `address` has TableName and Key. A `condition` in text uses `names` and `values`.
+        """
+        placeholders: dict[str, str] = {}
+        operands: dict[str, Any] = {}
+
+        def path(name: Name) -> str:
+            steps = (name,) if isinstance(name, str) else name
+            return ".".join(
+                placeholders.setdefault(step, f"#{len(placeholders)}") for step in steps
+            )
+
+        def operand(typed: Typed) -> str:
+            place = f":{len(operands)}"
+            operands[place] = typed
+            return place
+
+        def counted(name: Name, start: Typed, step: Typed) -> str:
+            return f"if_not_exists({path(name)}, {operand(start)}) + {operand(step)}"
+
+        clauses = {
+            "SET": [
+                *(f"{path(name)} = {operand(typed)}" for name, typed in self.set.items()),
+                *(f"{path(name)} = {counted(name, *each)}" for name, each in self.count.items()),
+            ],
+            "REMOVE": list(map(path, self.remove)),
+            "ADD": [f"{path(name)} {operand(typed)}" for name, typed in self.add.items()],
+        }
+        request = {
+            **address,
+            "UpdateExpression": " ".join(
+                f"{verb} {', '.join(each)}" for verb, each in clauses.items() if each
+            ),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        if isinstance(condition, Condition):
+            condition = condition.serialize(placeholders, operands)
+        if condition:
+            request["ConditionExpression"] = condition
+        all_names = {place: name for name, place in placeholders.items()} | dict(names)
+        # DynamoDB rejects empty ones.
+        if all_names:
+            request["ExpressionAttributeNames"] = all_names
+        if all_values := operands | dict(values):
+            request["ExpressionAttributeValues"] = all_values
+        return request
+
+    def is_done(self, stored: Item | None) -> bool:
+        """Whether `stored` has what this sets, and none of what it removes.
+
+        False if that cannot be told, because this counts up.
+        """
+        return (
+            stored is not None
+            and self.is_repeatable
+            and all(is_same_value(value_at(stored, name), each) for name, each in self.set.items())
+            and all(value_at(stored, name) is None for name in self.remove)
+        )
+
+
+def value_at(item: Item, name: Name) -> Any:
+    """The typed value under `name`; None if there is none."""
+    steps = (name,) if isinstance(name, str) else name
+    value: Any = {"M": item}
+    for step in steps:
+        value = value.get("M", {}).get(step)
+        if value is None:
+            return None
+    return value

@@ -1,0 +1,275 @@
+"""Leases: the time for which a process holds a lock; `heartbeats` renews it.
+
+The holder counts its lease from before it sent the request that began or renewed it. A waiter
+counts the same lease from when it received the reply that showed it. So a lease is over before the
+next one begins, if the two clocks run equally fast: to one part in a thousand, by which the holder
+shortens its lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from enum import Enum
+
+from dynamo._internal import tally
+from dynamo._internal.client.deadline import within
+from dynamo._internal.clock import now
+from dynamo._internal.items import Item
+from dynamo.exceptions import DamagedItem, DynamoError, Unavailable
+from dynamo.transactions import Transaction
+from locks._internal import requests
+from locks.exceptions import LeaseLost
+from locks.models import LockItem
+from locks.signals import lease_lost
+
+log = logging.getLogger(__name__)
+
+#: By how much one clock may run faster than another.
+CLOCK_DRIFT = 0.001
+
+#: The part of a lease after which it is renewed: 5 s of 20, as the lock client for Java does.
+RENEWED_AFTER = 0.25
+
+#: How many record versions a lease remembers while its renewals get no answer. There are fewer
+#: renewals in a lease (`heartbeats.MOST_FAILURES`). DynamoDB's IN takes 100 operands,
+#: its left one included:
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+MOST_VERSIONS = 99
+
+_LATE = "it was not renewed in time"
+_TAKEN = "another process holds the lock, or it was broken"
+_REASONS = {_LATE: "late", _TAKEN: "taken"}
+
+
+class _State(Enum):
+    HELD = "held"
+    #: From the call of `release` on, even if it gets no answer.
+    RELEASED = "released"
+    LOST = "lost"
+
+
+class Lease:
+    """The time for which this process holds a lock; returned by `Lock.acquire`.
+
+    It is renewed in the background until it is released or lost. Use it from any thread; in a
+    forked child it is over.
+
+    - `name`: the name of the lock.
+    - `owner`: the name of this holder.
+    - `fence`: the fencing token, higher than that of every lease before.
+    - `lease_seconds`: how long the lease lasts without a renewal.
+    - `data`: the bytes that the lock had when it was taken, or that `leave` has put there; or None.
+    - `lost`: an event that is set when the lease is found to be lost; not by `release`. If renewals
+      fail, this takes up to about a second more than the lease; `check` knows at once.
+    """
+
+    def __init__(self, version: str, item: Item, lease_seconds: float, sent_at: float) -> None:
+        """`item` is the lock as the request that was sent at `sent_at` stored it under `version`.
+
+        Raises:
+            DamagedItem: the fencing token is not a whole number.
+        """
+        self.name: str = item["key"]["S"]
+        self.owner: str = item["ownerName"]["S"]
+        self.data: bytes | None = item.get("data", {}).get("B")
+        try:
+            self.fence = int(item["fencingToken"]["N"])
+        except ValueError as error:
+            raise DamagedItem(LockItem.table(), self.name, "fencingToken") from error
+        #: The tally that its renewals count on.
+        self.tally = tally.current()
+        #: The lock as it was stored when it was taken, on the wire.
+        self.taken = item
+        self.lease_seconds = lease_seconds
+        self.lost = threading.Event()
+        self._state = _State.HELD
+        self._why_lost = ""
+        # Held to change these two.
+        self._changing = threading.Lock()
+        self._pid = os.getpid()
+        # The record versions that our requests may have stored. Empty once the lock is not ours.
+        self._versions = [version]
+        # Renewals and the release are sent one at a time: each needs the version of the last one.
+        self._writing = threading.Lock()
+        self._sent_at = sent_at
+
+    def __repr__(self) -> str:
+        return f"<Lease {self.name!r} fence={self.fence} {self._state.value}>"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lease was not released and not found to be lost, until now."""
+        return self._state is _State.HELD
+
+    @property
+    def released(self) -> bool:
+        """Whether an answer confirmed that the lock was released."""
+        return self._state is _State.RELEASED and not self._versions
+
+    @property
+    def remaining_seconds(self) -> float:
+        """How long the lease lasts from now on without a renewal; 0 if it is over."""
+        if self._state is not _State.HELD or not self._is_own_process():
+            return 0.0
+        return max(0.0, self._ends_at - now())
+
+    @property
+    def renewal_due_at(self) -> float:
+        """When the lease should be renewed, on `dynamo._internal.clock`."""
+        return self._sent_at + self.lease_seconds * RENEWED_AFTER
+
+    @property
+    def _ends_at(self) -> float:
+        return self._sent_at + self.lease_seconds * (1 - CLOCK_DRIFT)
+
+    def _is_own_process(self) -> bool:
+        return os.getpid() == self._pid
+
+    def check(self) -> None:
+        """Raise LeaseLost unless this process certainly still holds the lock. Costs no request.
+
+        Call it before each step of long work. Between the check and a write to another system the
+        lease may still end: hand the fencing token to such systems, and use `hold_in` for DynamoDB.
+
+        Raises:
+            LeaseLost: another process may hold the lock by now. All later calls raise it, too.
+        """
+        if not self._is_own_process():
+            raise LeaseLost(self.name, self.fence, "it belongs to the process that acquired it")
+        self._notice_the_end()
+        self._raise_if_lost()
+        if self._state is _State.RELEASED:
+            raise LeaseLost(self.name, self.fence, "it was released")
+
+    def _notice_the_end(self) -> None:
+        if self._state is _State.HELD and now() >= self._ends_at:
+            self._lose(_LATE)
+
+    def _lose(self, why: str) -> None:
+        # Several threads may notice it at the same time; only the first reason is logged.
+        with self._changing:
+            if self._state is _State.LOST:
+                return
+            self._state, self._why_lost = _State.LOST, why
+        self.lost.set()
+        lease_lost.send_robust(type(self), name=self.name, reason=_REASONS[why])
+        log.warning("%s", LeaseLost(self.name, self.fence, why))
+
+    def _raise_if_lost(self, cause: Exception | None = None) -> None:
+        if self._state is _State.LOST:
+            raise LeaseLost(self.name, self.fence, self._why_lost) from cause
+
+    def hold_in(self, write: Transaction) -> None:
+        """Let `write` commit only if the lease still holds the lock at that instant.
+
+        Adds one action to the transaction; costs 2 write units.
+
+        Raises:
+            LeaseLost: the lock is not held any more; also raised by the commit.
+        """
+        self.check()
+        held = (
+            (LockItem.owner == self.owner)
+            & (LockItem.fence == self.fence)
+            & LockItem.released.does_not_exist()
+        )
+        lost = LeaseLost(self.name, self.fence, _TAKEN)
+        write.check(LockItem(self.name), held, otherwise=lost)
+
+    def renew(self) -> None:
+        """Start the lease again from now. It is renewed in the background without this call.
+
+        Costs 1 request, 1 write unit.
+
+        Raises:
+            LeaseLost: the lease was over, or another process holds the lock.
+            Unavailable: no answer; the lease keeps its old end.
+        """
+        self._renew()
+
+    def leave(self, data: bytes) -> None:
+        """Store `data` with the lock, for its next holders to read, and renew the lease.
+
+        Costs 1 request, 1 write unit per KB.
+
+        Raises:
+            LeaseLost, Unavailable: as `renew`.
+            Rejected: more than fits into an item of 400 KB.
+            TypeError: `data` is not bytes.
+        """
+        self._renew(requests.checked_data(data))
+        self.data = data
+
+    def _renew(self, data: bytes | None = None) -> None:
+        # Also before the lock: a forked child would wait for it for ever.
+        self.check()
+        with self._writing:
+            self.check()
+            sent_at = now()
+            known, version = self._note_next_version()
+            # No attempt begins after the end of the lease.
+            with within(self.remaining_seconds):
+                ours = requests.renew(self.name, self.owner, known, version, data)
+            if ours:
+                self._versions = [version]
+                self._sent_at = sent_at
+            else:
+                self._versions = []
+                self._lose(_TAKEN)
+                self._raise_if_lost()
+
+    def _note_next_version(self) -> tuple[list[str], str]:
+        """Return the versions that may be stored, and a new one, which is added to them.
+
+        It is added before it is sent, so the stored version is recognized however the request
+        ends: with a lost reply, or with an exception of a signal handler (Ctrl-C).
+        """
+        known, version = self._versions, requests.new_version()
+        first, *others = known
+        self._versions = [first, *others[2 - MOST_VERSIONS :], version]
+        return known, version
+
+    def release(self, *, remove: bool = False, patience_seconds: float | None = None) -> None:
+        """Release the lock, so that another process can have it at once. Twice does nothing more.
+
+        From this call on the lease is over, even if the request fails. With `remove` the lock's
+        item is deleted: only for names that are not used again, because the fencing tokens of the
+        next holder would start from the clock again. `patience_seconds` limits how long it waits
+        for a renewal that is under way. Costs 1 request, 1 write unit.
+
+        Raises:
+            LeaseLost: the lease was lost before.
+            Unavailable: no answer. Call it again, or let the lease expire.
+        """
+        if not self._is_own_process():
+            return
+        self._notice_the_end()
+        with self._changing:
+            is_repeated = self._state is _State.RELEASED
+            if self._state is _State.HELD:
+                self._state = _State.RELEASED
+        if not self._writing.acquire(timeout=-1 if patience_seconds is None else patience_seconds):
+            raise Unavailable("UpdateItem", "a renewal has not been answered yet")
+        try:
+            if self._versions:
+                self._send_release(remove=remove, is_repeated=is_repeated)
+        finally:
+            self._writing.release()
+        self._raise_if_lost()
+
+    def _send_release(self, *, remove: bool, is_repeated: bool) -> None:
+        known, version = self._note_next_version()
+        try:
+            if remove:
+                ours = requests.remove(self.name, known)
+            else:
+                ours = requests.release(self.name, self.owner, known, version)
+        except DynamoError as error:
+            self._raise_if_lost(error)
+            raise
+        self._versions = []
+        # If an earlier release arrived, another process may rightly hold the lock by now.
+        if not (ours or is_repeated):
+            self._lose(_TAKEN)

@@ -1,0 +1,346 @@
+"""Locks that processes on any machines share: at most one of them holds a lock at a time.
+
+    with Lock("nightly-report", lease_seconds=20, wait_seconds=60) as lease:
+        for page in pages:
+            lease.check()
+            …
+
+A lock is one item of the table `locks`. A holder has it for a *lease*, which is renewed in the
+background until it is released. If the holder crashes, another process gets the lock after it has
+watched the item unchanged for one whole lease.
+
+Each holder has a *fencing token*, higher than those of all holders before. A process can be stopped
+for longer than its lease and then write before it looks at its clock. To be safe from that, hand
+the token to the system that the lock protects and let it refuse tokens lower than the highest that
+it has seen. In DynamoDB, `Lease.hold_in` does the same for a transaction.
+
+The items are compatible with the lock client for Java, so both can share a table and a lock. That
+client drops the fencing token; our next one then starts from the clock again.
+
+Sources: "Building Distributed Locks with the DynamoDB Lock Client", AWS Database Blog, 2017;
+M. Kleppmann, "How to do distributed locking", 2016 (fencing tokens).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import random
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
+from types import TracebackType
+
+from dynamo._internal.client.deadline import within
+from dynamo._internal.clock import now
+from dynamo._internal.items import Item
+from dynamo._internal.processes import on_new_process
+from dynamo._internal.threads import submit
+from dynamo.exceptions import DynamoError, Unavailable
+from locks._internal import heartbeats, requests
+from locks._internal.holders import LONGEST_LEASE_MILLISECONDS, Watch, is_free, lease_seconds_of
+from locks._internal.leases import Lease
+from locks.exceptions import LockError, LockTaken
+from locks.models import LockItem
+from locks.signals import lock_awaited
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 20.0
+
+#: A shorter lease would end before the reply: a request takes milliseconds, at worst 4 s.
+SHORTEST_LEASE_SECONDS = 0.1
+LONGEST_LEASE_SECONDS = LONGEST_LEASE_MILLISECONDS / 1000
+
+#: How often a lock is taken again whose lease was over before the reply arrived.
+MOST_LATE_ANSWERS = 3
+
+#: The mean time between two looks of a waiter. Each costs one read unit.
+POLL_SECONDS = 1.0
+
+
+class Lock:
+    """A lock with a name. Threads can share one object; each gets its own lease.
+
+    - `name`: 1 to 2,048 bytes in UTF-8.
+    - `lease_seconds`: how long others must wait for the lock if this process crashes.
+    - `wait_seconds`: how long `acquire` waits; by default one lease and one poll. With less, it may
+      give up before a crashed holder's lease has expired.
+    - `poll_seconds`: the mean pause between two looks of a waiter; each pause is random, from half
+      to one and a half of it.
+    - `data`: bytes to store with the lock; with None the stored ones are kept.
+    - `owner`: the name that `listlocks` shows; by default host, process id and a random text.
+
+    Use it in a `with` statement, which releases the lock at the end, or call `acquire`. It is not
+    reentrant: a holder that acquires it again waits like any other process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        wait_seconds: float | None = None,
+        poll_seconds: float = POLL_SECONDS,
+        data: bytes | None = None,
+        owner: str | None = None,
+    ) -> None:
+        """Check the settings. Costs no request.
+
+        Raises:
+            BadLockName: a lock cannot have this name.
+            ValueError: a duration is out of range.
+            TypeError: `data` is not bytes.
+        """
+        self.name = requests.checked_name(name)
+        if not SHORTEST_LEASE_SECONDS <= lease_seconds <= LONGEST_LEASE_SECONDS:
+            raise ValueError("lease_seconds must be from 0.1 to 1,000,000,000 (30 years).")
+        if not (math.isfinite(poll_seconds) and poll_seconds > 0):
+            raise ValueError("poll_seconds must be a finite number above 0.")
+        if wait_seconds is not None and not wait_seconds >= 0:
+            raise ValueError("wait_seconds must not be negative.")
+        # It is stored in whole milliseconds.
+        self.lease_seconds = round(lease_seconds * 1000) / 1000
+        self.poll_seconds = poll_seconds
+        if wait_seconds is None:
+            wait_seconds = lease_seconds + poll_seconds
+        self.wait_seconds = wait_seconds
+        self.data = None if data is None else requests.checked_data(data)
+        self._owner = owner
+        #: The leases of `with` statements, by the thread or task that entered them.
+        self._held: dict[object, list[Lease]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Lock {self.name!r}>"
+
+    def acquire(self) -> Lease:
+        """Acquire the lock, waiting for it if necessary; return its lease.
+
+        The lease is renewed in the background until it is released.
+
+        A free lock costs 1 request and 1 write unit. A waiter first sends the same write, which is
+        refused. Then it reads the lock every `poll_seconds` on average (1 read unit each), and
+        sends a write each time that it finds the lock free or has watched a whole lease. So 50
+        waiters cost about 50 requests and read units a second, and after a release only those that
+        look before the next holder has the lock send a write.
+
+        Raises:
+            LockTaken: another process held it until `wait_seconds` had passed.
+            LeaseLost: it was acquired, but DynamoDB's replies take longer than a lease.
+            DamagedItem, Rejected: the stored item is not that of a lock; `break_lock` repairs it.
+            Unavailable: no answer. The lock may be held for one lease.
+        """
+        return self._acquire(self.wait_seconds)
+
+    def try_acquire(self) -> Lease | None:
+        """Acquire the lock if it is free; return None if it is not.
+
+        A crashed holder's lock is not free until a waiter has watched it for a whole lease. Costs
+        1 request, 1 write unit. Raises the errors of `acquire` except LockTaken.
+        """
+        try:
+            return self._acquire(0)
+        except LockTaken:
+            return None
+
+    def _acquire(self, wait_seconds: float) -> Lease:
+        steps = self._acquiring(wait_seconds)
+        while not isinstance(step := next(steps), Lease):
+            time.sleep(step)
+        return step
+
+    async def _aacquire(self) -> Lease:
+        steps = self._acquiring(self.wait_seconds)
+        while True:
+            # Only requests are sent in threads, so waiters cannot use up the pool.
+            under_way = submit(next, steps)
+            try:
+                step = await asyncio.wrap_future(under_way)
+            except asyncio.CancelledError:
+                under_way.add_done_callback(_release_unclaimed)
+                raise
+            if isinstance(step, Lease):
+                return step
+            await asyncio.sleep(step)
+
+    def _acquiring(self, wait_seconds: float) -> Iterator[float | Lease]:
+        """Yields how many seconds to wait before each next step, and then the lease."""
+        asked_at = now()
+        try:
+            lease = yield from self._wait_for(wait_seconds)
+        except LockTaken:
+            self._tell("taken", now() - asked_at)
+            raise
+        self._tell("acquired", now() - asked_at)
+        try:
+            lease = self._alive(lease)
+            heartbeats.keep(lease)
+        except BaseException:
+            # Nothing would renew it, and nothing else can release it.
+            with suppress(DynamoError, LockError):
+                lease.release()
+            raise
+        yield lease
+
+    def _tell(self, outcome: str, seconds: float) -> None:
+        lock_awaited.send_robust(type(self), name=self.name, outcome=outcome, seconds=seconds)
+
+    def _wait_for(self, wait_seconds: float) -> Generator[float, None, Lease]:
+        lease, stored = self._take()
+        gives_up_at = math.inf
+        watch = Watch()
+        while lease is None:
+            seen_at = now()
+            # Counted from the first reply on, so that a wait of one lease is enough for one lease.
+            gives_up_at = min(gives_up_at, seen_at + wait_seconds)
+            if stored is None or is_free(stored):
+                lease, stored = self._take()
+                continue
+            watch.look_at(stored, seen_at)
+            looked_at = now()
+            if watch.seen is not None and watch.is_over(looked_at):
+                lease, stored = self._take(over=watch.seen.stored)
+                continue
+            # The same moment as above: a process that is stopped in between must not give up first.
+            if looked_at >= gives_up_at:
+                raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
+            yield self._pause_seconds(min(watch.ends_at, gives_up_at))
+            if not watch.is_over(now()):
+                stored = requests.read(self.name)
+        return lease
+
+    def _alive(self, lease: Lease) -> Lease:
+        """Return the lease, or a new one if it was over before the reply arrived."""
+        for _try in range(MOST_LATE_ANSWERS):
+            if lease.remaining_seconds:
+                return lease
+            fresh, _stored = self._take(over=lease.taken)
+            if fresh is None:
+                break
+            lease = fresh
+        if not lease.remaining_seconds:
+            # Releases the lock and raises LeaseLost.
+            lease.release()
+        return lease
+
+    def _pause_seconds(self, at_most_until: float) -> float:
+        # Random, so that many waiters do not look at the same moment.
+        pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
+        return max(0.0, min(pause, at_most_until - now()))
+
+    def _take(self, over: Item | None = None) -> tuple[Lease | None, LockItem | None]:
+        owner = _process_name() if self._owner is None else self._owner
+        version = requests.new_version()
+        milliseconds = round(self.lease_seconds * 1000)
+        sent_at = now()
+        try:
+            taken, item = requests.take(
+                self.name, owner, version, milliseconds, data=self.data, over=over
+            )
+        except DynamoError:
+            raise
+        except BaseException:
+            # From a signal handler, for example: the lock may be taken, by a lease that is lost.
+            self._give_up(owner, version)
+            raise
+        if taken and item is not None:
+            return Lease(version, item, self.lease_seconds, sent_at), None
+        return None, LockItem.from_raw_data(item) if item else None
+
+    def _give_up(self, owner: str, version: str) -> None:
+        """Release the lock if it was taken under `version`. One attempt, as the caller must end."""
+        with suppress(DynamoError), within(0):
+            requests.release(self.name, owner, [version], requests.new_version())
+
+    def __enter__(self) -> Lease:
+        return self._entered(threading.get_ident(), self.acquire())
+
+    async def __aenter__(self) -> Lease:
+        return self._entered(asyncio.current_task(), await self._aacquire())
+
+    def _entered(self, holder: object, lease: Lease) -> Lease:
+        self._held.setdefault(holder, []).append(lease)
+        return lease
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._leave(threading.get_ident(), error)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Shielded: a task that is cancelled now releases the lock all the same.
+        leaving = submit(self._leave, asyncio.current_task(), error)
+        await asyncio.shield(asyncio.wrap_future(leaving))
+
+    def _leave(self, holder: object, error: BaseException | None) -> None:
+        lease = self._held[holder].pop()
+        if not self._held[holder]:
+            del self._held[holder]
+        try:
+            lease.release()
+        except DynamoError as problem:
+            if error is not None:
+                error.add_note(str(problem))
+            elif isinstance(problem, Unavailable):
+                # The work is done, and the lease will expire.
+                log.warning("The lock %r was not released: %s", self.name, problem)
+            else:
+                raise
+
+
+def _release_unclaimed(step: Future[float | Lease]) -> None:
+    """Release the lock if this step of a cancelled task acquired it."""
+    if not step.cancelled() and not step.exception() and isinstance(lease := step.result(), Lease):
+        # In the pool, because this may run in the event loop.
+        submit(_release_quietly, lease)
+
+
+def _release_quietly(lease: Lease) -> None:
+    try:
+        lease.release()
+    except DynamoError as problem:
+        log.warning("The lock %r was not released: %s", lease.name, problem)
+
+
+def claim_once(key: str) -> bool:
+    """Return True to the first caller that claims `key`, and False to all others, for ever.
+
+    A claim is a lock that is never released. Costs 1 request, 1 write unit.
+
+    Source: "DynamoDBをロックマネージャーとして使う" (its `lock_key`).
+
+    Raises:
+        BadLockName: a lock cannot have this name.
+        Unavailable: no answer. With `maybe_written` this call may have made the claim, and no later
+            call can tell.
+    """
+    return requests.claim(requests.checked_name(key), _process_name())
+
+
+def _process_name() -> str:
+    return _name_of(os.getpid())
+
+
+@cache
+def _name_of(pid: int) -> str:
+    """A name for this host and process that no other has."""
+    return f"{socket.gethostname()}:{pid}:{uuid.uuid4().hex[:12]}"
+
+
+# A process forked from a child may get the id of a process that has ended.
+on_new_process(_name_of.cache_clear)

@@ -1,0 +1,284 @@
+"""The requests that read and change a lock's item, each under the condition that makes it safe.
+
+Each write is recognized by the record version that it stores: if its reply is lost and its
+repetition is refused, the stored version tells whether the first one arrived.
+
+Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
+takes to execute it. `key` and `data` are reserved words of DynamoDB.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import time_ns
+from typing import Any
+
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo._internal.updates import Update
+from dynamo.exceptions import ConditionFailed
+from dynamo.transactions import Refusal, Transaction, Write, joined
+from locks.exceptions import BadLockName, LockChanged
+from locks.models import RELEASED, LockItem
+
+_NAMES = {"#key": "key"}
+
+
+def checked_name(name: str) -> str:
+    """Return `name` if a lock can have it.
+
+    Raises:
+        BadLockName: it is not text, empty, over 2,048 bytes, or cannot be encoded in UTF-8.
+    """
+    if not isinstance(name, str):
+        raise BadLockName(name)
+    try:
+        size_bytes = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise BadLockName(name) from error
+    if not 1 <= size_bytes <= PARTITION_KEY_MAX_BYTES:
+        raise BadLockName(name)
+    return name
+
+
+def checked_data(data: bytes) -> bytes:
+    """Return `data` if it is bytes: PynamoDB would take text for Base64 and store what it decodes.
+
+    Raises:
+        TypeError: it is not bytes.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"The data of a lock must be bytes, not {type(data).__name__}.")
+    return data
+
+
+def new_version() -> str:
+    """A record version that was never used."""
+    return str(uuid.uuid4())
+
+
+def read(name: str) -> LockItem | None:
+    """Read the lock; None if it does not exist. Costs 1 request, 1 read unit.
+
+    Raises:
+        DamagedItem: an attribute has another type.
+    """
+    item = read_raw(name)
+    return LockItem.from_raw_data(item) if item else None
+
+
+def read_raw(name: str) -> Item | None:
+    """Read the lock as on the wire, even if it is damaged."""
+    return send("GetItem", _address(name)).get("Item") or None
+
+
+def take(
+    name: str,
+    owner: str,
+    version: str,
+    lease_milliseconds: int,
+    *,
+    data: bytes | None = None,
+    over: Item | None = None,
+) -> tuple[bool, Item | None]:
+    """Make `owner` the holder, under a new `version`. Costs 1 request, 1 write unit.
+
+    Only if the lock is absent or released; or with `over`, an item read before, if it has not
+    changed since. Returns whether it was taken, and the item that is now stored, on the wire.
+    Attributes that we do not know are kept, and so is the stored data if `data` is None.
+    """
+    update = Update(
+        {
+            "ownerName": {"S": owner},
+            "leaseDuration": {"S": str(lease_milliseconds)},
+            "recordVersionNumber": {"S": version},
+            "renewedAt": {"S": _time_of_day()},
+            **_stored_data(data),
+        },
+        remove=["isReleased"],
+        # The first fencing token comes from the clock; from then on it only rises.
+        count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
+    )
+    values: Item = {}
+    if over is None:
+        condition = "attribute_not_exists(#key) OR isReleased = :free"
+        values[":free"] = {"S": RELEASED}
+    else:
+        condition = _unchanged(over, values)
+    request = update.request(_address(name), condition, names=_NAMES, values=values)
+    request["ReturnValues"] = "ALL_NEW"
+    try:
+        # It counts the token up, but can be repeated: once it has arrived, its condition is false.
+        answer = send("UpdateItem", request, repeatable=True)
+    except ConditionFailed as refused:
+        stored = _stored(refused, name)
+        return _version_of(stored) == version, stored
+    return True, answer["Attributes"]
+
+
+def renew(name: str, owner: str, versions: Sequence[str], version: str, data: bytes | None) -> bool:
+    """Store `version` if `owner` holds the lock under one of `versions`; return whether it does.
+
+    Also stores `data`, unless it is None. Costs 1 request, 1 write unit.
+    """
+    now = {"S": _time_of_day()}
+    update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
+    values: Item = {}
+    condition = _held(owner, versions, values)
+    refused = _refused("UpdateItem", update.request(_address(name), condition, values=values))
+    return refused is None or _version_of(_stored(refused, name)) == version
+
+
+def release(name: str, owner: str, versions: Sequence[str], version: str) -> bool:
+    """Release the lock if `owner` holds it under one of `versions`; return whether it did.
+
+    True also if an earlier release under one of `versions` had arrived, or if the reply was lost
+    and another holder has the lock by now. Costs 1 request, 1 write unit.
+    """
+    values: Item = {}
+    condition = _held(owner, versions, values)
+    request = _released(version).request(_address(name), condition, values=values)
+    refused = _refused("UpdateItem", request)
+    # The next holder may have been faster than our repetition.
+    return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
+
+
+def remove(name: str, versions: Sequence[str]) -> bool:
+    """Delete the lock's item if it has one of `versions`; return whether it is gone.
+
+    As with `release`, another holder may have the lock by now. Costs 1 request, 1 write unit.
+    """
+    values: Item = {}
+    condition = _one_of(versions, values)
+    request = _deletion(name, condition, values, {})
+    refused = _refused("DeleteItem", request)
+    return refused is None or refused.repeated or _stored(refused, name) is None
+
+
+def claim(name: str, owner: str) -> bool:
+    """Put a lock that never expires, if there is no item yet. Costs 1 request, 1 write unit."""
+    version = new_version()
+    item: Item = {
+        "key": {"S": name},
+        "ownerName": {"S": owner},
+        "recordVersionNumber": {"S": version},
+        "renewedAt": {"S": _time_of_day()},
+    }
+    request = {
+        "TableName": LockItem.table(),
+        "Item": item,
+        "ConditionExpression": "attribute_not_exists(#key)",
+        "ExpressionAttributeNames": _NAMES,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    refused = _refused("PutItem", request)
+    return refused is None or _version_of(_stored(refused, name)) == version
+
+
+def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+    """Release the lock of any holder; keep its fencing token. Costs 1 request, 1 write unit.
+
+    Raises:
+        LockChanged: its record version is not that of `seen`.
+    """
+    version = new_version()
+    # With a token that is not a whole number, nobody could take the lock.
+    damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
+    update = replace(_released(version), remove=["fencingToken"] if damaged else [])
+    values: Item = {}
+    condition = _unchanged(seen, values)
+    request = update.request(_address(name), condition, names=_NAMES, values=values)
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        return None if _version_of(refusal.stored) == version else LockChanged(name)
+
+    with joined(write) as write:
+        write.add(Write(request, {"Update": request}, otherwise))
+
+
+def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+    """Delete the lock's item. Costs 1 request, 1 write unit.
+
+    Raises:
+        LockChanged: its record version is not that of `seen`.
+    """
+    values: Item = {}
+    condition = _unchanged(seen, values)
+    request = _deletion(name, condition, values, _NAMES)
+
+    def otherwise(refusal: Refusal) -> Exception | None:
+        gone = refusal.repeated and refusal.stored is None
+        return None if gone else LockChanged(name)
+
+    with joined(write) as write:
+        write.add(Write(request, {"Delete": request}, otherwise))
+
+
+def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
+    try:
+        send(operation, request, repeatable=True)
+    except ConditionFailed as refused:
+        return refused
+    return None
+
+
+def _address(name: str) -> dict[str, Any]:
+    return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
+
+
+def _released(version: str) -> Update:
+    return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}})
+
+
+def _stored_data(data: bytes | None) -> Item:
+    return {} if data is None else {"data": {"B": data}}
+
+
+def _deletion(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        **_address(name),
+        "ConditionExpression": condition,
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    # DynamoDB rejects empty ones.
+    if values:
+        request["ExpressionAttributeValues"] = values
+    if names:
+        request["ExpressionAttributeNames"] = names
+    return request
+
+
+def _held(owner: str, versions: Sequence[str], values: Item) -> str:
+    values[":us"] = {"S": owner}
+    ours = "ownerName = :us AND attribute_not_exists(isReleased)"
+    return f"{_one_of(versions, values)} AND {ours}"
+
+
+def _one_of(versions: Sequence[str], values: Item) -> str:
+    values |= {f":v{number}": {"S": version} for number, version in enumerate(versions)}
+    return f"recordVersionNumber IN ({', '.join(f':v{n}' for n in range(len(versions)))})"
+
+
+def _unchanged(seen: Item, values: Item) -> str:
+    """The condition that the record version is that of `seen`, of whatever type it is."""
+    version = seen.get("recordVersionNumber")
+    if version is None:
+        return "attribute_exists(#key) AND attribute_not_exists(recordVersionNumber)"
+    values[":seen"] = version
+    return "attribute_exists(#key) AND recordVersionNumber = :seen"
+
+
+def _time_of_day() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _version_of(item: Item | None) -> str | None:
+    return None if item is None else item.get("recordVersionNumber", {}).get("S")
+
+
+def _stored(refused: ConditionFailed, name: str) -> Item | None:
+    """The item that refused a write; read if the engine did not return it."""
+    return refused.stored or read_raw(name)

@@ -1,0 +1,417 @@
+"""Counters: each number is given out once, even if many callers ask at the same time.
+
+    next_value("tickets")                       1, then 2, then 3 …
+    next_values(100, "tickets")                 range(4, 104)
+    next_value("seconds", 0, reset_value=60)    0, 1 … 59, then 0 again
+    for number in Sequence("tickets", increment=10): …
+
+A counter is one item. There are two strategies to change it:
+
+- *atomic*, the default: one UpdateItem adds to the counter and returns the sum. Costs 1 request
+  and 1 write unit, for one number or for thousands. A request whose reply is lost may have counted,
+  so it is not repeated: its numbers are skipped, and the caller gets Unavailable.
+- *optimistic*: a read, then a write under the condition that the counter has not changed, and a
+  random pause after each collision. Costs 2 requests, 1 read and 1 write unit; each collision costs
+  the same again. A write whose reply is lost is repeated. If the first one had counted, its numbers
+  are skipped and the next try returns others; the caller does not notice.
+
+Threads of a process that wait for the same counter, with the same settings, share a request: 16
+waiting threads cost as much as one.
+
+A counter never gives a number twice, unless it is deleted or starts over. It may skip numbers, and
+callers that ask at the same time may get theirs in any order. If numbers must not be skipped, use
+`series`. Write a counter in one region only: a global table written in two gives numbers
+twice.
+
+A name is any text of 1 to 2,048 bytes in UTF-8. Names that begin with the table of a numbered model
+and `#`, such as `invoices#…`, are reserved for the counters of its series. To be safe with models
+that you add later, use names without `#`.
+
+Numbers are exact up to 38 digits; a counter that would pass them raises OverflowError.
+
+Sources: "DynamoDBとPythonでユニークな連番を採番する" (atomic counters from Python), "How to
+autoincrement in DynamoDB if you really need to" (both strategies), django-sequences 3.1 (the API).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Iterator, Sequence as SequenceOf
+from dataclasses import dataclass
+from decimal import Decimal
+from operator import index
+from typing import Any, Literal, get_args
+
+from dynamo._internal.client.deadline import operation_ends_at, within
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item
+from dynamo._internal.threads import in_thread
+from dynamo._internal.updates import Update
+from dynamo.exceptions import ConditionFailed, Rejected
+from sequences._internal.combining import Caller, Combiner
+from sequences.exceptions import CounterContended, NotACounter, ReservedName
+from sequences.models import Counter, is_counter_of_series
+from sequences.signals import numbers_given
+
+Strategy = Literal["atomic", "optimistic"]
+
+#: The first whole number with more than DynamoDB's 38 digits.
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+NUMBERS_END = 10**38
+
+#: Only calls that move a counter by less than this share a request. A larger one may pass the 38
+#: digits, and then it alone must be refused.
+SHARED_SPAN = 10**18
+
+#: The pause after a first collision: about as long as reading and writing takes.
+FIRST_PAUSE_SECONDS = 0.004
+LONGEST_PAUSE_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """A counter and its settings, as an iterator without an end.
+
+    Each step returns the next number, with the costs and errors of the function `next_value`. The
+    counter begins with `initial_value` and moves by `increment`, which may be negative. With a
+    `reset_value` it starts over at `initial_value` instead of reaching that value. Use the same
+    settings in all places that share a counter.
+
+    Raises:
+        ReservedName, ValueError, TypeError: as `next_value`; no request is sent.
+    """
+
+    name: str
+    initial_value: int = 1
+    increment: int = 1
+    reset_value: int | None = None
+    strategy: Strategy = "atomic"
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if self.strategy not in get_args(Strategy):
+            raise ValueError(f"strategy must be atomic or optimistic, not {self.strategy!r}.")
+        for setting in ("initial_value", "increment", "reset_value"):
+            if (number := getattr(self, setting)) is not None or setting != "reset_value":
+                object.__setattr__(self, setting, index(number))
+        start, step, reset = self.initial_value, self.increment, self.reset_value
+        if step == 0:
+            raise ValueError("increment must not be 0.")
+        if reset is not None and (reset - start) * step <= 0:
+            raise ValueError(
+                f"reset_value must lie beyond initial_value: {reset} is not reached from {start} "
+                f"in steps of {step}."
+            )
+        if any(abs(number) >= NUMBERS_END for number in (start, step, start - step, reset or 0)):
+            raise ValueError("A counter's numbers have at most 38 digits.")
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        return self.next_value()
+
+    def next_value(self) -> int:
+        """Return the next number; see the function `next_value`."""
+        if self.reset_value is None or self.strategy == "optimistic":
+            return _draw(self, 1)[0]
+        value = _draw_or_start_over(self, self.reset_value)
+        numbers_given.send_robust(sender=None, kind="counter", callers=1, numbers=1)
+        return value
+
+    def next_values(self, count: int) -> range:
+        """Return the next `count` numbers; see the function `next_values`.
+
+        Raises:
+            ValueError: also if the sequence has a `reset_value`.
+        """
+        if self.reset_value is not None:
+            raise ValueError("A sequence with a reset_value gives its numbers one by one.")
+        count = index(count)
+        if count < 1:
+            raise ValueError(f"count must be 1 or more, not {count}.")
+        if count * abs(self.increment) >= NUMBERS_END:
+            raise ValueError(f"{count} numbers in steps of {self.increment} pass 38 digits.")
+        return _draw(self, count)
+
+    def last_value(self) -> int | None:
+        """Return the last number that was given out; see the function `last_value`."""
+        return last_value(self.name)
+
+    def delete(self) -> bool:
+        """Delete the counter; see `delete_counter`."""
+        return delete_counter(self.name)
+
+
+def next_value(
+    name: str,
+    initial_value: int = 1,
+    *,
+    increment: int = 1,
+    reset_value: int | None = None,
+    strategy: Strategy = "atomic",
+) -> int:
+    """Return the next number of a counter; the settings are those of `Sequence`.
+
+    Costs 1 request and 1 write unit (atomic), or 2 requests, 1 read and 1 write unit (optimistic),
+    for all threads that wait together. With a `reset_value`, atomic calls are not combined, and
+    starting over costs 2 requests and 2 write units.
+
+    Raises:
+        ReservedName: the name belongs to the counter of a series.
+        NotACounter: the stored value is not a whole number. To a fraction, atomic has added.
+        CounterContended: other callers changed the counter at every try until the deadline
+            (optimistic, or atomic at the `reset_value`).
+        Unavailable: no answer in time; with `maybe_written` a number may have been skipped.
+        OverflowError: the counter would pass 38 digits.
+        ValueError: the name cannot be a key, `increment` is 0, `reset_value` is on the wrong side
+            of `initial_value`, or a number has more than 38 digits.
+        TypeError: the name is not text, or a number is not whole.
+    """
+    return Sequence(name, initial_value, increment, reset_value, strategy).next_value()
+
+
+async def anext_value(name: str, initial_value: int = 1, **options: Any) -> int:
+    """As `next_value`, in a thread; tasks that wait for the same counter share a request."""
+    return await in_thread(next_value, name, initial_value, **options)
+
+
+def next_values(
+    count: int,
+    name: str,
+    initial_value: int = 1,
+    *,
+    increment: int = 1,
+    strategy: Strategy = "atomic",
+) -> range:
+    """Return the next `count` numbers of a counter, with no other caller's number between them.
+
+    Costs and raises the same as `next_value`; also ValueError if `count` is below 1.
+    """
+    sequence = Sequence(name, initial_value, increment, strategy=strategy)
+    return sequence.next_values(count)
+
+
+def last_value(name: str) -> int | None:
+    """Return the number that a counter gave out last; None if it never gave one.
+
+    Other callers may draw more at any moment. Costs 1 request and 1 read unit.
+
+    Raises:
+        ReservedName: the name belongs to the counter of a series.
+        NotACounter: the stored value is not a whole number.
+        ValueError, TypeError: the name cannot be a key.
+    """
+    return _read(checked_name(name))
+
+
+def delete_counter(name: str) -> bool:
+    """Delete a counter, so that it gives its numbers again; return whether it existed.
+
+    If a reply is lost the request is repeated, and may then return False for a counter that it
+    deleted. Costs 1 request and 1 write unit.
+
+    Raises:
+        ReservedName: the name belongs to the counter of a series.
+        ValueError, TypeError: the name cannot be a key.
+    """
+    request = _request(checked_name(name)) | {"ReturnValues": "ALL_OLD"}
+    return bool(send("DeleteItem", request).get("Attributes"))
+
+
+def checked_name(name: str) -> str:
+    """Return `name` if a counter can have it. Costs no request.
+
+    Raises:
+        ReservedName: the name belongs to the counter of a series.
+        ValueError: it is empty, too long, or cannot be encoded in UTF-8.
+        TypeError: it is not text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"A counter's name must be text, not {name!r}.")
+    if is_counter_of_series(name):
+        raise ReservedName(name)
+    try:
+        size_bytes = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise ValueError(f"A counter's name must be text, not {name!r}.") from error
+    if not 1 <= size_bytes <= PARTITION_KEY_MAX_BYTES:
+        limit = f"1 to {PARTITION_KEY_MAX_BYTES:,} bytes"
+        raise ValueError(f"A counter's name has {limit}; this one has {size_bytes:,}.")
+    return name
+
+
+# Callers that share a request --------------------------------------------------------------------
+
+
+def _draw(sequence: Sequence, count: int) -> range:
+    if count * abs(sequence.increment) >= SHARED_SPAN:
+        return _draw_together(sequence, [count])[0]
+    return _combiner(sequence, count)
+
+
+def _serve(sequence: Sequence, callers: list[Caller[int, range]]) -> None:
+    callers = [caller for caller in callers if caller.is_here()]
+    drawn = _draw_together(sequence, [caller.ask for caller in callers])
+    for caller, numbers in zip(callers, drawn, strict=True):
+        caller.serve(numbers)
+
+
+def _draw_together(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
+    draw = _draw_atomically if sequence.strategy == "atomic" else _draw_optimistically
+    drawn = draw(sequence, counts)
+    numbers_given.send_robust(sender=None, kind="counter", callers=len(counts), numbers=sum(counts))
+    return drawn
+
+
+_combiner: Combiner[Sequence, int, range] = Combiner(_serve)
+
+
+# Requests ----------------------------------------------------------------------------------------
+# Numbers are sent and read as decimal text, never as floats.
+
+
+def _draw_atomically(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
+    """Draw for several callers with one UpdateItem. 1 request, 1 write unit."""
+    total, step = sum(counts), sequence.increment
+    last = _add(sequence, total)
+    numbers = range(last - (total - 1) * step, last + (1 if step > 0 else -1), step)
+    ends = list(itertools.accumulate(counts))
+    return [numbers[end - count : end] for count, end in zip(counts, ends, strict=True)]
+
+
+def _draw_or_start_over(sequence: Sequence, reset_value: int) -> int:
+    """Draw one number from a counter that starts over at `reset_value`.
+
+    Two conditional updates, of which exactly one can succeed at any moment: the next number within
+    the limit, or the initial one at it. Costs 1 request and 1 write unit; at the limit 2 of each,
+    and if other callers are faster there, a read and the same again.
+    """
+    # Compared with the stored number, which is one step behind the next one.
+    limit = {":limit": _number(reset_value - sequence.increment)}
+    before, beyond = ("<", ">=") if sequence.increment > 0 else (">", "<=")
+    within_limit = f"attribute_not_exists(currentValue) OR currentValue {before} :limit"
+    ends_at = operation_ends_at()
+    with within(ends_at - time.monotonic()):
+        while True:
+            try:
+                return _add(sequence, 1, condition=within_limit, values=limit)
+            except ConditionFailed:
+                if _set(sequence, sequence.initial_value, f"currentValue {beyond} :limit", limit):
+                    return sequence.initial_value
+            # Another caller started over, or the value is not a number: then this read raises.
+            _read(sequence.name)
+            if time.monotonic() > ends_at:
+                raise CounterContended(sequence.name)
+
+
+def _draw_optimistically(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
+    """Draw for several callers: read, then write if the counter did not change.
+
+    Costs 2 requests, 1 read and 1 write unit, and the same again for each collision.
+
+    A write is refused only because another one succeeded, so the callers together always progress.
+    So that each of them does in time, the longest pause after a collision first doubles each time,
+    to spread callers that start together, and shrinks with the fourth power of the time that is
+    left until the deadline: a caller that has waited long tries more often than newer ones. It may
+    still fail by chance, at its deadline.
+    """
+    began, ends_at = time.monotonic(), operation_ends_at()
+    with within(ends_at - began):
+        for collisions in itertools.count():
+            last = _read(sequence.name)
+            ranges: list[range] = []
+            for count in counts:
+                ranges.append(_following(sequence, ranges[-1][-1] if ranges else last, count))
+            unchanged, values = "attribute_not_exists(currentValue)", {}
+            if last is not None:
+                unchanged, values = "currentValue = :last", {":last": _number(last)}
+            after = _within_38_digits(sequence.name, ranges[-1][-1])
+            if _set(sequence, after, unchanged, values):
+                return ranges
+            pause = _pause_seconds(collisions, began, ends_at)
+            if time.monotonic() + pause > ends_at:
+                break
+            time.sleep(pause)
+    raise CounterContended(sequence.name)
+
+
+def _following(sequence: Sequence, last: int | None, count: int) -> range:
+    """The `count` numbers after `last`, which is None if the counter does not exist."""
+    step, reset = sequence.increment, sequence.reset_value
+    first = sequence.initial_value if last is None else last + step
+    if reset is not None and (reset - first) * step <= 0:
+        first = sequence.initial_value
+    return range(first, first + count * step, step)
+
+
+def _pause_seconds(collisions: int, began: float, ends_at: float) -> float:
+    left = max(0.0, (ends_at - time.monotonic()) / max(ends_at - began, 0.001))
+    ceiling = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(collisions, 10))
+    return random.uniform(0, ceiling * left**4)  # noqa: S311 - spreads load, guards no secret
+
+
+#: The attribute that holds the last number.
+_VALUE = "currentValue"
+
+
+def _request(name: str) -> dict[str, Any]:
+    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
+
+
+def _read(name: str) -> int | None:
+    item = send("GetItem", _request(name)).get("Item", {})
+    return _whole_number(name, item["currentValue"]) if "currentValue" in item else None
+
+
+def _add(
+    sequence: Sequence, count: int, *, condition: str | None = None, values: Item | None = None
+) -> int:
+    """Count up by `count` numbers and return the last of them."""
+    before = sequence.initial_value - sequence.increment
+    span = _number(count * sequence.increment)
+    update = (
+        Update(count={_VALUE: (_number(before), span)}) if before else Update(add={_VALUE: span})
+    )
+    request = update.request(_request(sequence.name), condition or "", values=values or {})
+    request["ReturnValues"] = "UPDATED_NEW"
+    try:
+        answer = send("UpdateItem", request)
+    except Rejected as error:
+        # Engines name this error differently; the stored value tells why it was not added to.
+        if error.code == "ValidationException":
+            last = _read(sequence.name)
+            _within_38_digits(sequence.name, (last or 0) + count * sequence.increment)
+        raise
+    last = _whole_number(sequence.name, answer["Attributes"]["currentValue"])
+    return _within_38_digits(sequence.name, last)
+
+
+def _set(sequence: Sequence, value: int, condition: str, values: Item) -> bool:
+    """Set the counter to `value` if `condition` holds; return whether it did."""
+    update = Update(set={_VALUE: _number(value)})
+    request = update.request(_request(sequence.name), condition, values=values)
+    try:
+        send("UpdateItem", request, repeatable=True)
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"N": str(value)}
+
+
+def _whole_number(name: str, stored: dict[str, Any]) -> int:
+    number = Decimal(stored.get("N", "NaN"))
+    if not number.is_finite() or number != number.to_integral_value():
+        raise NotACounter(name, stored)
+    return int(number)
+
+
+def _within_38_digits(name: str, value: int) -> int:
+    if abs(value) >= NUMBERS_END:
+        raise OverflowError(f"The counter {name!r} would pass the 38 digits of DynamoDB's numbers.")
+    return value

@@ -1,0 +1,320 @@
+"""One transaction of a series: its counter, and an item and a guard item for each caller.
+
+counter   <table>#<series>          n → n+k                  if it is n
+item      <series>, n+1 … n+k       put                      if absent
+guard     requestId#<scope>#<id>    put, naming its item     if absent
+          the writes of `also`                               under their own conditions
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item, item_bytes
+from dynamo._internal.updates import Update
+from dynamo.exceptions import DamagedItem
+from dynamo.transactions import Transaction, Write, read_together
+from sequences._internal.combining import Caller
+from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
+from sequences.models import Counter, NumberedItem
+
+Numbered = TypeVar("Numbered", bound=NumberedItem)
+Model = type[NumberedItem]
+#: A value of `ordered_by` as on the wire: its type and its text.
+Order = tuple[str, str]
+
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+MAX_ACTIONS = 100
+#: Below the 4 MB of a transaction, because DynamoDB counts sizes a little differently.
+MAX_BYTES = 3_000_000
+#: A partition takes 1,000 write units a second; a group takes at most half of them.
+MAX_UNITS = 500
+#: A guard item has fewer bytes; this costs the same.
+GUARD_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Head:
+    """How far a series has come: its last number, and its last value of `ordered_by`, if any."""
+
+    number: int = 0
+    last: Order | None = None
+
+
+@dataclass(eq=False)
+class Ask(Generic[Numbered]):
+    """One caller's item, complete except for its number.
+
+    Each caller makes `wire`, the item as on the wire, while another transaction is under way.
+    `guard_key` is the partition key of its guard item. With `is_alone` it shares its transaction
+    with no other item.
+    """
+
+    item: Numbered
+    wire: Item
+    guard_key: str
+    digest: str
+    size_bytes: int
+    also: Sequence[Write] = ()
+    is_alone: bool = False
+    order: Order | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        name = self.item.ordered_by
+        self.order = None if name is None else next(iter(self.wire[name].items()))
+
+    def reaches_beyond(self, number: int) -> bool:
+        """Whether a write of `also` is for an item of the series after `number`."""
+        own, series = type(self.item).table(), {"S": self.item.series}
+        for request in (write.request for write in self.also):
+            key = request.get("Key") or request["Item"]
+            is_ours = request["TableName"] == own and key["series"] == series
+            if is_ours and Decimal(key["number"]["N"]) > number:
+                return True
+        return False
+
+
+Asking = Caller[Ask[Any], Any]
+
+
+def choose(callers: list[Asking], head: Head) -> list[Asking]:
+    """Return the callers of the next transaction, in order. Serve those whose item is too early.
+
+    A transaction takes each key once. So if two callers have the same request id, or write the
+    same item by `also`, the second one waits; so do callers that no longer fit. No caller with a
+    later order goes before one that waits, because the waiting item would then be out of order.
+    """
+    chosen: list[Asking] = []
+    held_back: Asking | None = None
+    keys: set[Any] = set()
+    actions, size_bytes, units = 1, 0, 2
+    for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
+        ask = caller.ask
+        if caller.is_served:
+            continue
+        if is_before(ask.order, head.last):
+            caller.serve(_issued_before(ask) or _out_of_order(ask.order, head.last))
+            continue
+        if held_back is not None and is_before(held_back.ask.order, ask.order):
+            break
+        own_keys = [ask.guard_key, *(write.key for write in ask.also)]
+        if not keys.isdisjoint(own_keys):
+            held_back = caller
+            continue
+        sizes = [ask.size_bytes, GUARD_BYTES, *map(_bytes_of, ask.also)]
+        actions += len(sizes)
+        size_bytes += sum(sizes)
+        units += sum(2 * math.ceil(each / 1024) for each in sizes)
+        too_much = actions > MAX_ACTIONS or size_bytes > MAX_BYTES or units > MAX_UNITS
+        if chosen and (too_much or ask.is_alone):
+            break
+        chosen.append(caller)
+        keys.update(own_keys)
+        if ask.is_alone:
+            break
+    return chosen
+
+
+def _bytes_of(write: Write) -> int:
+    """The size of the item that `write` puts; of other writes, of what they send.
+
+    The item that they change may be larger. If a group is therefore too large, DynamoDB rejects
+    it, and its items are sent one by one.
+    """
+    request = write.request
+    if "Item" in request:
+        return item_bytes(request["Item"])
+    return item_bytes(request["Key"] | request.get("ExpressionAttributeValues", {}))
+
+
+def is_before(order: Order | None, other: Order | None) -> bool:
+    """Whether `order` comes before `other`. If one of them is None, there is no order."""
+    return order is not None and other is not None and bool(_rank(order) < _rank(other))
+
+
+def _rank(order: Order | None) -> Any:
+    """The value to sort by; `NumberedItem.check_order` has accepted it."""
+    if order is None:
+        return ""
+    kind, value = order
+    return Decimal(value) if kind == "N" else value
+
+
+def _out_of_order(order: Order | None, last: Order | None) -> OutOfOrder:
+    return OutOfOrder(order[1] if order else "", last[1] if last else "")
+
+
+class Group:
+    """One transaction that issues the items of `callers` on a series, after `head`."""
+
+    def __init__(self, model: Model, series: str, head: Head, callers: list[Asking]) -> None:
+        self._model = model
+        self._series = series
+        self._head = head
+        self._numbered = list(enumerate(callers, head.number + 1))
+        self.head_after = Head(head.number + len(callers), callers[-1].ask.order or head.last)
+        self._write = Transaction(repeat_conflicts=False)
+
+    def commit(self) -> bool:
+        """Send the transaction; return whether it is committed. If so, its callers are served.
+
+        Raises:
+            TransactionConflict: another transaction or throttling was in the way.
+            Unavailable, Rejected, TableMissing: see `client.sending`.
+        """
+        refused = SeriesError()
+        # Found by its head, not by `self`: a cycle would leave the whole group to the collector.
+        self._write.add(Write(self._head, {"Update": self._counter_update()}, refused))
+        issued = []
+        for number, caller in self._numbered:
+            ask = caller.ask
+            item = ask.wire | {"number": {"N": str(number)}}
+            guard = {
+                "series": {"S": ask.guard_key},
+                "number": {"N": "0"},
+                "owner": {"S": f"{self._series}#{number}"},
+                "digest": {"S": ask.digest},
+            }
+            self._write.add(self._put(item, caller, refused), self._put(guard, ask, refused))
+            self._write.add(*ask.also)
+            issued.append(item)
+        if self._write.try_commit():
+            return False
+        for (number, caller), stored in zip(self._numbered, issued, strict=True):
+            item = caller.ask.item
+            item.number, item.stored = number, stored
+            caller.serve(item)
+        return True
+
+    def _put(self, item: Item, about: object, refused: Exception) -> Write:
+        action = {
+            "TableName": self._model.table(),
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(series)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        return Write(about, {"Put": action}, refused)
+
+    def _counter_update(self) -> dict[str, Any]:
+        values = {
+            ":before": {"N": str(self._head.number)},
+        }
+        changes: Item = {"currentValue": {"N": str(self.head_after.number)}}
+        if self.head_after.last is not None:
+            kind, value = self.head_after.last
+            changes["lastDate"] = {kind: value}
+        unchanged = "currentValue = :before"
+        if self._head.last is not None:
+            # A counter that was restored or recreated can have the same number and another value.
+            kind, value = self._head.last
+            values[":lastBefore"] = {kind: value}
+            unchanged += " AND lastDate = :lastBefore"
+        if not self._head.number:
+            unchanged = f"attribute_not_exists(currentValue) OR {unchanged}"
+        address = key_of_counter(self._model, self._series)
+        return Update(changes).request(address, unchanged, values=values)
+
+    def answer_the_refused(self) -> None:
+        """Serve the callers whose request id is stored, and those whose `also` was refused."""
+        for _number, caller in self._numbered:
+            ask = caller.ask
+            refusal = self._write.refusal_of(ask)
+            if refusal is not None:
+                earlier = _issued_before(ask, refusal.stored)
+                if earlier is not None:
+                    caller.serve(earlier)
+                continue
+            for error in (each.error for each in self._write.refusals if each.write in ask.also):
+                caller.serve(error)
+
+    def true_head(self) -> Head | None:
+        """How far the series really is, if the group was refused because it is further.
+
+        It is the same as `head` if an item is stored beyond the counter: the series is damaged.
+        """
+        refusal = self._write.refusal_of(self._head)
+        if refusal is not None:
+            return _head_of(self._series, self._model, refusal.stored)
+        for number, caller in self._numbered:
+            if self._write.refusal_of(caller) is not None:
+                # Both at one instant: the reasons of a refusal may come from different ones.
+                keys = [self._model.counter_of(self._series), self._model.at(self._series, number)]
+                counter, item = read_together([*keys])
+                return _head_of(self._series, self._model, counter) if item else None
+        return None
+
+
+def _issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | Exception | None:
+    """What the same request id issued: the stored item, or the error that answers the caller.
+
+    None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request
+    and 4 read units for items of up to 4 KB; without `guard` 1 request and 2 units more.
+    """
+    model = type(ask.item)
+    if guard is None:
+        [guard] = read_together([model.at(ask.guard_key, 0)])
+    if guard is None:
+        return None
+    place = model.place_of(guard)
+    if place is None or not place.number:
+        return DamagedSeries(ask.item.series)
+    # Guard and item at one instant.
+    guard, stored = read_together([model.at(ask.guard_key, 0), model.at(*place)])
+    request_id = ask.wire["requestId"]
+    if guard is None or stored is None or stored.get("requestId") != request_id:
+        return DamagedSeries(place.series)
+    if guard.get("digest") != {"S": ask.digest}:
+        return model.RequestIdReused(request_id["S"], place.series, place.number)
+    try:
+        return model.from_raw_data(stored)
+    except DamagedItem as error:
+        return error
+
+
+# How far a series has come -----------------------------------------------------------------------
+
+
+def key_of_counter(model: Model, series: str) -> dict[str, Any]:
+    """Table and key of the counter of a series, as in a request."""
+    name = model.counter_prefix() + series
+    return {"TableName": Counter.table(), "Key": {"counterName": {"S": name}}}
+
+
+def read_head(model: Model, series: str) -> Head:
+    """How far the series is now. Costs 1 request and 1 read unit.
+
+    Raises:
+        DamagedSeries: its counter does not hold a number.
+    """
+    answer = send("GetItem", key_of_counter(model, series))
+    return _head_of(series, model, answer.get("Item"))
+
+
+def _head_of(series: str, model: Model, stored: Item | None) -> Head:
+    try:
+        return counted(stored, model)
+    except ValueError as error:
+        raise DamagedSeries(series) from error
+
+
+def counted(counter: Item | None, model: Model) -> Head:
+    """The head that the item of a counter tells; number 0 if there is no item.
+
+    Raises:
+        ValueError: it does not hold a whole number, or its last value is not usable.
+    """
+    stored = counter or {}
+    text = stored.get("currentValue", {"N": "0"}).get("N", "")
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"The counter of a series does not hold a number: {stored!r}.")
+    if "lastDate" not in stored:
+        return Head(int(text))
+    ((kind, value),) = stored["lastDate"].items()
+    last = (kind, str(value))
+    model.check_order(last)
+    return Head(int(text), last)

@@ -1,0 +1,264 @@
+"""Series: numbers 1, 2, 3 … without a gap, for items of any model.
+
+    class Ticket(NumberedItem):
+        class Meta:
+            table_name = "tickets"
+
+        subject = UnicodeAttribute()
+
+    ticket = issue(Ticket(subject="Broken door"), series="tickets#2026", request_id=form_id)
+    ticket.number  # assigned, stored and final
+
+From `issue` to the transaction:
+
+1. `issue` (here) completes the item and hands it to the combiner.
+2. `combining`: items that wait for the same series share a transaction, which costs
+   2 + 4k write units for k items of up to 1 KB.
+3. `_serve` (here) lets `groups` choose the items that fit and send the transaction:
+   counter, items and guard items, all or nothing. So a number without its item cannot exist, and
+   a crash leaves nothing to repair.
+
+The process remembers the counter. If another process moved it, the transaction is refused, and the
+refusal shows the counter's value. A transaction that met another one is not repeated as it is:
+after a pause (`pace`) the counter is read, and items that arrived meanwhile join.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from dynamo._internal.client.deadline import operation_ends_at
+from dynamo._internal.items import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
+from dynamo._internal.processes import on_new_process
+from dynamo._internal.threads import in_thread
+from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
+from dynamo.signals import tables_emptied
+from dynamo.transactions import Write
+from sequences._internal.combining import Combiner
+from sequences._internal.groups import Ask, Asking, Group, Head, choose, is_before, read_head
+from sequences._internal.pace import Pace
+from sequences.exceptions import DamagedSeries, ItemTooLarge
+from sequences.models import REQUEST_PREFIX, NumberedItem
+from sequences.signals import numbers_given
+
+__all__ = ["NumberedItem", "aissue", "issue"]
+
+Numbered = TypeVar("Numbered", bound=NumberedItem)
+Key = tuple[type[NumberedItem], str]
+
+#: How many series a process remembers. A series that was forgotten costs one more read.
+REMEMBERED_SERIES = 10_000
+#: A number in an item takes at most so many bytes more than the 0 that stands for it before.
+NUMBER_BYTES = 21
+
+
+def issue(
+    item: Numbered,
+    *,
+    series: str,
+    request_id: str | uuid.UUID | None = None,
+    also: Sequence[Write] = (),
+) -> Numbered:
+    """Store `item` under the next number of `series` and return it.
+
+    Sets `item.series`, `item.number` and `item.request_id`. The numbers of a series are 1, 2, 3 …
+    at every instant; no error, crash or race skips one or gives it twice.
+
+    `request_id` makes the call repeatable: a later call with the same id and the same `contents`
+    returns the item that is stored, as it is by then, and issues nothing. Take an id that the
+    caller keeps, such as one in a form. Without one, a random id is used.
+
+    `also` are further writes that are committed with the item or not at all. If one of them is
+    refused, only this item is refused, although it may share a transaction with others. They may be
+    for earlier items of the series, but not for `item` itself.
+
+    Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
+    series. The first call of a process on a series costs 1 read more, and so does a write of `also`
+    for an item of the series that another process issued since; items that share a transaction cost
+    less. Each write of `also` adds 2 units per KB.
+
+    Raises:
+        RequestIdReused: the request id issued an item with other contents.
+        OutOfOrder: the series already has a later value of `ordered_by`.
+        ItemTooLarge: the item does not fit into DynamoDB.
+        DamagedSeries: the counter and the items contradict each other; see `checkseries`.
+        the `otherwise` of a refused write of `also`.
+        Unavailable: no answer in time. The item may be stored: call again with the same request id.
+        Rejected, TableMissing: see `client.sending`.
+        ValueError: `series` or `request_id` cannot be part of a key, or an attribute is missing or
+            not usable. No request was sent.
+    """
+    request_id = str(uuid.uuid4()) if request_id is None else str(request_id)
+    guard_key = _checked_guard_key(type(item), series, request_id)
+    item.series, item.number, item.request_id = series, 0, request_id
+    wire = item.to_wire() | {
+        "series": {"S": series},
+        "number": {"N": "0"},
+        "requestId": {"S": request_id},
+    }
+    if item.ordered_by is not None:
+        # Checked here, because in a group it would fail for all items.
+        if item.ordered_by not in wire:
+            raise ValueError(f"The item needs a value of {item.ordered_by}: it orders the series.")
+        item.check_order(next(iter(wire[item.ordered_by].items())))
+    size_bytes = item_bytes(wire) + NUMBER_BYTES
+    limit = ITEM_MAX_BYTES - item.reserved_bytes
+    if size_bytes > limit:
+        raise ItemTooLarge(size_bytes, limit)
+    ask = Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
+    issued: Numbered = _combiner((type(item), series), ask)
+    return issued
+
+
+async def aissue(
+    item: Numbered,
+    *,
+    series: str,
+    request_id: str | uuid.UUID | None = None,
+    also: Sequence[Write] = (),
+) -> Numbered:
+    """As `issue`, in a thread; tasks that wait for the same series share a transaction."""
+    return await in_thread(issue, item, series=series, request_id=request_id, also=also)
+
+
+def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:
+    if not isinstance(series, str):
+        raise TypeError(f"A series is a text, such as {str(series)!r}, not {series!r}.")
+    if not series.strip() or not request_id.strip():
+        raise ValueError("The series and the request id must not be empty.")
+    if series.startswith(REQUEST_PREFIX):
+        raise ValueError(f"A series must not begin with {REQUEST_PREFIX}: {series!r}.")
+    if model.scopes_have_hash and "#" in request_id:
+        raise ValueError(f"The request id must not contain #: {request_id!r}.")
+    guard_key = model.guard_key(series, request_id)
+    for key in (guard_key, model.counter_prefix() + series):
+        if len(key.encode()) > PARTITION_KEY_MAX_BYTES:
+            raise ValueError(f"The key is longer than {PARTITION_KEY_MAX_BYTES} bytes: {key!r}.")
+    return guard_key
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What this process remembers of a series: its head, and when its next group may go."""
+
+    head: Head
+    pace: Pace = field(default_factory=Pace)
+
+
+class _Memory:
+    """What this process remembers of series. Those not used for longest are forgotten."""
+
+    def __init__(self) -> None:
+        self._begin()
+        # A fork may happen while another thread, which the child does not have, holds the lock.
+        on_new_process(self._begin)
+        tables_emptied.connect(lambda **_signal: self._begin(), weak=False)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Key, _Known] = OrderedDict()
+
+    def get(self, key: Key) -> _Known | None:
+        with self._lock:
+            return self._known.get(key)
+
+    def put(self, key: Key, known: _Known) -> None:
+        with self._lock:
+            self._known[key] = known
+            self._known.move_to_end(key)
+            while len(self._known) > REMEMBERED_SERIES:
+                self._known.popitem(last=False)
+
+
+_memory = _Memory()
+
+
+def _prepare(key: Key) -> None:
+    """If other processes issue on the series, too, wait for our turn and read the counter.
+
+    A read costs less than a refused group.
+    """
+    known = _memory.get(key)
+    if known is None:
+        return
+    begins_at = min(known.pace.begins_at, operation_ends_at())
+    if (pause := begins_at - time.monotonic()) > 0:
+        time.sleep(pause)
+    if known.pace.must_look(time.monotonic()):
+        _memory.put(key, replace(known, head=read_head(*key)))
+
+
+def _serve(key: Key, callers: list[Asking]) -> None:
+    """Send one transaction for as many of `callers` as fit, and serve those that it decides."""
+    model, series = key
+    known = _memory.get(key)
+    if known is None:
+        known = _Known(read_head(model, series))
+        _memory.put(key, known)
+    elif any(_contradicts(each.ask, known.head) for each in callers):
+        known = replace(known, head=read_head(model, series))
+        _memory.put(key, known)
+    chosen = choose(callers, known.head)
+    if chosen and time.monotonic() > operation_ends_at():
+        raise Unavailable("TransactWriteItems", "the series is contended or throttled")
+    chosen = [caller for caller in chosen if caller.is_here()]
+    if not chosen:
+        return
+    group = Group(model, series, known.head, chosen)
+    began = time.monotonic()
+    try:
+        is_committed = group.commit()
+    except TransactionConflict as conflict:
+        now = time.monotonic()
+        pace = known.pace
+        pace = pace.slowed(now) if conflict.throttled else pace.lost(now, now - began, told=False)
+        _memory.put(key, replace(known, pace=pace))
+        return
+    except TableMissing:
+        raise
+    except Rejected as error:
+        # One item is at fault, or the head from which it was numbered. From now on each goes alone,
+        # and that item gets the error.
+        now_at = read_head(model, series)
+        _memory.put(key, replace(known, head=now_at))
+        for caller in chosen:
+            caller.ask.is_alone = True
+        if len(chosen) == 1 and now_at == known.head:
+            chosen[0].serve(error)
+        return
+    now = time.monotonic()
+    if is_committed:
+        _memory.put(key, _Known(group.head_after, known.pace.won(now, now - began)))
+        numbers_given.send_robust(
+            sender=model, kind="series", callers=len(chosen), numbers=len(chosen)
+        )
+        return
+    group.answer_the_refused()
+    true_head = group.true_head()
+    if true_head is None:
+        # Only request ids and writes of `also` were refused. The other items go with the next one.
+        return
+    if true_head == known.head:
+        for caller in chosen:
+            caller.serve(DamagedSeries(series))
+        return
+    _memory.put(key, _Known(true_head, known.pace.lost(now, now - began, told=True)))
+
+
+def _contradicts(ask: Ask[Any], head: Head) -> bool:
+    """Whether `ask` cannot follow `head`, so that what is remembered may be wrong.
+
+    Its order is too early, and the tables may have been restored since; or another process issued
+    the item that a write of `also` is for. A transaction with that write and an item under the same
+    number would be rejected, as it takes each key once.
+    """
+    return is_before(ask.order, head.last) or ask.reaches_beyond(head.number)
+
+
+_combiner: Combiner[Key, Ask[Any], Any] = Combiner(_serve, prepare=_prepare)

@@ -1,0 +1,67 @@
+"""What the site and the examples import of the library: its face, and named extension points."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ("dynamo", "sequences", "locks")
+SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
+
+#: Modules with a role of their own in a Django project, and what is public there.
+MODULES = {
+    "dynamo.cache": {"DynamoCache"},
+    "dynamo.health": {"healthz", "livez"},
+    "dynamo.management.base": {"DynamoCommand", "positive", "unreadable"},
+    "dynamo.management.commands": {"checkunique"},
+    "dynamo.middleware": {"as_unavailable", "typed_fields", "unavailable"},
+    "dynamo.sessions": {"SessionStore"},
+    "sequences.management.base": {"SeriesCheckCommand"},
+}
+FACE = {name: set(import_module(name).__all__) for name in LIBRARY}
+EXTENSION_POINTS = {
+    name: set(import_module(name).__all__)
+    for name in (f"{package}.extending" for package in LIBRARY)
+}
+
+
+def imported(file: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of each import from the library."""
+    for statement in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            names = [(statement.module, each.name) for each in statement.names]
+        elif isinstance(statement, ast.Import):
+            names = [(each.name, "") for each in statement.names]
+        else:
+            continue
+        yield from (each for each in names if each[0].partition(".")[0] in LIBRARY)
+
+
+def of_packages(folders: tuple[str, ...]) -> set[tuple[str, str]]:
+    files = (file for folder in folders for file in (ROOT / folder).rglob("*.py"))
+    return {each for file in files for each in imported(file)}
+
+
+def test_the_examples_import_only_the_face() -> None:
+    allowed = FACE | {"dynamo.management.base": {"DynamoCommand"}}
+    used = of_packages(("examples",))
+
+    assert used
+    assert {(module, name) for module, name in used if name not in allowed.get(module, ())} == set()
+
+
+def test_the_site_imports_only_the_face_and_the_extension_points() -> None:
+    allowed = FACE | EXTENSION_POINTS | MODULES | {"locks": FACE["locks"] | {"extending"}}
+    used = of_packages(SITE)
+
+    assert {(module, name) for module, name in used if name not in allowed.get(module, ())} == set()
+
+
+@pytest.mark.parametrize("module", ["dynamo.extending", "sequences.extending"])
+def test_each_extension_point_has_a_user(module: str) -> None:
+    assert EXTENSION_POINTS[module] == {name for home, name in of_packages(SITE) if home == module}
