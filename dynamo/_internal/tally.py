@@ -232,7 +232,7 @@ def _units_of(operation: str, consumed: Mapping[str, Any]) -> tuple[str, float, 
 
 
 _NOT_ASKING = (
-    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     "<frozen",
 )
@@ -245,5 +245,6 @@ def _asked_by() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    path = Path(frame.f_code.co_filename)
-    return f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}"
+    parts = Path(frame.f_code.co_filename).parts
+    named = parts[-3:] if "_internal" in parts[-2:-1] else parts[-2:]
+    return f"{'/'.join(named)}:{frame.f_lineno} {frame.f_code.co_qualname}"

@@ -16,7 +16,7 @@ from sequences._internal import counters
 from sequences._internal.counters import (
     Sequence,
     Strategy,
-    delete,
+    delete_counter,
     last_value,
     next_value,
     next_values,
@@ -119,8 +119,8 @@ def test_the_last_value_is_known_and_reading_it_changes_nothing() -> None:
 def test_a_deleted_counter_starts_again() -> None:
     next_values(5, "a")
 
-    assert delete("a") is True
-    assert delete("a") is False
+    assert delete_counter("a") is True
+    assert delete_counter("a") is False
     assert last_value("a") is None
     assert next_value("a") == 1
 
@@ -287,7 +287,7 @@ def test_a_name_may_have_any_character(strategy: Strategy, name: str) -> None:
     assert next_value(name, strategy=strategy) == 1
     assert next_value(name, strategy=strategy) == 2
     assert last_value(name) == 2
-    assert delete(name)
+    assert delete_counter(name)
 
 
 @pytest.mark.parametrize("name", ["é" + "e\u0301", "A" + "a", "a" + "a "])
@@ -304,7 +304,7 @@ CALLS: list[Callable[[str], object]] = [
     lambda name: next_value(name, reset_value=5),
     lambda name: next_values(2, name),
     last_value,
-    delete,
+    delete_counter,
     Sequence,
 ]
 
@@ -411,7 +411,7 @@ def test_starting_over_costs_two_requests(requests_sent: Requests) -> None:
 
 def test_reading_and_deleting_cost_one_request(requests_sent: Requests) -> None:
     last_value("a")
-    delete("a")
+    delete_counter("a")
 
     assert requests_sent.operations == ["GetItem", "DeleteItem"]
     assert requests_sent.requests[0]["ConsistentRead"] is True
