@@ -246,5 +246,5 @@ def _asked_by() -> str:
     if frame is None:
         return ""
     parts = Path(frame.f_code.co_filename).parts
-    named = parts[-3:] if "_internal" in parts[-2:-1] else parts[-2:]
+    named = parts[-3:] if parts[-2] == "_internal" else parts[-2:]
     return f"{'/'.join(named)}:{frame.f_lineno} {frame.f_code.co_qualname}"
