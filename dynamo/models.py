@@ -54,7 +54,14 @@ from dynamo._internal.items import (
 )
 from dynamo._internal.threads import in_thread
 from dynamo._internal.updates import Update
-from dynamo._internal.versions import MOST_WRITES, follows, new_version, next_version
+from dynamo._internal.versions import (
+    MOST_WRITES,
+    continues,
+    follows,
+    is_random,
+    new_version,
+    next_version,
+)
 from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
 from dynamo.exceptions import AlreadyDone, ConditionFailed
 from dynamo.pages import Page, complete_index, read_page
@@ -366,9 +373,7 @@ class Model(PlainModel, metaclass=ModelMeta):
 
         def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}
-            now, mine = _version_of(stored), int(sent[VERSION]["N"])
-            is_mine = now is not None and (now == mine or follows(now, mine))
-            if is_mine:
+            if continues(_version_of(stored), int(sent[VERSION]["N"])):
                 return None
             return explained(stored) if explained else self._exists()
 
@@ -481,7 +486,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         self._check_index_keys(changed)
         item = {**self.stored, **changed}
         left = {name: typed for name, typed in item.items() if typed is not None}
-        counts_only = bool(added) and not changed and VERSION in self.stored
+        counts_only = bool(added) and not changed
         version = next_version(self._stored_version())
         if counts_only:
             mine = self._is_same_item_condition()
@@ -494,7 +499,8 @@ class Model(PlainModel, metaclass=ModelMeta):
         counted = {
             name: (start, step)
             for name, step in added.items()
-            if name not in self.stored and (start := self._stored_value(name))
+            if name not in self.stored
+            and (start := {"N": str(version)} if name == VERSION else self._stored_value(name))
         }
         adding = {name: step for name, step in added.items() if name not in counted}
         update = replace(Update.of_values(changed, adding), count=counted)
@@ -514,7 +520,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             if not (added or condition is not None) and (is_so or has_values)(stored):
                 return None
             now = _version_of(stored)
-            if refusal.repeated and now is not None and follows(now, version):
+            if refusal.repeated and continues(now, version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
@@ -580,8 +586,12 @@ class Model(PlainModel, metaclass=ModelMeta):
         if version is not None:
             same: Condition = path == self.stored[VERSION]
         else:
-            same = Path([self.key_attribute_names()[0]]).exists() & path.does_not_exist()
+            same = self._exists_condition() & path.does_not_exist()
         return same
+
+    def _exists_condition(self) -> Condition:
+        exists: Condition = Path([self.key_attribute_names()[0]]).exists()
+        return exists
 
     def _exists(self) -> Exception:
         """The error of a new item whose key is used."""
@@ -597,17 +607,20 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     def _is_same_item_condition(self) -> Condition:
         """The condition that the stored item is this one, with any changes since it was read."""
-        version = self._stored_version() or 0
+        version = self._stored_version()
+        if not is_random(version):
+            return self._exists_condition()
         upper = {"N": str(version + MOST_WRITES)}
         same: Condition = Path([VERSION]).between(self.stored[VERSION], upper)
         return same
 
     def is_same_item(self, stored: Item) -> bool:
         """Whether `stored` is this item, perhaps changed, and not another one under its key."""
-        version, now = self._stored_version(), _version_of(stored)
-        if version is None:
+        version = self._stored_version()
+        if not is_random(version):
+            # An item of version 0.1 is known by its key alone.
             return True
-        return now is not None and (now == version or follows(now, version))
+        return continues(_version_of(stored), version)
 
     def _stored_version(self) -> int | None:
         return _version_of(self.stored)

@@ -8,6 +8,7 @@ one is created under its key, a copy of the first never matches the second. Vers
 from __future__ import annotations
 
 import secrets
+from typing import TypeGuard
 
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
 _LEAST_VERSION = 1 << 52
@@ -30,9 +31,19 @@ def next_version(version: int | None) -> int:
 
     An item without a version, or with one that counts from 1, gets a random one.
     """
-    return new_version() if version is None or version < _LEAST_VERSION else version + 1
+    return version + 1 if is_random(version) else new_version()
+
+
+def is_random(version: int | None) -> TypeGuard[int]:
+    """Whether an item with this version can be told from another one under its key."""
+    return version is not None and version >= _LEAST_VERSION
 
 
 def follows(later: int, version: int) -> bool:
     """Whether an item with the version `later` had the random `version` before."""
     return 0 < later - version < MOST_WRITES
+
+
+def continues(now: int | None, version: int) -> bool:
+    """Whether an item that has the version `now` is the one that had the random `version`."""
+    return now is not None and (now == version or follows(now, version))

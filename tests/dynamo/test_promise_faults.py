@@ -211,6 +211,17 @@ def test_an_add_whose_reply_was_lost_is_not_sent_again(proxy: FaultProxy) -> Non
     assert Member.get(member.pk).visits == 1
 
 
+def test_a_change_under_a_condition_whose_reply_was_lost_may_be_written(proxy: FaultProxy) -> None:
+    member = ann()
+    proxy.plan("UpdateItem", DropReply())
+
+    with pytest.raises(Unavailable) as unanswered:
+        member.change(name="Ann", condition=Member.visits == 0)
+
+    assert unanswered.value.maybe_written
+    assert Member.get(member.pk).name == "Ann"
+
+
 def test_a_refused_transaction_of_two_items_writes_neither(proxy: FaultProxy) -> None:
     one, two = ann(), Member.create(email="bob@example.org")
     Member.get(two.pk).change(visits=1)

@@ -14,6 +14,7 @@ from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
 from dynamo._internal.client.sending import send
+from dynamo._internal.updates import Update
 from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import (
     AlreadyExists,
@@ -73,6 +74,12 @@ def bob(**values: Any) -> Member:
 def guards(table: str = "tests-promises") -> dict[str, str]:
     """The owner of each guard item."""
     return {key: item["owner"]["S"] for key, item in stored_items(table).items() if "owner" in item}
+
+
+def put_version(member: Member, version: Any) -> None:
+    """Let the stored item have this typed version; None removes it."""
+    key, changes = member._address(), Update.of_values({"version": version})
+    send("UpdateItem", changes.request(key))
 
 
 # The life of an item ------------------------------------------------------------------------------
@@ -183,6 +190,24 @@ def test_add_counts_up_whichever_stale_copy_counts() -> None:
     assert Member.get(member.pk).visits == 16
     with pytest.raises(Stale):
         member.change(card="A-18")
+
+
+@pytest.mark.parametrize("version", [None, {"N": "3"}])
+def test_add_counts_up_whichever_copy_of_an_item_of_version_0_1_counts(version: Any) -> None:
+    member = ann()
+    put_version(member, version)
+    copies = [Member.get(member.pk) for _ in range(4)]
+
+    copies[0].change(add={"visits": 1})
+    copies[1].change(add={"visits": 1})
+    copies[1].change(card="A-18")
+    copies[2].change(add={"visits": 1})
+
+    assert copies[2].visits == 3
+    with pytest.raises(Stale) as refused:
+        copies[3].change(card="A-19")
+    assert not refused.value.is_deleted
+    assert copies[2].stored == stored_items("tests-promises")[member.pk]
 
 
 def test_add_does_not_count_on_an_item_that_was_deleted_and_created_again() -> None:
