@@ -1,8 +1,9 @@
 """What do other pages feel of a crowd? `python -m benchmarks.crowds [rounds] [seconds]`
 
 Four clients request the start page of their accounts, first alone, then while 24 others sign in,
-and while 20 others download a year's invoices as PDFs. One who is refused waits as long as the
-answer says.
+and while 20 others download a year's invoices as PDFs. One of these who is refused waits as long as
+the answer says. Then one account attacks: over 64 connections it requests the PDFs of its invoices
+of 200 lines, and over 48 it posts a form of 200 lines with errors, again and again at once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,13 +36,14 @@ from benchmarks.serving import (
 )
 
 OTHERS, SIGNING_IN, EXPORTING = 4, 24, 20
+PDFS, FORMS = 64, 48
 #: Until every client of a crowd has sent its first request.
 HEAD_START_SECONDS = 1
 
 
 @dataclass(frozen=True)
 class Felt:
-    """One run. `crowd` is sign-ins or megabytes of PDFs per second, `peak_mb` that of a worker."""
+    """One run. `crowd` is what the crowd got per second, `peak_mb` the memory of a worker."""
 
     rate: float
     median_ms: float
@@ -59,14 +61,18 @@ def nobody(_server: Server, _seconds: int) -> Iterator[list[float]]:
     yield [0.0]
 
 
-def signing_in(server: Server, seconds: int) -> Iterator[list[float]]:
-    """Each signs in again and again."""
-    page = Asked("sign-in", "/accounts/login/", "sign-in", "POST", 302, seconds)
-    clients = subprocess.Popen(wrk(page, server, SIGNING_IN), stdout=subprocess.PIPE)
-    rate = [0.0]
-    yield rate
-    found = answered(page, clients)
-    rate[0] = found["good"] / found["seconds"]
+def asking(page: Asked, clients: int) -> Crowd:
+    """Each sends its next request when the last one is answered, also if it was refused."""
+
+    def crowd(server: Server, seconds: int) -> Iterator[list[float]]:
+        asked = replace(page, seconds=seconds)
+        process = subprocess.Popen(wrk(asked, server, clients), stdout=subprocess.PIPE)
+        rate = [0.0]
+        yield rate
+        found = answered(asked, process)
+        rate[0] = found["good"] / found["seconds"]
+
+    return crowd
 
 
 def exporting(server: Server, seconds: int) -> Iterator[list[float]]:
@@ -99,8 +105,16 @@ def exporting(server: Server, seconds: int) -> Iterator[list[float]]:
 
 CROWDS: dict[str, Crowd] = {
     "alone": nobody,
-    f"{SIGNING_IN} clients sign in": signing_in,
+    f"{SIGNING_IN} clients sign in": asking(
+        Asked("sign-in", "/accounts/login/", "sign-in", "POST", 302), SIGNING_IN
+    ),
     f"{EXPORTING} clients download PDFs": exporting,
+    f"{PDFS} connections of one account request PDFs": asking(
+        Asked("PDFs", "/", "long-pdfs"), PDFS
+    ),
+    f"{FORMS} connections of one account post forms": asking(
+        Asked("forms", "/invoices/new/", "long-forms", "POST"), FORMS
+    ),
 }
 
 
@@ -139,7 +153,7 @@ def main() -> None:
                     runs.setdefault(name, []).append(feel(crowd, server, seconds))
     print(f"\n### The start page of {OTHERS} others\n")
     print(
-        "| | per second | median ms | 99 % ms | failed | sign-ins or MB per second "
+        "| | per second | median ms | 99 % ms | failed | sign-ins, MB, PDFs or forms per second "
         "| peak MB of a worker |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|")

@@ -14,6 +14,7 @@ import logging
 import sys
 import uuid
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ ACCOUNTS = 64
 SESSIONS = 20
 #: Of each account with a session: more than a page of the list.
 INVOICES = 60
+#: Of one more account: as many lines as an invoice may have, and more PDFs than a process keeps.
+LONG_INVOICES = 40
+LONG = 200
 #: More than a run of a few seconds sends.
 FORMS = 6000
 TOKEN = "t" * 32
@@ -46,6 +50,11 @@ def main() -> None:
     sessions = [_session(name) for name in names[:SESSIONS]]
     for name in names[:SESSIONS]:
         _issue_invoices(name)
+    attacker = names[SESSIONS]
+    _issue_invoices(attacker, LONG_INVOICES, LONG)
+    session = _session(attacker)
+    _write(folder / "long-pdfs", _long_pdfs(session))
+    _write(folder / "long-forms", [_issue(session, LONG, quantity="none")] * 2)
     _write(folder / "anonymous", [("", "")] * SESSIONS)
     _write(folder / "signed-in", [(_cookies(session), "") for session in sessions])
     _write(folder / "sign-in", (_sign_in(names[number % ACCOUNTS]) for number in range(ACCOUNTS)))
@@ -101,7 +110,7 @@ def _store() -> type[_OnDynamo] | type[_OnPostgres]:
     return _OnDynamo if settings.AUTH_USER_MODEL == "accounts.User" else _OnPostgres
 
 
-def _issue_invoices(name: str) -> None:
+def _issue_invoices(name: str, invoices: int = INVOICES, repeated: int = 1) -> None:
     from invoices.documents import Customer, Draft
     from invoices.issuing import seller_of
     from invoices.values.amounts import Line
@@ -112,7 +121,8 @@ def _issue_invoices(name: str) -> None:
         Line("Travel", Decimal(120), Decimal("0.42"), Decimal(19)),
         Line("A book", Decimal(1), Decimal("24.90"), Decimal(7)),
     )
-    for number in range(INVOICES):
+    lines = (lines * repeated)[: max(len(lines), repeated)]
+    for number in range(invoices):
         customer = Customer(f"Customer {number}", "1 Road\nTown")
         _store().issue(Draft(customer, lines, "EUR"), user, seller_of(user))
 
@@ -165,19 +175,27 @@ def _sign_up() -> tuple[str, str]:
     )
 
 
-def _issue(session: str) -> tuple[str, str]:
+def _long_pdfs(session: str) -> Iterable[tuple[str, str]]:
+    year = datetime.now(UTC).year
+    for number in range(1, LONG_INVOICES + 1):
+        yield _cookies(session), f"\t/invoices/{year}-{number:06}.pdf"
+
+
+def _issue(session: str, lines: int = 1, quantity: str = "8") -> tuple[str, str]:
     from invoices.forms import InvoiceForm
 
-    lines = {
-        "lines-TOTAL_FORMS": "1",
-        "lines-INITIAL_FORMS": "0",
-        "lines-0-description": "Work",
-        "lines-0-quantity": "8",
-        "lines-0-unit_price": "95.50",
-        "lines-0-vat_rate": "19",
+    line = {
+        "description": "Work",
+        "quantity": quantity,
+        "unit_price": "95.50",
+        "vat_rate": "19",
+    }
+    counts = {"lines-TOTAL_FORMS": str(lines), "lines-INITIAL_FORMS": "0"}
+    typed = {
+        f"lines-{number}-{name}": value for number in range(lines) for name, value in line.items()
     }
     customer = {"customer_name": "A customer", "customer_address": "", "currency": "EUR"}
-    return _form(session, **lines, **customer, request_id=InvoiceForm.new_request_id())
+    return _form(session, **counts, **typed, **customer, request_id=InvoiceForm.new_request_id())
 
 
 if __name__ == "__main__":

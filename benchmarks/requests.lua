@@ -1,6 +1,6 @@
 -- For wrk: sends the requests of a file, each thread its own part, and counts the successes.
 -- Arguments: the file, a method, the status of a success, the number of threads. A line of the
--- file is the value of Cookie, a tab, and a body.
+-- file is the value of Cookie, a tab, a body, and perhaps a tab and a path that replaces the URL's.
 
 local threads = {}
 
@@ -16,12 +16,13 @@ function init(args)
    for line in io.lines(file) do
       line_number = line_number + 1
       if line_number % tonumber(args[4]) == number - 1 then
-         local cookie, body = line:match("^(.-)\t(.*)$")
+         local cookie, body, path = line:match("^(.-)\t([^\t]*)\t?(.*)$")
          local headers = {["Content-Type"] = "application/x-www-form-urlencoded"}
          for name, value in pairs(wrk.headers) do headers[name] = value end
          if cookie ~= "" then headers["Cookie"] = cookie end
          if body == "" then body = nil end
-         table.insert(requests, wrk.format(method, nil, headers, body))
+         if path == "" then path = nil end
+         table.insert(requests, wrk.format(method, path, headers, body))
       end
    end
 end
