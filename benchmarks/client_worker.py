@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +39,20 @@ def ours() -> Operation:
 
     request_sent.connect(COST.note)
     return lambda name: send("UpdateItem", _request(name))
+
+
+def change() -> Operation:
+    """A model's `change` of one attribute, under its version."""
+    import django
+
+    django.setup()
+    from accounts.models import User
+    from dynamo import request_sent
+
+    user = User.create(pk="bench", username="bench", email="bench@example.org", password="")
+    request_sent.connect(COST.note)
+    names = itertools.cycle(("Ann", "Bob"))
+    return lambda _name: user.change(full_name=next(names))
 
 
 def bare_boto3() -> Operation:
@@ -83,7 +98,7 @@ def pydynox() -> Operation:
 
 
 CONTENDERS: dict[str, Callable[[], Operation]] = {
-    make.__name__: make for make in (ours, bare_boto3, pynamodb, pydynox)
+    make.__name__: make for make in (ours, change, bare_boto3, pynamodb, pydynox)
 }
 
 

@@ -116,12 +116,12 @@ def _issue_invoices(name: str, invoices: int = INVOICES, repeated: int = 1) -> N
     from invoices.values.amounts import Line
 
     user = _store().find(name)
-    lines = (
+    three = (
         Line("Work", Decimal(8), Decimal("95.50"), Decimal(19)),
         Line("Travel", Decimal(120), Decimal("0.42"), Decimal(19)),
         Line("A book", Decimal(1), Decimal("24.90"), Decimal(7)),
     )
-    lines = (lines * repeated)[: max(len(lines), repeated)]
+    lines = (three * repeated)[: max(len(three), repeated)]
     for number in range(invoices):
         customer = Customer(f"Customer {number}", "1 Road\nTown")
         _store().issue(Draft(customer, lines, "EUR"), user, seller_of(user))

@@ -50,6 +50,7 @@ def main() -> None:
         )
         contenders = [
             Contender("accounts.services.register", worker(ours, "register"), site),
+            Contender("Model.create", worker(ours, "create"), site),
             Contender("a signed request by hand", worker(ours, "by_hand"), site),
             Contender("pydynox", worker(theirs, "pydynox"), site),
             Contender("bare boto3", worker(ours, "bare_boto3"), site),
