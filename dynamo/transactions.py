@@ -255,6 +255,10 @@ class Transaction:
     def __bool__(self) -> bool:
         return bool(self._writes)
 
+    def __iter__(self) -> Iterator[Write]:
+        """The collected writes, for `sequences.issue(…, also=…)`."""
+        return iter(self._writes)
+
     def put(
         self,
         item: PlainModel,
@@ -371,10 +375,14 @@ class Transaction:
                 ]
             else:
                 break
+        self.tell_committed(stored)
+        return None
+
+    def tell_committed(self, stored: Item | None = None) -> None:
+        """Make the calls of `on_commit`, as `commit` does; for who sent the writes otherwise."""
         for about, call in self._on_commit:
             refusal = self.refusal_of(about)
             call(stored if refusal is None else refusal.stored)
-        return None
 
     def _send(self, writes: list[Write]) -> Item | None:
         """Send `writes`; the item that a single update leaves, if a callback needs it."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         next_values as next_values,
     )
     from sequences._internal.series import (
+        NumberedItem as NumberedItem,
         aissue as aissue,
         issue as issue,
     )
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
         SequenceError as SequenceError,
         SeriesError as SeriesError,
     )
-    from sequences.models import (
-        NumberedItem as NumberedItem,
-    )
     from sequences.signals import (
         numbers_given as numbers_given,
     )
@@ -47,12 +45,11 @@ __all__, __getattr__ = lazily(
         "sequences._internal.counters": (
             "Sequence anext_value delete_counter last_value next_value next_values"
         ),
-        "sequences._internal.series": "aissue issue",
+        "sequences._internal.series": "NumberedItem aissue issue",
         "sequences.exceptions": (
             "CounterContended DamagedSeries ItemTooLarge NotACounter OutOfOrder "
             "RequestIdReused ReservedName SequenceError SeriesError"
         ),
-        "sequences.models": "NumberedItem",
         "sequences.signals": "numbers_given",
     },
 )

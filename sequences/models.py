@@ -1,4 +1,4 @@
-"""Counters, and the base of items that are numbered without a gap.
+"""Counters, and what a series knows of a model whose items it numbers.
 
 The table `counters`:
 
@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 from pynamodb.attributes import UnicodeAttribute
 
 from dynamo._internal.items import Item, PlainModel, ordered
-from dynamo.attributes import IntegerAttribute
+from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.models import Model
 from sequences.exceptions import RequestIdReused
 
@@ -58,29 +58,12 @@ class Place(NamedTuple):
     number: int
 
 
-class NumberedItem(Model):
-    """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
+class NumberedModel(Model):
+    """What a series knows of a model. Models derive from `sequences.NumberedItem`."""
 
-    Subclass it and name the table in `Meta.table_name`:
-
-        class Ticket(NumberedItem):
-            class Meta:
-                table_name = "tickets"
-
-            subject = UnicodeAttribute()
-
-    Items are created by `sequences.issue` only, and never deleted, because that leaves a gap. An
-    item's own attributes change by `change`; its series, number and request id never change.
-
-    The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
-    counters cannot have such names. If your project already has plain counters whose names begin
-    with `<table>#`, give the model another table name: a series would go on from their values, and
-    `checkseries` would report the numbers before as gaps.
-    """
-
-    series = UnicodeAttribute(hash_key=True)
-    number = IntegerAttribute(range_key=True)
-    request_id = UnicodeAttribute(attr_name="requestId", null=True)
+    series = TextAttribute(hash_key=True, editable=False)
+    number = IntegerAttribute(range_key=True, editable=False)
+    request_id = TextAttribute(attr_name="requestId", null=True, editable=False)
 
     #: The stored name of an attribute (S or N) whose values must not decrease within a series.
     #: S is compared as text, so use a format that sorts, such as ISO dates.
@@ -120,7 +103,12 @@ class NumberedItem(Model):
 
     @classmethod
     def request_scope(cls, series: str) -> str:
-        """The name within which a request id is unique. By default the series itself."""
+        """The name within which a request id is known. By default the series itself.
+
+        A constant makes ids known in all series of the model: a form that is sent again after New
+        Year then returns the item of the year before. Stored guard items keep the scope that they
+        were written with, so choose before the first item is issued.
+        """
         return series
 
     def contents(self) -> Any:

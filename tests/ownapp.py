@@ -41,7 +41,7 @@ TEST_RUNNER = "dynamo.test.Runner"
 from dynamo.attributes import TextAttribute
 from dynamo.models import Model
 from dynamo.unique.declarations import Unique, casefolded
-from sequences.models import NumberedItem
+from sequences import NumberedItem
 
 
 class Member(Model):

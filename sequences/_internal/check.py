@@ -30,7 +30,7 @@ from sequences._internal.seriesreport import (
     SeriesReport,
     position,
 )
-from sequences.models import REQUEST_PREFIX, Counter, NumberedItem
+from sequences.models import REQUEST_PREFIX, Counter, NumberedModel
 
 #: Called with the number of items that were read since the last call.
 Progress = Callable[[int], object]
@@ -49,7 +49,7 @@ class Sizes:
 
 
 def check_series(
-    model: type[NumberedItem],
+    model: type[NumberedModel],
     *,
     series: Iterable[str] | None = None,
     count_by: str = "",
@@ -116,7 +116,7 @@ def _read_items(keys: Iterable[PlainModel], together: int = READ_TOGETHER) -> It
 
 
 def _pages_of(
-    model: type[NumberedItem], series: str, attributes: tuple[str, ...], sizes: Sizes
+    model: type[NumberedModel], series: str, attributes: tuple[str, ...], sizes: Sizes
 ) -> Iterator[list[Item]]:
     """The items of one series, page by page, each followed by the page of their guard items."""
     names = {f"#{number}": name for number, name in enumerate(attributes)}
@@ -137,7 +137,7 @@ def _pages_of(
         yield list(_read_items(keys, sizes.guards_together))
 
 
-def _claim_counter(model: type[NumberedItem], item: Item, claims: Spool) -> None:
+def _claim_counter(model: type[NumberedModel], item: Item, claims: Spool) -> None:
     name = item["counterName"]["S"]
     if name.startswith(model.counter_prefix()):
         # A value that is not a number is taken for a damaged one.
@@ -147,7 +147,7 @@ def _claim_counter(model: type[NumberedItem], item: Item, claims: Spool) -> None
 
 
 def _claim(
-    model: type[NumberedItem], item: Item, count_by: str, claims: Spool, requests: Spool
+    model: type[NumberedModel], item: Item, count_by: str, claims: Spool, requests: Spool
 ) -> None:
     """Record to which series, number and request id an item of the table belongs."""
     key, number = item["series"]["S"], item["number"]["N"]
@@ -165,7 +165,7 @@ def _claim(
         requests.add(model.guard_key(key, request_id), key, number)
 
 
-def _claim_twins(model: type[NumberedItem], requests: Spool, claims: Spool) -> None:
+def _claim_twins(model: type[NumberedModel], requests: Spool, claims: Spool) -> None:
     """Record the items that share their request id with another item of the scope."""
     for _key, items in groupby(requests, key=itemgetter(0)):
         first, is_claimed = next(items), False
@@ -178,7 +178,7 @@ def _claim_twins(model: type[NumberedItem], requests: Spool, claims: Spool) -> N
 
 
 def _twins_of(
-    model: type[NumberedItem], first: list[str], others: list[list[str]]
+    model: type[NumberedModel], first: list[str], others: list[list[str]]
 ) -> list[list[str]]:
     """Those of `others` that have, at one instant, the same request id as `first`."""
     keys: list[PlainModel] = [

@@ -21,10 +21,10 @@ from dynamo.exceptions import DamagedItem
 from dynamo.transactions import Transaction, Write, read_together
 from sequences._internal.combining import Caller
 from sequences.exceptions import DamagedSeries, OutOfOrder, SeriesError
-from sequences.models import Counter, NumberedItem
+from sequences.models import Counter, NumberedModel
 
-Numbered = TypeVar("Numbered", bound=NumberedItem)
-Model = type[NumberedItem]
+Numbered = TypeVar("Numbered", bound=NumberedModel)
+Model = type[NumberedModel]
 #: A value of `ordered_by` as on the wire: its type and its text.
 Order = tuple[str, str]
 
@@ -138,7 +138,7 @@ def is_before(order: Order | None, other: Order | None) -> bool:
 
 
 def _rank(order: Order | None) -> Any:
-    """The value to sort by; `NumberedItem.check_order` has accepted it."""
+    """The value to sort by; `NumberedModel.check_order` has accepted it."""
     if order is None:
         return ""
     kind, value = order

@@ -4,7 +4,7 @@
         class Meta:
             table_name = "tickets"
 
-        subject = UnicodeAttribute()
+        subject = TextAttribute()
 
     ticket = issue(Ticket(subject="Broken door"), series="tickets#2026", request_id=form_id)
     ticket.number  # assigned, stored and final
@@ -29,9 +29,9 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from dynamo._internal.client.deadline import operation_ends_at
 from dynamo._internal.items import ITEM_MAX_BYTES, PARTITION_KEY_MAX_BYTES, item_bytes
@@ -39,18 +39,18 @@ from dynamo._internal.processes import on_new_process
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unavailable
 from dynamo.signals import tables_emptied
-from dynamo.transactions import Write
+from dynamo.transactions import Transaction, Write
 from sequences._internal.combining import Combiner
 from sequences._internal.groups import Ask, Asking, Group, Head, choose, is_before, read_head
 from sequences._internal.pace import Pace
 from sequences.exceptions import DamagedSeries, ItemTooLarge
-from sequences.models import REQUEST_PREFIX, NumberedItem
+from sequences.models import REQUEST_PREFIX, NumberedModel
 from sequences.signals import numbers_given
 
 __all__ = ["NumberedItem", "aissue", "issue"]
 
-Numbered = TypeVar("Numbered", bound=NumberedItem)
-Key = tuple[type[NumberedItem], str]
+Numbered = TypeVar("Numbered", bound=NumberedModel)
+Key = tuple[type[NumberedModel], str]
 
 #: How many series a process remembers. A series that was forgotten costs one more read.
 REMEMBERED_SERIES = 10_000
@@ -58,12 +58,52 @@ REMEMBERED_SERIES = 10_000
 NUMBER_BYTES = 21
 
 
+class NumberedItem(NumberedModel):
+    """Base of models whose items are numbered 1, 2, 3 … within a series, without a gap.
+
+    Subclass it and name the table in `Meta.table_name`:
+
+        class Ticket(NumberedItem):
+            class Meta:
+                table_name = "tickets"
+
+            subject = TextAttribute()
+
+    Items are created by `issue` and by forms, and never deleted, because that leaves a gap. An
+    item's own attributes change by `change`; its series, number and request id never change.
+
+    The counter of a series is named `<table>#<series>`; from the definition of the model on, plain
+    counters cannot have such names. If your project already has plain counters whose names begin
+    with `<table>#`, give the model another table name: a series would go on from their values, and
+    `checkseries` would report the numbers before as gaps.
+    """
+
+    def insert_for(
+        self, request_id: str, asked: Mapping[str, Any], write: Transaction | None = None
+    ) -> Self:
+        """Issue this object in its `series`, for a form. Costs and errors as `issue`."""
+        if write is not None:
+            raise TypeError(
+                "Numbers are issued in a transaction of their own, which the other writes can "
+                "join: sequences.issue(…, also=[…])."
+            )
+        if self.series is None:
+            raise TypeError(
+                f"Which series numbers this {self._noun()}? Set form.instance.series before the "
+                "form is saved."
+            )
+        self._given = frozenset(asked)
+        issued = issue(self, series=self.series, request_id=request_id)
+        self.deserialize(issued.stored)
+        return self
+
+
 def issue(
     item: Numbered,
     *,
     series: str,
     request_id: str | uuid.UUID | None = None,
-    also: Sequence[Write] = (),
+    also: Iterable[Write] = (),
 ) -> Numbered:
     """Store `item` under the next number of `series` and return it.
 
@@ -72,11 +112,14 @@ def issue(
 
     `request_id` makes the call repeatable: a later call with the same id and the same `contents`
     returns the item that is stored, as it is by then, and issues nothing. Take an id that the
-    caller keeps, such as one in a form. Without one, a random id is used.
+    caller keeps, such as one in a form. Without one, a random id is used. **An id is known within
+    its series only**: with another `series` it issues another item. If the series of a repeated
+    call may differ, as that of a year does at its end, override `NumberedItem.request_scope`.
 
-    `also` are further writes that are committed with the item or not at all. If one of them is
-    refused, only this item is refused, although it may share a transaction with others. They may be
-    for earlier items of the series, but not for `item` itself.
+    `also` are further writes that are committed with the item or not at all: a `Transaction` that
+    collected them and is not committed by its caller, or a list. If one of them is refused, only
+    this item is refused, although it may share a transaction with others. They may be for earlier
+    items of the series, but not for `item` itself.
 
     Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
     series. The first call of a process on a series costs 1 read more, and so does a write of `also`
@@ -113,6 +156,8 @@ def issue(
         raise ItemTooLarge(size_bytes, limit)
     ask = Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
     issued: Numbered = _combiner((type(item), series), ask)
+    if issued is item and isinstance(also, Transaction):
+        also.tell_committed()
     return issued
 
 
@@ -121,13 +166,13 @@ async def aissue(
     *,
     series: str,
     request_id: str | uuid.UUID | None = None,
-    also: Sequence[Write] = (),
+    also: Iterable[Write] = (),
 ) -> Numbered:
     """As `issue`, in a thread; tasks that wait for the same series share a transaction."""
     return await in_thread(issue, item, series=series, request_id=request_id, also=also)
 
 
-def _checked_guard_key(model: type[NumberedItem], series: str, request_id: str) -> str:
+def _checked_guard_key(model: type[NumberedModel], series: str, request_id: str) -> str:
     if not isinstance(series, str):
         raise TypeError(f"A series is a text, such as {str(series)!r}, not {series!r}.")
     if not series.strip() or not request_id.strip():

@@ -16,7 +16,7 @@ from dynamo._internal.findings import Findings
 from dynamo._internal.items import Item
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences._internal.groups import counted
-from sequences.models import NumberedItem
+from sequences.models import NumberedModel
 
 # How many numbers one transaction reads besides the counter: if they probably have no item, as many
 # as a transaction takes; otherwise as many items of 400 KB as fit into its 4 MB.
@@ -77,7 +77,7 @@ class SeriesReport:
 class SeriesCheck:
     """Makes the report of one series from its sorted entries."""
 
-    def __init__(self, model: type[NumberedItem], series: str, count_by: str) -> None:
+    def __init__(self, model: type[NumberedModel], series: str, count_by: str) -> None:
         self.report = SeriesReport(series)
         self._model = model
         self._count_by = count_by

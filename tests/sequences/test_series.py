@@ -16,7 +16,7 @@ import pytest
 from dynamo._internal.client import deadline
 from dynamo._internal.items import ITEM_MAX_BYTES, PlainModel
 from dynamo.exceptions import Rejected
-from dynamo.transactions import Write
+from dynamo.transactions import Transaction, Write
 from sequences._internal import pace, series as issuing
 from sequences._internal.counters import last_value, next_value
 from sequences._internal.groups import Ask
@@ -28,6 +28,7 @@ from sequences.exceptions import (
     RequestIdReused,
     ReservedName,
 )
+from tests.dynamo.desk.models import Customer
 from tests.forked import in_a_child
 from tests.numbered import (
     Entry,
@@ -277,6 +278,31 @@ def test_further_writes_are_committed_with_their_item(series: str, requests_sent
     assert ticket(series, also=[note(name) for name in names]).number == 2
     assert requests_sent.operations == ["TransactWriteItems"]
     assert all(map(noted, names))
+
+
+def test_writes_of_models_that_a_transaction_collected_are_committed_with_the_item(
+    series: str,
+) -> None:
+    customer = Customer.create(email="ann@example.org", club="chess")
+    write = Transaction()
+    customer.change(add={"visits": 1}, write=write)
+    friend = Customer(email="bob@example.org", club="chess").insert(write=write)
+
+    assert issue(Ticket(subject="a"), series=series, request_id="form", also=write).number == 1
+
+    assert Customer.find(email="bob@example.org") == friend
+    assert customer.visits == 1
+    customer.change(card="A-17")  # the object is what is stored
+    write = Transaction()
+    Customer.create(email="BOB@example.org", club="go", write=write)
+    with pytest.raises(Customer.Taken):
+        issue(Ticket(subject="b"), series=series, also=write)
+    # Of a repeated call nothing is written.
+    write = Transaction()
+    customer.change(add={"visits": 1}, write=write)
+    assert issue(Ticket(subject="a"), series=series, request_id="form", also=write).number == 1
+    assert (customer.visits, Customer.get(customer.pk).visits) == (1, 1)
+    assert_whole(Ticket, series, 1)
 
 
 def test_a_refused_further_write_rejects_its_item_and_skips_no_number(series: str) -> None:
