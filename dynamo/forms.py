@@ -288,9 +288,10 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
 
     # The hidden field -----------------------------------------------------------------------------
 
-    def _signer(self) -> signing.Signer:
+    def _signer(self, name: str = "") -> signing.Signer:
         of = self.instance._owner() if self._is_edit else ""
-        return signing.Signer(salt=f"dynamo.forms.{self._hidden}.{self.instance.table()}.{of}")
+        name = name or self._hidden
+        return signing.Signer(salt=f"dynamo.forms.{name}.{self.instance.table()}.{of}")
 
     def _version(self) -> str:
         # A text, because a version of 62 bits would lose digits. Old items have none.

@@ -16,12 +16,14 @@ reasons (`dynamo.forms`). Templates are found as in Django: `club/member_form.ht
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from django import forms
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.signing import BadSignature
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as djangos_text
 from pynamodb.attributes import UnicodeAttribute
 
@@ -41,6 +43,8 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=Model)
+
+SUCCESS_URL = "success_url"
 
 #: For the type checker: the generic view that a mixin is used with.
 _View: Any = object
@@ -192,7 +196,8 @@ class UpdateMixin(_FormMixin):
 class DeleteMixin(UpdateMixin):
     """For `DeleteView`: a template with `{{ form }}` deletes the item as the page showed it.
 
-    Without it the item is deleted as it is now. A `form_class` is a `dynamo.forms.ModelForm`.
+    If it is deleted already, as by a page that is sent twice, this is a success. Without the form
+    the item is deleted as it is now. A `form_class` is a `dynamo.forms.ModelForm`.
     """
 
     def get_form_class(self) -> Any:
@@ -204,6 +209,23 @@ class DeleteMixin(UpdateMixin):
 
     def get_form_kwargs(self) -> dict[str, Any]:
         return {**super().get_form_kwargs(), "instance": self.object}
+
+    def get_form(self, form_class: Any = None) -> Any:
+        """With a hidden field for the success URL, which an item that is gone cannot tell."""
+        form = super().get_form(form_class)
+        form.fields[SUCCESS_URL] = forms.CharField(widget=forms.HiddenInput, required=False)
+        if self.request.method == "GET":
+            with suppress(ImproperlyConfigured):
+                form.initial[SUCCESS_URL] = form._signer(SUCCESS_URL).sign(self.get_success_url())
+        return form
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if not self.object.stored:
+            with suppress(BadSignature):
+                signed = form.data.get(form.add_prefix(SUCCESS_URL), "")
+                return HttpResponseRedirect(form._signer(SUCCESS_URL).unsign(signed))
+        answer: HttpResponse = super().form_invalid(form)
+        return answer
 
 
 class ListMixin(_View):  # type: ignore[misc]  # Any
@@ -217,7 +239,7 @@ class ListMixin(_View):  # type: ignore[misc]  # Any
     index: Any = None
     partition: Any = None
     paginate_by = 50
-    #: The page that is shown; None if `get_queryset` is overridden.
+    #: The page that is shown; None if `get_queryset` is overridden and returns none.
     page: Page[Any] | None = None
 
     def get_page(self, **options: Any) -> Page[Any]:
@@ -252,10 +274,18 @@ class ListMixin(_View):  # type: ignore[misc]  # Any
         return self.page.items
 
     def paginate_queryset(self, queryset: Any, page_size: int) -> Any:
-        if self.page is None:
-            return super().paginate_queryset(queryset, page_size)
-        is_paginated = self.page.next is not None or self.page_kwarg in self.request.GET
-        return None, self.page, queryset, is_paginated
+        if isinstance(queryset, Page):
+            self.page, queryset = queryset, queryset.items
+        if self.page is not None:
+            is_paginated = self.page.next is not None or self.page_kwarg in self.request.GET
+            return None, self.page, queryset, is_paginated
+        if not hasattr(queryset, "__len__"):
+            name = self.model.__name__
+            raise ImproperlyConfigured(
+                f"{type(self).__name__}.get_queryset returned a {type(queryset).__name__}, which "
+                f"has no length. Return {name}.page(…), a page of an index, or a list."
+            )
+        return super().paginate_queryset(queryset, page_size)
 
     def get_context_object_name(self, object_list: Any) -> str | None:
         return self.context_object_name or f"{self.model.__name__.lower()}_list"

@@ -71,6 +71,18 @@ class AllSeats(ListMixin, ListView):
         return sorted(Seat.scan(), key=lambda seat: seat.row)
 
 
+class ScannedSeats(ListMixin, ListView):
+    model = Seat
+
+    def get_queryset(self) -> Any:
+        return Seat.scan()
+
+
+class PageOfSeats(ScannedSeats):
+    def get_queryset(self) -> Any:
+        return Seat.page("red", after=self.request.GET.get("page"))
+
+
 class WithoutPartition(ListMixin, ListView):
     model = Customer
 
@@ -118,9 +130,11 @@ urlpatterns = [
     path("clubs/<club>/", CustomersOfClub.as_view()),
     path("seats/red/", RedSeats.as_view()),
     path("seats/all/", AllSeats.as_view(paginate_by=2)),
+    path("seats/cursor/", PageOfSeats.as_view()),
     path("seats/of/<hall>/", Seats.as_view()),
     path("wrong/partition/", WithoutPartition.as_view()),
     path("wrong/order/", WrongOrder.as_view()),
+    path("wrong/scan/", ScannedSeats.as_view()),
     path("customers/new/", CustomerCreate.as_view()),
     path("customers/<pk>/", CustomerDetail.as_view()),
     path("customers/<pk>/edit/", CustomerUpdate.as_view()),
