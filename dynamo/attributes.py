@@ -114,7 +114,10 @@ class IntegerAttribute(FormAttribute[int]):
         return str(int(value))
 
     def deserialize(self, value: str) -> int:
-        number: int = json.loads(value)
+        exact = Decimal(value)
+        number = int(exact)
+        if number != exact:
+            raise ValueError(f"{value} is not an integer.")
         return number
 
 

@@ -61,6 +61,7 @@ from dynamo._internal.versions import (
     is_random,
     new_version,
     next_version,
+    stored_version,
 )
 from dynamo.attributes import IntegerAttribute, TextAttribute, number_text
 from dynamo.exceptions import AlreadyDone, ConditionFailed
@@ -373,7 +374,7 @@ class Model(PlainModel, metaclass=ModelMeta):
 
         def refused(refusal: Refusal) -> Exception | None:
             stored = refusal.stored or {}
-            if continues(_version_of(stored), int(sent[VERSION]["N"])):
+            if continues(self._version_of(stored), int(sent[VERSION]["N"])):
                 return None
             return explained(stored) if explained else self._exists()
 
@@ -519,7 +520,7 @@ class Model(PlainModel, metaclass=ModelMeta):
                 return self._stale(is_deleted=True)
             if not (added or condition is not None) and (is_so or has_values)(stored):
                 return None
-            now = _version_of(stored)
+            now = self._version_of(stored)
             if refusal.repeated and continues(now, version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
@@ -620,10 +621,23 @@ class Model(PlainModel, metaclass=ModelMeta):
         if not is_random(version):
             # An item of version 0.1 is known by its key alone.
             return True
-        return continues(_version_of(stored), version)
+        return continues(self._version_of(stored), version)
 
     def _stored_version(self) -> int | None:
-        return _version_of(self.stored)
+        return self._version_of(self.stored)
+
+    @classmethod
+    def _version_of(cls, item: Item) -> int | None:
+        """The version of the stored `item`, None if it has none. Raises DamagedItem."""
+        typed = item.get(VERSION)
+        try:
+            return None if typed is None else stored_version(typed)
+        except ValueError as error:
+            raise cls._damaged(item, VERSION) from error
+
+    def deserialize(self, attribute_values: Item) -> None:
+        super().deserialize(attribute_values)
+        self._version_of(attribute_values)
 
     # Guard items ----------------------------------------------------------------------------------
 
@@ -1164,11 +1178,6 @@ def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:
         typed = {attribute.attr_type: attribute.serialize(value)}
     # Of an empty set the stored value is None.
     return None if next(iter(typed.values())) is None else typed
-
-
-def _version_of(item: Item) -> int | None:
-    text = item.get(VERSION, {}).get("N")
-    return None if text is None else int(text)
 
 
 def _digest(asked: Item) -> str:

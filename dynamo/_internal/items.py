@@ -32,7 +32,7 @@ from pynamodb.attributes import Attribute, ListAttribute, MapAttribute
 from pynamodb.connection import Connection
 from pynamodb.connection.base import MetaTable
 from pynamodb.connection.table import TableConnection
-from pynamodb.exceptions import AttributeDeserializationError, AttributeNullError
+from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model as PynamoModel
 
@@ -47,6 +47,10 @@ TABLE_NAME_PATTERN = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 
 Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
+
+
+#: What reading a value of another type raises.
+_UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
 
 
 class SharedConnection(Connection):
@@ -174,16 +178,28 @@ class PlainModel(PynamoModel):
         Raises:
             DamagedItem: a value does not have its attribute's type.
         """
-        try:
-            item = super().from_raw_data(data)
-        except (AttributeDeserializationError, ValueError) as error:
-            key = data.get(cls.key_attribute_names()[0], {})
-            raise DamagedItem(cls.table(), str(next(iter(key.values()), "")), str(error)) from error
-        item.stored = data
+        kind = cls
+        if cls._discriminator:
+            try:
+                kind = type(super().from_raw_data(data))
+            except _UNREADABLE as error:
+                raise cls._damaged(data, str(error)) from error
+        item = kind(_user_instantiated=False)
+        item.deserialize(data)
         return item
 
+    @classmethod
+    def _damaged(cls, item: Item, attribute: str) -> DamagedItem:
+        key = [*(item.get(name, {}) for name in cls.key_attribute_names())]
+        texts = (str(value) for typed in key for value in typed.values())
+        return DamagedItem(cls.table(), "#".join(texts), attribute)
+
     def deserialize(self, attribute_values: Item) -> None:
-        """Take the values of a stored item. PynamoDB calls this after an update."""
+        """Take the values of a stored item. PynamoDB calls this after an update.
+
+        Raises:
+            DamagedItem: a value does not have its attribute's type.
+        """
         if self._discriminator:
             super().deserialize(attribute_values)
         else:
@@ -192,7 +208,10 @@ class PlainModel(PynamoModel):
             for name, stored_name, attribute in self._named_attributes():
                 typed = attribute_values.get(stored_name)
                 if typed and "NULL" not in typed:
-                    value = attribute.deserialize(attribute.get_value(typed))
+                    try:
+                        value = attribute.deserialize(attribute.get_value(typed))
+                    except _UNREADABLE as error:
+                        raise self._damaged(attribute_values, stored_name) from error
                     if isinstance(attribute, MapAttribute):
                         attribute.__set__(self, value)
                     else:

@@ -8,12 +8,15 @@ one is created under its key, a copy of the first never matches the second. Vers
 from __future__ import annotations
 
 import secrets
-from typing import TypeGuard
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 #: Random versions start here. A smaller one was stored by version 0.1, which counted from 1.
 _LEAST_VERSION = 1 << 52
 #: More writes than an item ever gets.
 MOST_WRITES = 1 << 32
+#: Versions of items that were stored before start below 2^62.
+_MOST_VERSION = 1 << 63
 #: JavaScript's numbers are exact up to 2^53.
 _RANDOM_VERSIONS = (1 << 52) - MOST_WRITES
 
@@ -24,6 +27,14 @@ def new_version() -> int:
     Versions of items that were stored before have 62 bits, and count on.
     """
     return _LEAST_VERSION + secrets.randbelow(_RANDOM_VERSIONS)
+
+
+def stored_version(typed: Mapping[str, Any]) -> int:
+    """The version that is stored as `typed`. Raises ValueError if it cannot be one."""
+    version = int(typed.get("N", "no number"))
+    if not 0 <= version < _MOST_VERSION:
+        raise ValueError(version)
+    return version
 
 
 def next_version(version: int | None) -> int:

@@ -19,6 +19,7 @@ from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
 from dynamo.exceptions import (
     AlreadyExists,
     ConditionFailed,
+    DamagedItem,
     DoesNotExist,
     DynamoError,
     Refused,
@@ -365,6 +366,39 @@ def test_a_call_that_could_break_a_promise_names_the_right_one(
         call(member)
 
     assert stored_items("tests-promises") == before
+
+
+# Damaged items ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "version",
+    [{"N": "1.5"}, {"N": "-1"}, {"N": "1" + "0" * 30}, {"NULL": True}, {"S": "1"}, {"S": "x"}],
+)
+def test_a_damaged_version_is_an_error_that_names_the_item(version: Any) -> None:
+    member = ann()
+    put_version(member, version)
+
+    for call in (
+        lambda: Member.get(member.pk),
+        lambda: list(Member.scan()),
+        member.refresh,
+        lambda: member.change(card="A"),
+    ):
+        with pytest.raises(DamagedItem) as damaged:
+            call()
+        error = damaged.value
+        assert (error.table, error.key, error.attribute) == (Member.table(), member.pk, "version")
+
+
+def test_a_damaged_value_is_an_error_that_names_the_item_with_its_whole_key() -> None:
+    seat = Seat.create(hall="red", row=1)
+    damage = Update({"price": {"S": "much"}})
+    send("UpdateItem", damage.request(seat._address()))
+
+    for read in (lambda: Seat.get("red", 1), seat.refresh):
+        with pytest.raises(DamagedItem, match="'red#1' of tests-seats is damaged: price"):
+            read()
 
 
 # Natural calls, sixteen at once -------------------------------------------------------------------
