@@ -163,6 +163,7 @@ class Model(PlainModel, metaclass=ModelMeta):
     _may_miss_writes = True
     #: Whether only some attributes were read, so that a write could not know the guard items.
     _is_partial = False
+    _is_deleted = False
     #: The version that this object was inserted with.
     _drawn: int | None = None
     #: The attributes that the constructor was given.
@@ -393,8 +394,9 @@ class Model(PlainModel, metaclass=ModelMeta):
         """Store the attributes that were set since the object was read; a new object completely.
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
-        store, as in Django, whose other options are ignored. Costs and errors as `change`; of a new
-        object as `create`.
+        store, as in Django, whose other options are ignored. Unlike in Django, an object whose item
+        was deleted is not stored again: that is Stale. `insert` stores it as a new item. Costs and
+        errors as `change`; of a new object as `create`.
         """
         if not self.stored:
             self.insert(write=write)
@@ -567,6 +569,7 @@ class Model(PlainModel, metaclass=ModelMeta):
             write.add(
                 Write(self, {"Delete": request}, otherwise), *self._guard_writes(self.stored, {})
             )
+            write.on_commit(self, lambda _stored: setattr(self, "_is_deleted", True))
 
     def expect_version(self, version: int) -> None:
         """Write only if the stored item has `version`, such as that of the page with a form.
@@ -638,6 +641,7 @@ class Model(PlainModel, metaclass=ModelMeta):
     def deserialize(self, attribute_values: Item) -> None:
         super().deserialize(attribute_values)
         self._version_of(attribute_values)
+        self._is_deleted = False
 
     # Guard items ----------------------------------------------------------------------------------
 
@@ -1057,6 +1061,8 @@ class Model(PlainModel, metaclass=ModelMeta):
             raise TypeError(f"{verb}: this object was neither read nor stored. Call save() first.")
         if self._is_partial:
             raise TypeError(f"{verb}: only a part of this item was read. Call refresh() first.")
+        if self._is_deleted and verb != "delete":
+            raise self._stale(is_deleted=True)
 
     def _wire_of(self, values: Mapping[str, Any], *, removals: bool = False) -> dict[str, Any]:
         """The `values` by stored name, as stored; with `removals`, None for one that is removed.

@@ -288,16 +288,38 @@ def test_a_change_that_another_call_made_meanwhile_is_a_success() -> None:
     assert second.version == first.version
 
 
-def test_save_after_delete_is_stale() -> None:
+@pytest.mark.parametrize("deleted_by", ["itself", "another"])
+@pytest.mark.parametrize(
+    "write",
+    [Member.save, lambda m: m.change(card="A-17"), lambda m: m.change(add={"visits": 1})],
+)
+def test_a_deleted_item_is_not_brought_back(
+    deleted_by: str, write: Callable[[Member], Any]
+) -> None:
     member = ann()
-    Member.get(member.pk).delete()
+    (member if deleted_by == "itself" else Member.get(member.pk)).delete()
     member.card = "A"
 
     with pytest.raises(Stale) as refused:
-        member.save()
+        write(member)
 
     assert refused.value.is_deleted
     assert stored_items("tests-promises") == {}
+
+
+def test_save_without_changes_of_a_deleted_object_is_stale_until_it_is_inserted() -> None:
+    member = ann()
+    with Transaction() as write:
+        member.delete(write=write)
+        member.save()
+
+    for save in (member.save, lambda: member.change(visits=0)):
+        with pytest.raises(Stale):
+            save()
+    member.insert()
+    member.save()
+
+    assert list(Member.scan()) == [member]
 
 
 def test_a_missing_value_is_refused_before_a_request_is_sent(requests_sent: Requests) -> None:
