@@ -23,6 +23,7 @@ commit.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import uuid
@@ -174,16 +175,32 @@ class Model(PlainModel, metaclass=ModelMeta):
             self._given = frozenset(attributes)
         super()._set_attributes(**attributes)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy must not share what PynamoDB's attributes store their values in.
+        return {**vars(self), "attribute_values": copy.deepcopy(self.attribute_values)}
+
+    def _identity(self) -> tuple[Any, ...] | None:
+        """The table and the key; None for an object without a key."""
+        key = [self.attribute_values.get(name) for name, *_rest in self._key_attributes()]
+        return None if not key or None in key else (self.table(), *key)
+
     def __eq__(self, other: object) -> bool:
         # By isinstance, because `request.user` is a proxy of an account.
-        return isinstance(other, type(self)) and self._owner() == other._owner()
+        if not isinstance(other, Model):
+            return NotImplemented
+        identity = self._identity()
+        return self is other if identity is None else identity == other._identity()
 
     def __hash__(self) -> int:
-        return hash((type(self), self._owner()))
+        identity = self._identity()
+        if identity is None:
+            raise TypeError(f"A {type(self).__name__} without a key is unhashable.")
+        return hash(identity)
 
     def __repr__(self) -> str:
         # PynamoDB's shows every attribute, also passwords.
-        return f"<{type(self).__name__}: {self._owner()}>"
+        key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
+        return f"<{type(self).__name__}: {', '.join(key)}>"
 
     @classmethod
     def _noun(cls) -> str:

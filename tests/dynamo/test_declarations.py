@@ -369,4 +369,6 @@ def test_a_subclass_in_the_table_of_its_base_shares_its_unique_values() -> None:
         Cat.create(name="tom")
     assert Cat.get(tom.pk).name == "Tom"
     assert Kitten.find(name="tom").weeks == 3
+    assert (Cat.get(tom.pk) == tom, tom == Cat.get(tom.pk)) == (True, True)
+    assert hash(Cat.get(tom.pk)) == hash(tom)
     assert stored_items("tests-cats").keys() == {tom.pk, "name#tom"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,13 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pynamodb.attributes import BinaryAttribute, NumberAttribute
+from pynamodb.attributes import BinaryAttribute, MapAttribute, NumberAttribute, UnicodeSetAttribute
 from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.updates import Update
-from dynamo.attributes import DecimalAttribute, IntegerAttribute, TextAttribute
+from dynamo.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
 from dynamo.exceptions import (
     AlreadyExists,
     ConditionFailed,
@@ -62,6 +64,20 @@ class Seat(Model):
 
     unique_code = Unique("code")
     unique_price = Unique("hall", "price")
+
+
+class Size(MapAttribute[str, Any]):
+    width = NumberAttribute()
+
+
+class Parcel(Model):
+    class Meta:
+        table_name = "tests-parcels"
+
+    name = TextAttribute()
+    tags: Any = UnicodeSetAttribute(null=True)
+    size: Any = Size(null=True)
+    notes = JSONAttribute(null=True)
 
 
 def ann(**values: Any) -> Member:
@@ -551,6 +567,57 @@ def test_a_request_id_of_a_model_with_its_own_key_has_a_guard_item(requests_sent
     first.delete()
     assert stored_items("tests-seats-guards") == {}
     assert Seat.create(hall="red", row=2, request_id="form-1").row == 2
+
+
+# Objects ------------------------------------------------------------------------------------------
+
+#: Ways to copy an object.
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda each: pickle.loads(pickle.dumps(each)),  # noqa: S301 - its own bytes
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_a_copy_and_its_original_are_independent(copied: Callable[[Any], Any]) -> None:
+    parcel = Parcel.create(name="one", tags={"a"}, size={"width": 1}, notes=[{"text": "x"}])
+
+    other = copied(parcel)
+    other.name = "two"
+    other.tags.add("b")
+    other.size.width = 2
+    other.notes[0]["text"] = "y"
+
+    assert (parcel.name, parcel.tags, parcel.size.width) == ("one", {"a"}, 1)
+    assert parcel.notes == [{"text": "x"}]
+    parcel.save()
+    other.save()
+    read = Parcel.get(parcel.pk)
+    assert (read.name, read.tags, read.size.width) == ("two", {"a", "b"}, 2)
+    assert read.notes == [{"text": "y"}]
+    assert read.version == parcel.version + 1
+
+
+def test_objects_are_equal_by_model_and_key() -> None:
+    one, same, other = Seat("red", 1), Seat("red", 1, price=Decimal(2)), Seat("red", 2)
+
+    assert one == same != other
+    assert {one: "found"}[same] == "found"
+    assert one != Member("red")
+    assert (one == "red", repr(one)) == (False, "<Seat: red, 1>")
+
+
+@pytest.mark.parametrize("key", [{}, {"hall": "red"}])
+def test_an_object_without_a_key_equals_only_itself(key: dict[str, str]) -> None:
+    one, other = Seat(**key), Seat(**key)
+
+    assert one == one
+    assert one != other
+    assert one in [one]
+    assert "None" in repr(one)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
 
 
 # Keys and values ----------------------------------------------------------------------------------
