@@ -32,7 +32,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Self
 
 from django.conf import settings
 from pynamodb.attributes import ListAttribute, MapAttribute, TTLAttribute
@@ -84,6 +84,9 @@ _FIXED = {VERSION, "request_id"}
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
+
+#: What Django passes to `save`, and means nothing here.
+_DJANGOS_OPTIONS = {"force_insert", "force_update", "using"}
 
 _ERRORS = ("Taken", "Stale", "DoesNotExist", "AlreadyExists", "RequestIdReused")
 
@@ -173,6 +176,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     def _set_attributes(self, **attributes: Any) -> None:
         if attributes:
             self._given = frozenset(attributes)
+            if unknown := self._unknown(attributes):
+                raise TypeError(unknown)
         super()._set_attributes(**attributes)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -201,6 +206,16 @@ class Model(PlainModel, metaclass=ModelMeta):
         # PynamoDB's shows every attribute, also passwords.
         key = (str(self.attribute_values.get(name)) for name, *_rest in self._key_attributes())
         return f"<{type(self).__name__}: {', '.join(key)}>"
+
+    @classmethod
+    def _unknown(cls, names: Iterable[str]) -> str:
+        """Which of `names` are not attributes, as a message; empty if all are."""
+        attributes = cls.get_attributes()
+        unknown = [each for each in names if each not in attributes]
+        if not unknown:
+            return ""
+        known = ", ".join(attributes)
+        return f"{cls.__name__} has no attribute {', '.join(unknown)}. Its attributes: {known}."
 
     @classmethod
     def _noun(cls) -> str:
@@ -403,10 +418,10 @@ class Model(PlainModel, metaclass=ModelMeta):
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
         self,
-        *,
+        *conditions: Never,
         update_fields: Iterable[str] | None = None,
         write: Transaction | None = None,
-        **_options: Any,
+        **options: Any,
     ) -> None:
         """Store the attributes that were set since the object was read; a new object completely.
 
@@ -415,12 +430,14 @@ class Model(PlainModel, metaclass=ModelMeta):
         was deleted is not stored again: that is Stale. `insert` stores it as a new item. Costs and
         errors as `change`; of a new object as `create`.
         """
+        if conditions or options.keys() - _DJANGOS_OPTIONS:
+            raise TypeError("save takes no condition and no values: call change(…, condition=…).")
         if not self.stored:
             self.insert(write=write)
             return
         wanted = None if update_fields is None else set(update_fields)
-        if unknown := (wanted or set()) - self.get_attributes().keys():
-            raise ValueError(f"update_fields: there is no attribute {', '.join(sorted(unknown))}.")
+        if unknown := self._unknown(wanted or ()):
+            raise ValueError(f"update_fields: {unknown}")
         now = self.serialize(null_check=False)
         # Deserialized, so that an attribute that an older version did not store has its default.
         read = type(self).from_raw_data(self.stored).serialize(null_check=False)
@@ -560,7 +577,9 @@ class Model(PlainModel, metaclass=ModelMeta):
             write.add(whole, *guards)
             write.on_commit(self, committed)
 
-    def delete(self, *, write: Transaction | None = None) -> None:  # type: ignore[override]  # PynamoDB's takes a condition
+    def delete(  # type: ignore[override]  # Django's, not PynamoDB's
+        self, *conditions: Never, write: Transaction | None = None, **options: Never
+    ) -> None:
         """Delete the stored item and free its unique values.
 
         If it was deleted already, it is a success. Costs 1 request, 1 write unit; with n unique
@@ -569,6 +588,11 @@ class Model(PlainModel, metaclass=ModelMeta):
         Raises:
             Stale: it changed since it was read.
         """
+        if conditions or options:
+            raise TypeError(
+                "delete takes no condition: it deletes the item only if that is still as it was "
+                "read. So check this object before."
+            )
         self._check_writable("delete")
         names: dict[str, str] = {}
         values: dict[str, Any] = {}
@@ -1088,12 +1112,12 @@ class Model(PlainModel, metaclass=ModelMeta):
             TypeError: not an attribute that can be given a value, or not its type.
             ValueError: None for a required attribute.
         """
+        if unknown := self._unknown(values):
+            raise TypeError(unknown)
         wire: dict[str, Any] = {}
         attributes = self.get_attributes()
         for name, value in values.items():
-            attribute = attributes.get(name)
-            if attribute is None:
-                raise TypeError(f"{type(self).__name__} has no attribute {name}.")
+            attribute = attributes[name]
             if removals and (attribute.is_hash_key or attribute.is_range_key or name in _FIXED):
                 raise TypeError(f"The {name} of an item cannot be changed.")
             typed = None if value is None else _typed(attribute, value)

@@ -150,7 +150,7 @@ class NumberedModel(Model):
     def insert(self, **_options: Any) -> NoReturn:
         self.create()
 
-    def delete(self, **_options: Any) -> NoReturn:  # type: ignore[override]
+    def delete(self, *_conditions: Any, **_options: Any) -> NoReturn:
         raise TypeError("A numbered item is never deleted, because that would leave a gap.")
 
     # Keys -------------------------------------------------------------------------------------

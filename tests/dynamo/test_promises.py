@@ -381,10 +381,32 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "PynamoDB's deletion": (_pynamodb_deletion, "delete"),
     "setting and adding": (lambda m: m.change(visits=2, add={"visits": 1}), "not both"),
     "adding to the version": (lambda m: m.change(add={"version": 1}), "cannot be changed"),
+    "save under a condition": (
+        lambda m: m.save(Member.visits == 0),  # type: ignore[arg-type]
+        r"change\(…, condition=…\)",
+    ),
+    "save under a named condition": (
+        lambda m: m.save(condition=Member.visits == 0),
+        r"change\(…, condition=…\)",
+    ),
+    "save of values": (lambda m: m.save(card="A"), r"change\(…"),
+    "deletion under a condition": (lambda m: m.delete(Member.visits == 0), "still as it was read"),
+    "deletion under a named condition": (
+        lambda m: m.delete(condition=Member.visits == 0),
+        "still as it was read",
+    ),
     "count of a table": (lambda _m: Member.count(), "scan"),
     "change of a key": (lambda m: m.change(pk="other"), "cannot be changed"),
     "change of a version": (lambda m: m.change(version=5), "cannot be changed"),
-    "change of an unknown name": (lambda m: m.change(cart="A"), "no attribute cart"),
+    **{
+        f"{name} of an unknown name": (call, "Member has no attribute cart. .*: card, club, email")
+        for name, call in {
+            "change": lambda m: m.change(cart="A"),
+            "add": lambda m: m.change(add={"cart": 1}),
+            "create": lambda _m: Member.create(email="bob@example.org", club="go", cart="A"),
+            "an object": lambda _m: Member(cart="A"),
+        }.items()
+    },
     "change of what is not stored": (lambda _m: Member().change(card="A"), "save"),
     "change of a part": (
         lambda m: Member.get(m.pk, attributes_to_get=["version"]).change(card="A"),
