@@ -6,31 +6,21 @@ valid, too. So a key can be replaced without signing anybody out.
 The keys are read at the start, in every process restored from a snapshot, and by the first page
 that begins `FRESH_SECONDS` or more after that. There is no thread for it: a frozen function would
 not run it, and an idle one would be charged for it.
-
-One request, signed by botocore and sent by its HTTP session. botocore's client for SSM would take
-0.1 s of CPU and 14 MB at every cold start, to read its description of SSM.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
 import threading
 import time
-from contextlib import suppress
 
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.exceptions import BotoCoreError, NoCredentialsError
-from botocore.httpsession import URLLib3Session
-from botocore.session import Session
-from botocore.utils import get_environ_proxies
 from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
-from dynamo.extending import PerProcess, addressing, connections, credentials, within
+from dynamo.extending import PerProcess, within
+from project.parameters import CONNECT_SECONDS, ParameterUnavailable, read
 
 log = logging.getLogger(__name__)
 
@@ -39,20 +29,6 @@ FRESH_SECONDS = 300.0
 
 #: How long the start tries. AWS Lambda ends a start after 10 s.
 START_SECONDS = 5.0
-
-#: Of one attempt. Without keys a page cannot be made, but the old ones are good for it.
-CONNECT_SECONDS = 1.0
-READ_SECONDS = 1.5
-
-_TEMPORARY = {"InternalServerError", "ThrottlingException"}
-
-
-class KeysUnavailable(Exception):
-    """The parameter was not read, or contains no keys; `is_temporary`: another try may help."""
-
-    def __init__(self, problem: str, *, is_temporary: bool = False) -> None:
-        super().__init__(f"{settings.SECRET_KEY_PARAMETER}: {problem}".rstrip("."))
-        self.is_temporary = is_temporary
 
 
 class _Reading:
@@ -90,7 +66,7 @@ def load() -> None:
                 _use(_read())
             _reading().at = time.time()
             return
-        except KeysUnavailable as error:
+        except ParameterUnavailable as error:
             pause = random.uniform(0.1, 0.5)  # noqa: S311 - spreads load
             if not error.is_temporary or time.monotonic() + pause >= ends_at:
                 problem = f"DJANGO_SECRET_KEY_PARAMETER cannot be used: {error}."
@@ -108,7 +84,7 @@ def refresh() -> None:
     try:
         with within(CONNECT_SECONDS):
             _use(_read())
-    except KeysUnavailable as error:
+    except ParameterUnavailable as error:
         log.warning("The secret keys cannot be read again, so the old ones are used: %s", error)
 
 
@@ -125,63 +101,11 @@ def _read() -> list[str]:
     """The keys in the parameter, at least one. Costs 1 request.
 
     Raises:
-        KeysUnavailable
+        ParameterUnavailable
     """
-    status, body = _exchange()
-    try:
-        answer = json.loads(body)
-        if status != 200:
-            code = answer["__type"].rpartition("#")[2]
-            text = answer.get("message") or answer.get("Message") or ""
-            is_temporary = status >= 500 or code in _TEMPORARY
-            raise KeysUnavailable(_in_one_line(f"{code} {text}"), is_temporary=is_temporary)
-        kind, value = answer["Parameter"]["Type"], answer["Parameter"]["Value"]
-        lines = [line.strip() for line in value.splitlines()]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        # Not with its text, which could contain a key.
-        raise KeysUnavailable(f"the answer ({status}) is not SSM's", is_temporary=True) from error
-    if kind != "SecureString":
-        raise KeysUnavailable(f"it is a {kind}: make it a SecureString")
+    lines = [line.strip() for line in read(settings.SECRET_KEY_PARAMETER).splitlines()]
     keys = list(dict.fromkeys(filter(None, lines)))
     if not keys:
-        raise KeysUnavailable("it contains no key: put one key in each line")
+        problem = "it contains no key: put one key in each line"
+        raise ParameterUnavailable(settings.SECRET_KEY_PARAMETER, problem)
     return keys
-
-
-@sensitive_variables()
-def _exchange() -> tuple[int, bytes]:
-    url = addressing.configured_endpoint("ssm") or _endpoint(settings.AWS_REGION)
-    body = json.dumps({"Name": settings.SECRET_KEY_PARAMETER, "WithDecryption": True})
-    headers = {
-        "Content-Type": "application/x-amz-json-1.1",
-        "X-Amz-Target": "AmazonSSM.GetParameter",
-    }
-    request = AWSRequest("POST", url, headers, body.encode())
-    # A new one each time: minutes later its connection could be dead.
-    http = URLLib3Session(
-        verify=Session().get_config_variable("ca_bundle") or True,
-        proxies=get_environ_proxies(url),
-        timeout=(CONNECT_SECONDS, READ_SECONDS),  # type: ignore[arg-type]  # the stubs know one number
-    )
-    # If botocore lacks the private name, a slow name server delays the request.
-    with suppress(AttributeError, TypeError):
-        connections.bound(http)
-    try:
-        frozen = credentials.of_process().get_frozen_credentials()
-        SigV4Auth(frozen, "ssm", settings.AWS_REGION).add_auth(request)
-        answer = http.send(request.prepare())
-        return answer.status_code, answer.content
-    except BotoCoreError as error:
-        is_temporary = not isinstance(error, NoCredentialsError)
-        raise KeysUnavailable(_in_one_line(str(error)), is_temporary=is_temporary) from error
-    finally:
-        http.close()
-
-
-def _endpoint(region: str) -> str:
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"https://ssm.{region}.{suffix}/"
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())[:300]

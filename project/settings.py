@@ -285,13 +285,21 @@ def _add_headers(headers: Any, path: str, url: str) -> None:
 
 WHITENOISE_ADD_HEADERS_FUNCTION = _add_headers
 
-vars().update(
-    env.read(
-        "EMAIL_URL",
-        environment.email_settings,
-        "smtp://localhost:25" if PRODUCTION else "consolemail://",
-    )
+_mail = env.read(
+    "EMAIL_URL",
+    environment.email_settings,
+    "smtp://localhost:25" if PRODUCTION else "consolemail://",
 )
+# Where `project.mail` reads the password.
+EMAIL_PASSWORD_PARAMETER = env.read("EMAIL_PASSWORD_PARAMETER", environment.parameter_name)
+if EMAIL_PASSWORD_PARAMETER:
+    env.check(
+        _mail["EMAIL_BACKEND"].endswith(".smtp.EmailBackend") and not _mail["EMAIL_HOST_PASSWORD"],
+        "EMAIL_PASSWORD_PARAMETER",
+        "is set, so EMAIL_URL must be smtp+tls://user@host:587, without a password",
+    )
+    _mail["EMAIL_BACKEND"] = "project.mail.EmailBackend"
+vars().update(_mail)
 # Without the default: a mail server on this machine must be named, too.
 EMAIL_IS_CONFIGURED = bool(env.read("EMAIL_URL", str))
 EMAIL_TIMEOUT = 10

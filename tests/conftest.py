@@ -225,7 +225,7 @@ def _ssm() -> Iterator[str]:
 
 @pytest.fixture
 def parameter(_ssm: str) -> Iterator[Parameter]:
-    """A parameter for secret keys that nobody has stored yet."""
+    """A parameter that nobody has stored yet."""
     with FaultProxy(_ssm) as proxy:
         yield Parameter(_ssm, proxy)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import socketserver
 import threading
@@ -74,6 +75,8 @@ class MailServer:
     verdict: str = "250 OK"
     #: Recipient and bytes of each mail that it accepted.
     taken: list[tuple[str, bytes]] = field(default_factory=list)
+    #: User and password of each client that signed in.
+    signed_in: list[list[str]] = field(default_factory=list)
     may_answer: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
@@ -113,6 +116,12 @@ class _Conversation(socketserver.StreamRequestHandler):
         self._say("220 ready")
         for line in self.rfile:
             match line[:4].upper():
+                case b"EHLO":
+                    self._say("250-here\r\n250 AUTH PLAIN")
+                case b"AUTH":
+                    said = base64.b64decode(line.split()[-1]).decode()
+                    server.signed_in.append(said.split("\0")[1:])
+                    self._say("235 OK")
                 case b"RCPT":
                     recipient = line.decode().strip().removeprefix("rcpt TO:")
                     self._say(server.answer)

@@ -1,4 +1,4 @@
-"""A SecureString parameter with secret keys, on an engine of SSM behind a fault proxy."""
+"""A SecureString parameter on an engine of SSM behind a fault proxy."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class Parameter:
         return self.proxy.count(READ)
 
     def put(self, *keys: str, kind: str = "SecureString") -> None:
-        """Store these keys, one per line."""
+        """Store these values, one per line."""
         value = "\n".join(keys) + "\n"
         self._client.put_parameter(Name=self.name, Value=value, Type=kind, Overwrite=True)

@@ -18,22 +18,6 @@ ABORT_AFTER_DAYS = 7
 _CONDITION = "HasUploadsBucket"
 _NAME = {"Ref": "UploadsBucketName"}
 
-#: Properties of a bucket that is encrypted and that no policy can open to the public.
-PRIVATE_BUCKET: dict[str, Any] = {
-    "BucketEncryption": {
-        "ServerSideEncryptionConfiguration": [
-            {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-        ]
-    },
-    "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
-    "PublicAccessBlockConfiguration": {
-        "BlockPublicAcls": True,
-        "BlockPublicPolicy": True,
-        "IgnorePublicAcls": True,
-        "RestrictPublicBuckets": True,
-    },
-}
-
 CLOUDFORMATION: dict[str, dict[str, Any]] = {
     "Parameters": {
         "UploadsBucketName": {
@@ -52,7 +36,19 @@ CLOUDFORMATION: dict[str, dict[str, Any]] = {
             "UpdateReplacePolicy": "Retain",
             "Properties": {
                 "BucketName": _NAME,
-                **PRIVATE_BUCKET,
+                # Encrypted, and no policy can open it to the public.
+                "BucketEncryption": {
+                    "ServerSideEncryptionConfiguration": [
+                        {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+                    ]
+                },
+                "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]},
+                "PublicAccessBlockConfiguration": {
+                    "BlockPublicAcls": True,
+                    "BlockPublicPolicy": True,
+                    "IgnorePublicAcls": True,
+                    "RestrictPublicBuckets": True,
+                },
                 "LifecycleConfiguration": {
                     "Rules": [
                         {

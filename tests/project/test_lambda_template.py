@@ -144,10 +144,42 @@ def test_every_report_is_stored_once_a_day(template: dict[str, Any]) -> None:
 
     events = [json.loads(each["Target"]["Input"]) for each in schedules]
     assert events == [{"command": "storereport", "arguments": [name]} for name in KINDS]
-    assert all(
-        re.fullmatch(r"cron\(\d+ \d+ \* \* \? \*\)", each["ScheduleExpression"])
-        for each in schedules
+    # The cron lines of a server. AWS wants a year, and a ? for the day of the week.
+    times = [" ".join(each.schedule.split()[:2]) for each in KINDS.values()]
+    assert [each["ScheduleExpression"] for each in schedules] == [
+        f"cron({time} * * ? *)" for time in times
+    ]
+
+
+def test_the_exports_are_as_private_as_uploads(template: dict[str, Any]) -> None:
+    exports, uploads = (
+        {name: value for name, value in bucket.items() if name.endswith(("ion", "Controls"))}
+        for bucket in of_type(template, "AWS::S3::Bucket").values()
     )
+
+    assert exports.pop("LifecycleConfiguration") != uploads.pop("LifecycleConfiguration")
+    assert exports == uploads
+    assert len(exports) == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "is_allowed"),
+    [
+        ("smtp://localhost:25", True),
+        ("smtp+tls://user@mail.example.com:587", True),
+        ("smtp+tls://user%40example.com@mail.example.com", True),
+        ("smtp+tls://user:password@mail.example.com:587", False),
+        ("smtp+tls://user:password@mail.example.com", False),
+        ("smtp+tls://user:1234@mail.example.com:587", False),
+        ("smtp+tls://user:1234", True),  # a host and its port
+    ],
+)
+def test_the_environment_of_a_function_has_no_password(
+    template: dict[str, Any], url: str, is_allowed: bool
+) -> None:
+    pattern = template["Parameters"]["EmailUrl"]["AllowedPattern"]
+
+    assert bool(re.fullmatch(pattern, url)) == is_allowed
 
 
 def test_the_site_reads_every_variable_that_is_set(template: dict[str, Any]) -> None:

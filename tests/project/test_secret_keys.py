@@ -23,7 +23,8 @@ from accounts.emails import links
 from accounts.exceptions import BadLink
 from accounts.models import User
 from project import secret_keys
-from project.secret_keys import CONNECT_SECONDS, FRESH_SECONDS, READ_SECONDS
+from project.parameters import CONNECT_SECONDS, READ_SECONDS
+from project.secret_keys import FRESH_SECONDS
 from tests.factories import make_user
 from tests.faults.kinds import Answer, CloseBefore, Fault, Hold, Reply
 from tests.parameters import READ, Parameter

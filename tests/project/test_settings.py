@@ -112,6 +112,8 @@ def test_a_complete_environment_starts(checkout: Path) -> None:
         ("EMAIL_URL", "pigeon://mail.example.org"),
         ("EMAIL_URL", "smtp://mail.example.org:port"),
         ("EMAIL_URL", "smtp://mail.example.org:99999"),
+        ("EMAIL_PASSWORD_PARAMETER", "two words"),
+        ("EMAIL_PASSWORD_PARAMETER", "/site/email-password"),  # with a password in the URL
         ("ACCOUNTS_PHONE_REGION", "UK"),
         ("ACCOUNTS_PHONE_REGION", "Europe"),
         ("DJANGO_FROM_EMAIL", "ledger"),
