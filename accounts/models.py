@@ -43,8 +43,8 @@ from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser, taken
 from accounts.passwords import check_password, make_password
 from accounts.values import as_uuid, comparable_email, comparable_username
-from dynamo import IntegerAttribute, Model, Transaction, Unique, Write, joined
-from dynamo.extending import Item, Otherwise, Refusal
+from dynamo import IntegerAttribute, Model, Transaction, Unique, joined
+from dynamo.extending import Item, Otherwise, Refusal, Write
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"

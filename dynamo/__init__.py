@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     )
     from dynamo.transactions import (
         Transaction as Transaction,
-        Write as Write,
         joined as joined,
     )
     from dynamo.unique.declarations import (
@@ -72,7 +71,7 @@ __all__, __getattr__ = lazily(
         "dynamo.models": "Model",
         "dynamo.pages": "GlobalSecondaryIndex Page",
         "dynamo.signals": "request_sent",
-        "dynamo.transactions": "Transaction Write joined",
+        "dynamo.transactions": "Transaction joined",
         "dynamo.unique.declarations": "Unique casefolded",
     },
 )

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         READ_TOGETHER as READ_TOGETHER,
         Otherwise as Otherwise,
         Refusal as Refusal,
+        Write as Write,
         read_together as read_together,
     )
     from dynamo.unique.declarations import (
@@ -126,7 +127,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.together": "together",
         "dynamo._internal.updates": "Update",
         "dynamo.management.commands.cloudformation": "Part template",
-        "dynamo.transactions": "Otherwise READ_TOGETHER Refusal read_together",
+        "dynamo.transactions": "Otherwise READ_TOGETHER Refusal Write read_together",
         "dynamo.unique.declarations": "SEPARATOR",
         "dynamo.unique.guarding": "is_reserved",
     },

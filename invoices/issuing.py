@@ -16,8 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
-from dynamo import Write
-from dynamo.extending import read_together
+from dynamo.extending import Write, read_together
 from invoices.documents import (
     CREDIT_PREFIX,
     DEFAULT_LANGUAGE,

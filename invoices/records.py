@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from dynamo import DamagedItem, Transaction, Write, joined
+from dynamo import DamagedItem, Transaction, joined
 from dynamo.extending import (
     READ_TOGETHER,
     Item,
     Refusal,
     Update,
+    Write,
     query_pages,
     read_together,
     send,

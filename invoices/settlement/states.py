@@ -14,8 +14,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from dynamo import Transaction, Write, joined
-from dynamo.extending import Item, Refusal, read_together
+from dynamo import Transaction, joined
+from dynamo.extending import Item, Refusal, Write, read_together
 from invoices.documents import (
     Invoice,
     credit_request_id,

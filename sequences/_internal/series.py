@@ -85,7 +85,7 @@ class NumberedItem(NumberedModel):
         if write is not None:
             raise TypeError(
                 "Numbers are issued in a transaction of their own, which the other writes can "
-                "join: sequences.issue(…, also=[…])."
+                "join: sequences.issue(…, also=write)."
             )
         if self.series is None:
             raise TypeError(
@@ -117,9 +117,9 @@ def issue(
     call may differ, as that of a year does at its end, override `NumberedItem.request_scope`.
 
     `also` are further writes that are committed with the item or not at all: a `Transaction` that
-    collected them and is not committed by its caller, or a list. If one of them is refused, only
-    this item is refused, although it may share a transaction with others. They may be for earlier
-    items of the series, but not for `item` itself.
+    collected them and that its caller does not commit, or a list of `dynamo.extending.Write`. If
+    one of them is refused, only this item is refused, although it may share a transaction with
+    others. They may be for earlier items of the series, but not for `item` itself.
 
     Costs 1 request and 6 write units for an item of up to 1 KB, if no other process issues on the
     series. The first call of a process on a series costs 1 read more, and so does a write of `also`
