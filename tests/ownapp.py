@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.commands import ROOT
 from tests.tutorial import write_files
 
-_TOLD = re.compile(r"^`(\w+\.py)`\n\n```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_TOLD = re.compile(r"^`(\w+\.\w+)`\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_TOLD_FILES = dict(_TOLD.findall((ROOT / "docs" / "testing.md").read_text(encoding="utf-8")))
 
 FILES = {
     "manage.py": """
@@ -56,10 +57,8 @@ class Ticket(NumberedItem):
     class Meta:
         table_name = "tickets"
 """,
-    **{
-        f"members/{name}": text
-        for name, text in _TOLD.findall((ROOT / "docs" / "testing.md").read_text(encoding="utf-8"))
-    },
+    "pytest.ini": _TOLD_FILES.pop("pytest.ini"),
+    **{f"members/{name}": text for name, text in _TOLD_FILES.items()},
 }
 
 
@@ -89,5 +88,5 @@ def outcome(project: Path, *command: str, programs: Path, **env: str) -> tuple[i
 
 def pytest_outcome(project: Path, *arguments: str, programs: Path, **env: str) -> tuple[int, str]:
     """As `outcome`, of pytest."""
-    words = ["-p", "no:randomly", "-p", "no:cacheprovider", "--ds=club.settings", *arguments]
+    words = ["-p", "no:randomly", "-p", "no:cacheprovider", *arguments]
     return outcome(project, "python", "-m", "pytest", "-q", *words, programs=programs, **env)

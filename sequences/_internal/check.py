@@ -59,6 +59,8 @@ def check_series(
 ) -> Iterator[SeriesReport]:
     """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
 
+    Nothing is read before the first report is asked for: iterate, as `for report in …` does.
+
     Proves for each series that its items have the numbers from 1 to the value of its counter, that
     no two items have the same request id, and that each guard item names an item with its request
     id. Items may be issued meanwhile: what a report says is true of the moment when the check

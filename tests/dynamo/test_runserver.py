@@ -7,10 +7,12 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests import tutorial
 from tests.engines import free_port, is_listening
 from tests.waiting import wait_until
 
@@ -63,23 +65,36 @@ def manage(tmp_path: Path, environment: dict[str, str]) -> Iterator[Manage]:
     run("localdynamodb", "stop")
 
 
-def write_project(folder: Path, *apps: str, **more: str) -> None:
+def write_project(folder: Path, apps: list[str], **more: str) -> None:
     (folder / "manage.py").write_text(_MANAGE % (apps, more))
 
 
+def write_project_of_the_tutorial(folder: Path) -> None:
+    """A project that Django starts, with the settings and the URLs of the tutorial."""
+    start = [sys.executable, "-m", "django", "startproject", "helpdesk", "."]
+    subprocess.run(start, cwd=folder, check=True)
+    settings = tutorial.TEXT.split("\n### All settings\n")[1].split("\n## ")[0]
+    for name, text in tutorial.FILE.findall(settings):
+        (folder / name).write_text(text)
+
+
 @pytest.mark.parametrize(
-    ("apps", "more"),
-    [(["dynamo"], {}), (["dynamo", STATICFILES], STATIC_URL)],
-    ids=["without staticfiles", "with staticfiles"],
+    ("write", "page"),
+    [
+        (partial(write_project, apps=["dynamo"]), b"It works."),
+        (partial(write_project, apps=["dynamo", STATICFILES], **STATIC_URL), b"It works."),
+        (write_project_of_the_tutorial, b"Visit 1"),
+    ],
+    ids=["without staticfiles", "with staticfiles", "of the tutorial"],
 )
 def test_a_project_is_served_after_its_tables_were_created(
     manage: Manage,
     environment: dict[str, str],
     tmp_path: Path,
-    apps: list[str],
-    more: dict[str, str],
+    write: Callable[[Path], None],
+    page: bytes,
 ) -> None:
-    write_project(tmp_path, *apps, **more)
+    write(tmp_path)
     port = free_port()
     server = subprocess.Popen(
         [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
@@ -91,7 +106,7 @@ def test_a_project_is_served_after_its_tables_were_created(
         wait_until(lambda: server.poll() is not None or is_listening(port))
         assert server.poll() is None
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
-            assert answer.read() == b"It works."
+            assert answer.read() == page
     finally:
         server.kill()
         server.wait()
@@ -103,10 +118,10 @@ def test_a_project_is_served_after_its_tables_were_created(
 def test_an_app_that_comes_first_and_replaces_our_commands_is_found(
     manage: Manage, tmp_path: Path, options: list[str]
 ) -> None:
-    write_project(tmp_path, "dynamo", STATICFILES, **STATIC_URL)
+    write_project(tmp_path, ["dynamo", STATICFILES], **STATIC_URL)
     assert "W003" not in manage("check", *options).stderr
 
-    write_project(tmp_path, STATICFILES, "dynamo", **STATIC_URL)
+    write_project(tmp_path, [STATICFILES, "dynamo"], **STATIC_URL)
     assert (
         "(dynamo.W003) The app django.contrib.staticfiles comes before dynamo in INSTALLED_APPS "
         "and replaces its command runserver.\n\tHINT: Put dynamo first."
