@@ -15,7 +15,7 @@ ENGINE := .venv/node_modules/$(DYNOXIDE)/dynoxide
 # The django-stubs plugin imports the settings, which refuse to load without a key.
 MYPY_ENV := DJANGO_DEBUG=on DJANGO_SECRET_KEY=read-by-the-type-checker-only
 
-.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint messages samples install lock
+.PHONY: run test test-library lambda coverage test-slow torture engines bench scale lint size messages samples install lock
 .DELETE_ON_ERROR:
 
 run: install .env
@@ -81,6 +81,10 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(MYPY_ENV) $(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The product's lines of code, by package.
+size: install
+	@$(BIN)/python -m tests.sizes
 
 # Updates the catalogues from the sources; new texts wait for a translation.
 messages: install
