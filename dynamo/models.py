@@ -557,7 +557,9 @@ class Model(PlainModel, metaclass=ModelMeta):
             if not (added or condition is not None) and (is_so or has_values)(stored):
                 return None
             now = self._version_of(stored)
-            if refusal.repeated and continues(now, version):
+            # With this version and other values, a plain change was certainly made by another copy.
+            may_be_mine = continues if added or condition is not None else follows
+            if refusal.repeated and now is not None and may_be_mine(now, version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
