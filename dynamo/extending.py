@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         now as now,
     )
     from dynamo._internal.findings import (
-        RUN_LENGTH as RUN_LENGTH,
         Findings as Findings,
         Spool as Spool,
     )
@@ -116,7 +115,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.client.retries": "cancellation_codes outcome_of pause_seconds",
         "dynamo._internal.client.sending": "send",
         "dynamo._internal.clock": "now",
-        "dynamo._internal.findings": "Findings RUN_LENGTH Spool",
+        "dynamo._internal.findings": "Findings Spool",
         "dynamo._internal.items": "Item PARTITION_KEY_MAX_BYTES PlainModel",
         "dynamo._internal.processes": "PerProcess begin_process on_new_process",
         "dynamo._internal.tables": "all_tables",

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Literal, get_args
 
 from dynamo import DamagedItem
-from dynamo.extending import RUN_LENGTH, CountingPool, Findings, Item, Spool, bulk
+from dynamo.extending import CountingPool, Findings, Item, Spool, bulk
 from locks import LeaseLost
 from locks.extending import HolderWatch
 from uploads import claims, s3
@@ -43,7 +43,6 @@ class Sizes:
     segments: int = bulk.SEGMENTS
     page_limit: int | None = None
     objects_limit: int = 1000
-    run_length: int = RUN_LENGTH
     confirm_threads: int = 8
     confirm_ahead: int = 256
 
@@ -75,14 +74,14 @@ def check_uploads(
     Costs a scan of the whole table (1 request per MB, 1 read unit per 4 KB), 1 request per 1,000
     objects, and for each key that needs a second look 1 or 2 read units and a HeadObject. An object
     with the size of its row, but another ETag and no checksum to compare, is downloaded. Uses about
-    200 bytes of disk per row and object while it runs.
+    400 bytes of disk per row and object while it runs.
 
     Raises:
         BucketMissing, StorageFailed: see `uploads.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
-    with Spool(check.sizes.run_length) as spool:
+    with Spool() as spool:
         check.read_all(spool)
         check.confirm(spool)
     return check.report

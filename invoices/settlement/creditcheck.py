@@ -30,7 +30,7 @@ def check_with_credits(
     Besides its costs, a scan of `invoicestates`, or, for one account, a Query for each year, and
     for each suspect invoice 1 request and 6 read units.
     """
-    with Spool((sizes or Sizes()).run_length) as claims:
+    with Spool() as claims:
 
         def claim_note(item: Item) -> None:
             request_id = item.get("requestId", {}).get("S", "")

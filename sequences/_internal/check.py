@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from dynamo._internal import bulk
-from dynamo._internal.findings import RUN_LENGTH, Spool
+from dynamo._internal.findings import Spool
 from dynamo._internal.items import Item, PlainModel
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences._internal.seriesreport import (
@@ -40,11 +40,10 @@ _COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is read and sorted at once; tests use less."""
+    """How much is read at once; tests use less."""
 
     segments: int = bulk.SEGMENTS
     page_limit: int | None = None
-    run_length: int = RUN_LENGTH
     guards_together: int = READ_TOGETHER
 
 
@@ -70,7 +69,7 @@ def check_series(
 
     Costs a scan of `counters` and of the model's table: 1 request per MB, 1 read unit per 4 KB of
     everything stored; for each suspect number 1 request at most and 2 read units per item. While it
-    runs it uses about 300 bytes of disk per item.
+    runs it uses about 600 bytes of disk per item.
 
     With `series` nothing is scanned. Costs a read of their counters, a Query for each, and 2 read
     units for the guard item of each item. A guard item whose item is gone is then not found.
@@ -88,7 +87,7 @@ def check_series(
         names = list(dict.fromkeys(series))
         counters = _read_items([model.counter_of(name) for name in names])
         pages = chain.from_iterable(_pages_of(model, name, attributes, sizes) for name in names)
-    with Spool(sizes.run_length) as claims, Spool(sizes.run_length) as requests:
+    with Spool() as claims, Spool() as requests:
         # Before the items: what is issued from here on is not checked.
         for counter in counters:
             _claim_counter(model, counter, claims)

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 #: Of a value that version 0.1 reserved.
 RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 
-SMALL = Sizes(segments=3, page_limit=2, run_length=5, users_together=3, confirm_ahead=2)
+SMALL = Sizes(segments=3, page_limit=2, users_together=3, confirm_ahead=2)
 
 
 class Member(Model):

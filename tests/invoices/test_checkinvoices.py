@@ -35,7 +35,7 @@ from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
+SMALL = Sizes(segments=3, page_limit=3, guards_together=2)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 LABEL = "tests.numbered.Ticket"
-SMALL = Sizes(segments=3, page_limit=3, run_length=5, guards_together=2)
+SMALL = Sizes(segments=3, page_limit=3, guards_together=2)
 
 
 @pytest.fixture
@@ -464,7 +464,7 @@ def test_memory_stays_bounded_for_a_long_series(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dynamo._internal.bulk.pages", pages)
     tracemalloc.start()
     try:
-        [report] = check_series(Ticket, sizes=Sizes(run_length=500))
+        [report] = check_series(Ticket, sizes=Sizes())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
 
-from dynamo._internal.checking.guards import Sizes
 from dynamo._internal.client.sending import send
 from staff.exceptions import NewerReport
 from staff.models import Report
@@ -121,13 +120,19 @@ def test_if_dynamodb_does_not_answer_the_last_report_stays(
 @pytest.mark.usefixtures("engine")
 def test_a_check_that_cannot_write_to_disk_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     make_user()
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    monkeypatch.setattr("dynamo._internal.checking.guards.Sizes", partial(Sizes, run_length=1))
+    connect = sqlite3.connect
+
+    def connect_to_full_disk(file: str) -> sqlite3.Connection:
+        connection = connect(file)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    monkeypatch.setattr("sqlite3.connect", connect_to_full_disk)
 
     out, err, code = run("storereport", "guards")
 
     assert (out, err.count("\n"), code) == ("", 1, 1)
-    assert "/nowhere" in err
+    assert "database or disk is full" in err
     assert last().result is None
 
 

@@ -167,7 +167,6 @@ def test_small_pages_and_batches_give_the_same_report(bucket: str, stored: Any, 
         segments=2,
         page_limit=2,
         objects_limit=3,
-        run_length=4,
         confirm_threads=2,
         confirm_ahead=1,
     )

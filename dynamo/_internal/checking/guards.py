@@ -31,7 +31,7 @@ from dynamo._internal.checking.snapshots import (
     is_owner,
     names_in,
 )
-from dynamo._internal.findings import RUN_LENGTH, Spool
+from dynamo._internal.findings import Spool
 from dynamo._internal.items import Item
 from dynamo._internal.tally import CountingPool
 from dynamo.models import Model
@@ -61,7 +61,6 @@ class Sizes:
 
     segments: int = bulk.SEGMENTS
     page_limit: int | None = None
-    run_length: int = RUN_LENGTH
     users_together: int = READ_TOGETHER - 3
     confirm_ahead: int = 256
 
@@ -145,15 +144,15 @@ def check_guards(
 
     Costs a scan: about 1 request per MB and 1 read unit per 4 KB of all that is stored. Each
     suspect costs 1 request and 2 read units for each of its items, each repair 1 request and 4 to 6
-    write units. Uses about 130 bytes of disk for each guard item and each user's value.
+    write units. Uses about 260 bytes of disk for each guard item and each user's value.
 
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`; repairs stay.
     """
     check = _Check(model, repair, oldest_by, progress or _ignore, sizes or Sizes())
     with ExitStack() as spools:
-        report = Report({kind: spools.enter_context(check.new_spool()) for kind in KINDS})
-        with check.new_spool() as claims:
+        report = Report({kind: spools.enter_context(Spool()) for kind in KINDS})
+        with Spool() as claims:
             check.collect(claims, report)
             check.confirm(claims, report)
         yield report
@@ -170,9 +169,6 @@ class _Check:
     oldest_by: str | None
     progress: Progress
     sizes: Sizes
-
-    def new_spool(self) -> Spool:
-        return Spool(self.sizes.run_length)
 
     def collect(self, claims: Spool, report: Report) -> None:
         """Scan the table, or both, and keep what each item claims."""

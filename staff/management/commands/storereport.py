@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import socket
+import sqlite3
 import sys
 from typing import Any
 
@@ -38,7 +39,7 @@ class Command(DynamoCommand):
             store(report)
         except NewerReport as error:
             raise CommandError(str(error)) from error
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             # The check of guards sorts on disk.
             raise CommandError(f"The report was not made: {error}") from error
         result = json.loads(report.result)
