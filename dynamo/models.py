@@ -27,18 +27,17 @@ import copy
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Self
 
 from django.conf import settings
-from pynamodb.attributes import ListAttribute, MapAttribute, TTLAttribute
+from pynamodb.attributes import TTLAttribute
 from pynamodb.exceptions import AttributeNullError
 from pynamodb.expressions.condition import Condition
-from pynamodb.expressions.operand import Path, Value as Operand
+from pynamodb.expressions.operand import Path
 from pynamodb.models import MetaModel
 from pynamodb.pagination import ResultIterator
 
@@ -48,6 +47,7 @@ from dynamo._internal.client.sending import send
 from dynamo._internal.items import (
     PARTITION_KEY_MAX_BYTES,
     SORT_KEY_MAX_BYTES,
+    UNUSABLE,
     Item,
     PlainModel,
     is_same_value,
@@ -413,7 +413,7 @@ class Model(PlainModel, metaclass=ModelMeta):
 
         with joined(write) as write:
             write.add(Write(self, {"Put": put}, refused), *self._guard_writes({}, item), *claims)
-            write.on_commit(self, lambda stored: self.deserialize(stored or sent))
+            write.on_commit(self, lambda stored: self._become(stored or sent, sent))
         return sent
 
     def save(  # type: ignore[override]  # Django's, not PynamoDB's
@@ -426,9 +426,9 @@ class Model(PlainModel, metaclass=ModelMeta):
         """Store the attributes that were set since the object was read; a new object completely.
 
         Other attributes of the stored item are not written. `update_fields` names the attributes to
-        store, as in Django, whose other options are ignored. Unlike in Django, an object whose item
-        was deleted is not stored again: that is Stale. `insert` stores it as a new item. Costs and
-        errors as `change`; of a new object as `create`.
+        store, as in Django, whose other options are ignored; what else was set stays, to be saved.
+        Unlike in Django, an object whose item was deleted is not stored again: that is Stale.
+        `insert` stores it as a new item. Costs and errors as `change`; of a new object as `create`.
         """
         if conditions or options.keys() - _DJANGOS_OPTIONS:
             raise TypeError("save takes no condition and no values: call change(…, condition=…).")
@@ -438,16 +438,35 @@ class Model(PlainModel, metaclass=ModelMeta):
         wanted = None if update_fields is None else set(update_fields)
         if unknown := self._unknown(wanted or ()):
             raise ValueError(f"update_fields: {unknown}")
-        now = self.serialize(null_check=False)
-        # Deserialized, so that an attribute that an older version did not store has its default.
-        read = type(self).from_raw_data(self.stored).serialize(null_check=False)
-        changed = [
-            name
-            for name, attribute in self.get_attributes().items()
-            if not is_same_value(now.get(attribute.attr_name), read.get(attribute.attr_name))
-            and (wanted is None or name in wanted)
-        ]
-        self.change(write=write, **{name: getattr(self, name) for name in changed})
+        assigned = self._assigned(self.stored)
+        names = assigned.keys() if wanted is None else assigned.keys() & wanted
+        self.change(write=write, **{name: assigned[name] for name in names})
+
+    def _assigned(self, before: Item) -> dict[str, Any]:
+        """The values, by attribute name, that were set since this object was the item `before`."""
+        assigned: dict[str, Any] = {}
+        read = None
+        for name, stored_name, attribute in self._named_attributes():
+            value = self.attribute_values.get(name)
+            if _is_stored_as(attribute, value, before.get(stored_name)):
+                continue
+            # A value can be stored in another form, and a constant stands for an absent one.
+            read = read or type(self).from_raw_data(before)
+            as_read = read.attribute_values.get(name)
+            typed = None if as_read is None else _typed(attribute, as_read)
+            if not _is_stored_as(attribute, value, typed):
+                assigned[name] = value
+        return assigned
+
+    def _become(self, stored: Item, before: Item, written: Collection[str] = ()) -> None:
+        """Be the item `stored`, with what was set since this object was `before`.
+
+        The attributes called `written` are those of `stored` alone.
+        """
+        assigned = self._assigned(before)
+        self.deserialize(stored)
+        for name in assigned.keys() - written:
+            self.attribute_values[name] = assigned[name]
 
     def change(
         self,
@@ -462,8 +481,9 @@ class Model(PlainModel, metaclass=ModelMeta):
         `add` counts up: `{"views": 1}`. Without other values it counts also if the item changed
         since it was read. `condition` must hold for the stored item as well.
 
-        After the commit this object is what is stored. If it has all values already, nothing is
-        sent. If another call gave the stored item these values meanwhile, it is a success.
+        After the commit this object is what is stored; what was assigned to other attributes stays,
+        for a later `save`. If it has all values already, nothing is sent. If another call gave the
+        stored item these values meanwhile, it is a success.
 
         Costs 1 request, 1 write unit; with m unique values that change 2 + 4m. If `write` has
         other writes and `add` is given, 1 request and 1 read unit more.
@@ -481,9 +501,9 @@ class Model(PlainModel, metaclass=ModelMeta):
             raise TypeError(f"change sets {', '.join(both)} or adds to it, not both.")
         changed = self._changed(values)
         if not (changed or add or condition is not None):
-            self.deserialize(self.stored)
+            self._become(self.stored, self.stored, values)
             return
-        self._update(changed, self._added(add or {}), condition, write=write)
+        self._update(changed, self._added(add or {}), condition, asked=values, write=write)
 
     def _changed(self, values: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
         """Those of `values` that are not stored, by stored name; None for one that is removed."""
@@ -513,9 +533,12 @@ class Model(PlainModel, metaclass=ModelMeta):
         condition: Condition | None,
         *,
         is_so: Callable[[Item], bool] | None = None,
+        asked: Iterable[str] = (),
         write: Transaction | None,
     ) -> None:
         """Write the typed values `changed` (None removes one) and count up by `added`.
+
+        What was set on this object stays, except of these attributes and those called `asked`.
 
         If the item changed since it was read, it is a success if `is_so` holds for the stored one;
         by default if that has the values.
@@ -554,24 +577,27 @@ class Model(PlainModel, metaclass=ModelMeta):
             stored = refusal.stored
             if stored is None or not self.is_same_item(stored):
                 return self._stale(is_deleted=True)
-            if not (added or condition is not None) and (is_so or has_values)(stored):
+            is_done = (is_so or has_values)(stored)
+            if is_done and not (added or condition is not None):
                 return None
             now = self._version_of(stored)
-            # With this version and other values, a plain change was certainly made by another copy.
-            may_be_mine = continues if added or condition is not None else follows
-            if refusal.repeated and now is not None and may_be_mine(now, version):
+            # The first write after the version that was read is this one if it has the values.
+            if refusal.repeated and continues(now, version) and (is_done or now != version):
                 return refusal.unknown()
             if condition is not None and (counts_only or now == self._stored_version()):
                 return ConditionFailed("UpdateItem", refusal.repeated, stored)
             return self._stale()
 
+        before = self.stored
+        written = {*asked, *map(self._dynamo_to_python_attr, (*changed, *added))}
+
         def committed(stored: Item | None) -> None:
             if stored is None and added:
-                # If it was deleted since, the commit is a success nevertheless.
-                with suppress(self.DoesNotExist):
-                    self.refresh()
-            else:
-                self.deserialize(left if stored is None else stored)
+                stored = send("GetItem", self._address()).get("Item")
+                if stored is None:
+                    # It was deleted since. The commit is a success nevertheless.
+                    return
+            self._become(left if stored is None else stored, before, written)
 
         guards = self._guard_writes(self.stored, left)
         with joined(write) as write:
@@ -622,6 +648,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         """
         if follows(version, self._stored_version() or 0):
             raise self._stale()
+        self.version = version
         self.stored = {**self.stored, VERSION: {"N": str(version)}}
 
     # Conditions -----------------------------------------------------------------------------------
@@ -1220,11 +1247,15 @@ def _guard_key_of_request(request_id: str) -> str:
     return key
 
 
+def _is_stored_as(attribute: Any, value: Any, typed: dict[str, Any] | None) -> bool:
+    try:
+        return is_same_value(None if value is None else _typed(attribute, value), typed)
+    except UNUSABLE:
+        return False
+
+
 def _typed(attribute: Any, value: Any) -> dict[str, Any] | None:
-    if isinstance(attribute, (ListAttribute, MapAttribute)):
-        typed: dict[str, Any] = Operand(value, attribute).value
-    else:
-        typed = {attribute.attr_type: attribute.serialize(value)}
+    typed = {attribute.attr_type: attribute.serialize(value)}
     # Of an empty set the stored value is None.
     return None if next(iter(typed.values())) is None else typed
 

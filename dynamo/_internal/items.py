@@ -49,8 +49,8 @@ Item = dict[str, dict[str, Any]]
 """An item as DynamoDB sends it: attribute names to typed values, `{"pk": {"S": "…"}}`."""
 
 
-#: What reading a value of another type raises.
-_UNREADABLE = (ArithmeticError, LookupError, TypeError, ValueError)
+#: What attributes raise for a value of another type.
+UNUSABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class SharedConnection(Connection):
@@ -182,7 +182,7 @@ class PlainModel(PynamoModel):
         if cls._discriminator:
             try:
                 kind = type(super().from_raw_data(data))
-            except _UNREADABLE as error:
+            except UNUSABLE as error:
                 raise cls._damaged(data, str(error)) from error
         item = kind(_user_instantiated=False)
         item.deserialize(data)
@@ -210,7 +210,7 @@ class PlainModel(PynamoModel):
                 if typed and "NULL" not in typed:
                     try:
                         value = attribute.deserialize(attribute.get_value(typed))
-                    except _UNREADABLE as error:
+                    except UNUSABLE as error:
                         raise self._damaged(attribute_values, stored_name) from error
                     if isinstance(attribute, MapAttribute):
                         attribute.__set__(self, value)

@@ -78,6 +78,7 @@ class Parcel(Model):
     tags: Any = UnicodeSetAttribute(null=True)
     size: Any = Size(null=True)
     notes = JSONAttribute(null=True)
+    weight = IntegerAttribute(null=True)
 
 
 def ann(**values: Any) -> Member:
@@ -245,6 +246,77 @@ def test_a_condition_must_hold_for_the_stored_item() -> None:
 
     member.change(add={"visits": -1}, condition=Member.visits >= 1)
     assert member.visits == 0
+
+
+# What was assigned and not saved ------------------------------------------------------------------
+
+
+def _change_beside_another_item(member: Member) -> None:
+    with Transaction() as write:
+        member.change(add={"visits": 1}, write=write)
+        bob(write=write)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda m: m.change(visits=1),
+        lambda m: m.change(visits=0),
+        lambda m: m.change(club="go"),
+        lambda m: m.change(add={"visits": 1}),
+        _change_beside_another_item,
+        lambda m: (setattr(m, "visits", 1), m.save(update_fields=["visits"])),
+    ],
+)
+def test_assignments_that_a_write_leaves_out_stay_to_be_saved(
+    write: Callable[[Member], Any],
+) -> None:
+    member = ann(card="A-17")
+    member.card, member.email = None, "new@example.org"
+
+    write(member)
+
+    assert (member.card, member.email) == (None, "new@example.org")
+    assert (Member.get(member.pk).card, Member.get(member.pk).email) == ("A-17", "Ann@example.org")
+    member.save()
+    assert member.stored == stored_items("tests-promises")[member.pk]
+    assert Member.find(email="new@example.org").card is None
+
+
+def test_an_assignment_before_the_commit_stays_to_be_saved() -> None:
+    with Transaction() as write:
+        member = ann(write=write)
+        member.card = "A-17"
+
+    assert member.card == "A-17"
+    assert Member.get(member.pk).card is None
+    member.save()
+    assert Member.get(member.pk).card == "A-17"
+
+
+def test_a_change_replaces_what_was_assigned_to_the_same_attribute() -> None:
+    member = ann(card="A-17")
+
+    for card in ("A-18", "A-18", None):
+        member.card = "typed"
+        member.change(card=card)
+        assert member.card == card
+
+
+def test_what_others_wrote_is_not_taken_for_an_assignment() -> None:
+    parcel = Parcel.create(name="one", notes={"a": 1}, tags={"b", "a"})
+    spaces = Update({"notes": {"S": '{"a":    1}'}})
+    send("UpdateItem", spaces.request(parcel._address()))
+    copy_of_it = Parcel.get(parcel.pk)
+    parcel.refresh()
+    parcel.change(notes={"a": 2}, tags=None)
+    copy_of_it.name = "two"
+
+    copy_of_it.change(add={"weight": 1})
+    copy_of_it.save()
+
+    read = Parcel.get(parcel.pk)
+    assert (read.name, read.notes, read.tags) == ("two", {"a": 2}, None)
 
 
 # Refusals -----------------------------------------------------------------------------------------
