@@ -253,15 +253,15 @@ class User(DjangoUser, Model):
         if not (deactivates or "password" in values):
             return {}
         here = None if deactivates else self.session_id
-        kept = {id_: each for id_, each in self.sessions_read() if id_ == here}
+        kept = {id_: each for id_, each in self.sessions_read().items() if id_ == here}
         # Another password changes the session auth hash by itself.
         epoch = {"session_epoch": new_session_epoch()} if deactivates else {}
         dropped = NO_PENDING_CHANGE if self.pending_email else {}
         return {"sessions": kept or None, **epoch, **dropped}
 
-    def sessions_read(self) -> list[tuple[str, dict[str, Any]]]:
-        """The ids and entries of the sessions as they were read."""
-        return [] if self.sessions is None else list(self.sessions.as_dict().items())
+    def sessions_read(self) -> dict[str, dict[str, Any]]:
+        """The entries of the sessions as they were read, by id."""
+        return {} if self.sessions is None else self.sessions.as_dict()
 
     def upgrade_hash(self, raw_password: str, *, write: Transaction | None = None) -> None:
         """Store the same password with the current hasher, if the hash is still the one we read.

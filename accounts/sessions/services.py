@@ -66,14 +66,16 @@ class Session:
 def alive(user: User) -> list[Session]:
     """The sessions of `user` as it was read, last seen first. Sends no request."""
     now = datetime.now(UTC)
-    sessions = [_session(session_id, entry) for session_id, entry in user.sessions_read()]
+    sessions = [_session(session_id, entry) for session_id, entry in user.sessions_read().items()]
     living = [session for session in sessions if session.expires_at > now]
     return sorted(living, key=lambda session: session.seen_at, reverse=True)
 
 
 def find(user: User, session_id: str | None) -> Session | None:
     """The session with this id, if it is alive in `user` as it was read. Sends no request."""
-    return next((session for session in alive(user) if session.id == session_id), None)
+    entry = user.sessions_read().get(session_id or "")
+    session = None if entry is None else _session(str(session_id), entry)
+    return session if session and session.expires_at > datetime.now(UTC) else None
 
 
 def _session(session_id: str, entry: dict[str, Any]) -> Session:
@@ -123,13 +125,13 @@ def begin(
             return StaleUser(user.pk, deleted=True)
         if not user.has({"password": stored.password, "is_active": stored.is_active}):
             return StaleUser(user.pk)
-        return None if session_id in dict(stored.sessions_read()) else _Raced(stored)
+        return None if session_id in stored.sessions_read() else _Raced(stored)
 
     def planned() -> _Update:
         now = _later_than(user.last_login)
         entry = _entry(browser, address, now)
         kept = [session.id for session in alive(user) if session.id != instead_of][: MOST - 1]
-        dropped = [each for each, _entry in user.sessions_read() if each not in kept]
+        dropped = [each for each in user.sessions_read() if each not in kept]
         actions, condition = _beginning(user, session_id, entry, dropped)
         return _Update(
             [*actions, User.last_login.set(now)],
@@ -168,7 +170,7 @@ def seen(user: User, session: Session, *, address: str, write: Transaction | Non
     as it was read (with `write`: see `Transaction`). Costs 1 request and 1 write unit per KB every
     five minutes.
     """
-    now, entries = datetime.now(UTC), dict(user.sessions_read())
+    now, entries = datetime.now(UTC), user.sessions_read()
     is_recent = (now - session.seen_at).total_seconds() < SEEN_EVERY_SECONDS
     if is_recent or session.id not in entries:
         return
@@ -253,7 +255,9 @@ def end_others(user: User, *, write: Transaction | None = None) -> None:
         return None if stored is None or stored.session_epoch == epoch else _Raced(stored)
 
     def planned() -> _Update:
-        kept = {each: entry for each, entry in user.sessions_read() if each == user.session_id}
+        kept = {
+            each: entry for each, entry in user.sessions_read().items() if each == user.session_id
+        }
         values = {"sessions": kept, "session_epoch": epoch}
         return _Update(user.set_or_remove(values), user.signed_in() & _same_epoch(user), values)
 
@@ -311,7 +315,7 @@ def _as_stored(user: User, refusal: Refusal) -> User | None:
 def _unless_signed_out(user: User, refusal: Refusal, *, ended: str = "") -> Exception | None:
     """The error if the visitor's session, unless it is `ended`, was ended by another request."""
     stored = _as_stored(user, refusal)
-    alive_here = stored is not None and user.session_id in dict(stored.sessions_read())
+    alive_here = stored is not None and user.session_id in stored.sessions_read()
     if user.session_id in {None, ended} or alive_here:
         return None
     return StaleUser(user.pk, deleted=stored is None)
@@ -334,7 +338,7 @@ def _plain(text: str) -> str:
 
 def _without(user: User, *ended: str) -> dict[str, Any]:
     """The sessions as they were read, without those that are `ended`."""
-    return {each: entry for each, entry in user.sessions_read() if each not in ended}
+    return {each: entry for each, entry in user.sessions_read().items() if each not in ended}
 
 
 def _beginning(

@@ -47,7 +47,9 @@ OPERATIONS: dict[str, Join] = {
         user, sessions.alive(user)[0], address="192.0.2.7", write=write
     ),
     "upgrade_hash": lambda user, write: user.upgrade_hash(PASSWORD, write=write),
-    "sessions.end": lambda user, write: sessions.end(user, user.sessions_read()[0][0], write=write),
+    "sessions.end": lambda user, write: sessions.end(
+        user, next(iter(user.sessions_read())), write=write
+    ),
     "sessions.end_all": lambda user, write: sessions.end_all(user, write=write),
     "sessions.end_others": lambda user, write: sessions.end_others(user, write=write),
 }

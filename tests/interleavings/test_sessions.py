@@ -192,7 +192,7 @@ def test_ended_sessions_stay_ended_where_only_their_hash_is_compared(
             ann = scenario.now()
             if ENDED in outcomes:
                 assert ann.get_session_auth_hash() not in scenario.before
-            living = dict(ann.sessions_read())
+            living = ann.sessions_read()
             for begun in (each for each in outcomes if isinstance(each, tuple)):
                 # The map and the hash agree on whether the session has ended.
                 assert (begun[0] in living) == (begun[1] == ann.get_session_auth_hash())

@@ -37,7 +37,7 @@ Act = Callable[[Any, User], bool]
 
 
 def end_the_session(actor: Any, user: User) -> bool:
-    return actions.end_session(actor, user, next(iter(dict(user.sessions_read()))), "Why")
+    return actions.end_session(actor, user, next(iter(user.sessions_read())), "Why")
 
 
 ACTS: dict[str, Act] = {
