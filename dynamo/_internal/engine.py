@@ -220,7 +220,8 @@ def start_temporary() -> str:
         log = Path(folder, "engine.log")
         command = ["/bin/sh", "-c", _UNTIL_CLOSED, "sh", executable]
         command += _arguments(program, HOST, port, None)
-        child = _spawn(command, port, log, cwd=Path(tempfile.gettempdir()), stdin=watched)
+        # ministack imports modules from its current folder: not from one that others can write.
+        child = _spawn(command, port, log, cwd=Path("/"), stdin=watched)
         os.close(watched)
         running = Running(child.pid, port, program)
         _wait_for(child, running, log)

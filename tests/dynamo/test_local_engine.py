@@ -13,6 +13,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from ipaddress import ip_address
@@ -33,6 +34,7 @@ from tests.waiting import wait_until
 
 STARTER = """
 import sys
+import tempfile
 from pathlib import Path
 from django.conf import settings
 settings.configure(DYNAMODB_LOCAL=True, DYNAMODB_LOCAL_DIR=Path(sys.argv[1]))
@@ -154,6 +156,19 @@ def test_each_engine_has_a_random_address_and_is_not_at_the_usual_one(
             assert probe.connect_ex((host, running.port)) == errno.ECONNREFUSED
     put("here")
     assert stored() == {"here"}
+
+
+@pytest.mark.site
+@pytest.mark.usefixtures("no_dynoxide")
+def test_the_engine_of_tests_imports_nothing_from_the_folder_of_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "decimal.py").write_text("raise AssertionError('not the standard library')")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    url = engine.start_temporary()
+
+    client = boto3.client("dynamodb", "us-east-1", endpoint_url=url)
+    assert client.list_tables()["TableNames"] == []
 
 
 class SocketOfOneAddress(socket.socket):
