@@ -55,12 +55,6 @@ class SessionStore(cache.SessionStore):
     #: Whether a request to store something under that key was sent; it may still arrive.
     _is_sent = False
 
-    #: The table and key of an item that `load` reads in the same request.
-    other_address: tuple[str, Item] | None = None
-
-    #: That item as it was stored then; None if it is absent or was not read.
-    other_item: Item | None = None
-
     @property
     def is_read(self) -> bool:
         """Whether the values are known, so that reading them sends no request."""
@@ -70,15 +64,23 @@ class SessionStore(cache.SessionStore):
         """The stored values; empty, and the key is removed, if the session ended. 1 request."""
         if self.session_key is None or self._is_unwritten():
             return {}
-        stored: dict[str, Any] | None
-        if self.other_address is None:
-            stored = self._cache.get(self.cache_key)
-        else:
-            stored, self.other_item = self._cache.get_with_item(self.cache_key, *self.other_address)
+        return self._loaded(self._cache.get(self.cache_key))
+
+    def load_with(self, table: str, item_key: Item) -> Item | None:
+        """Read the session and, in the same request, an item of another table, which is returned.
+
+        None if the item is absent; also, without a request, if the session is read already or new.
+        """
+        if self.is_read or self.session_key is None or self._is_unwritten():
+            return None
+        stored, item = self._cache.get_with_item(self.cache_key, table, item_key)
+        self._session_cache = self._loaded(stored)
+        return item
+
+    def _loaded(self, stored: dict[str, Any] | None) -> dict[str, Any]:
         if stored is None:
             self._session_key = None
-            return {}
-        return stored
+        return stored or {}
 
     def create(self) -> None:
         """Give the session a new key; `save` stores it. Costs no request."""

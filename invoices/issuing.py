@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -138,8 +137,6 @@ def issue_checked(
             if not draft.issued_on and day != today(time_zone):
                 continue
             raise DateTooEarly(invoice.issued_at, date.fromisoformat(error.last)) from error
-        if issued is item:
-            return replace(invoice, number=item.number)
         return from_item(issued.stored)
 
 

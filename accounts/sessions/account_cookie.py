@@ -15,26 +15,21 @@ from django.core.signing import BadSignature, Signer
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from accounts.models import User
 from dynamo.sessions import SessionStore
 
 
-def read_account_with_session(request: HttpRequest) -> None:
-    """Let the session, when it is read, also read the account that the cookie names."""
-    given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
+def account_of(request: HttpRequest) -> str | None:
+    """The key of the account that the cookie names; None without a cookie of this session."""
     key = request.session.session_key
-    if not given or not key:
-        return
     try:
-        account = _signer(key).unsign(given)
-    except BadSignature:
-        return
-    _session(request).other_address = User.table(), {"pk": {"S": account}}
+        return _signer(key).unsign(request.COOKIES[settings.ACCOUNT_COOKIE_NAME]) if key else None
+    except (KeyError, BadSignature):
+        return None
 
 
 def renew(request: HttpRequest, response: HttpResponseBase) -> None:
     """Give the browser the cookie of its session, if it has another one or none."""
-    session = _session(request)
+    session = cast(SessionStore, request.session)
     if not session.is_read:
         return
     given = request.COOKIES.get(settings.ACCOUNT_COOKIE_NAME)
@@ -60,10 +55,6 @@ def renew(request: HttpRequest, response: HttpResponseBase) -> None:
             httponly=settings.SESSION_COOKIE_HTTPONLY,
             **shared,
         )
-
-
-def _session(request: HttpRequest) -> SessionStore:
-    return cast(SessionStore, request.session)
 
 
 def _signer(session_key: str) -> Signer:

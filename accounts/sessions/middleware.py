@@ -40,7 +40,6 @@ class AuthenticationMiddleware(middleware.AuthenticationMiddleware):
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
-        account_cookie.read_account_with_session(request)
         request.user = SimpleLazyObject(lambda: _user_of(request))  # type: ignore[assignment]  # as Django does
         request.auser = partial(sync_to_async(_user_of), request)  # type: ignore[assignment]  # as above
 
@@ -90,14 +89,13 @@ def _user_read_with_session(request: HttpRequest) -> User | None:
     None does not mean that the session has ended: the account may have been read before the session
     (they are not read at one instant), or the account cookie named another one.
     """
-    session = cast(SessionStore, request.session)
-    # Reads the session, and the account with it.
-    account = session.get(SESSION_KEY)
-    if session.other_item is None:
+    session, account = cast(SessionStore, request.session), account_cookie.account_of(request)
+    stored = session.load_with(User.table(), {"pk": {"S": account}}) if account else None
+    if stored is None:
         return None
-    user = User.from_raw_data(session.other_item)
+    user = User.from_raw_data(stored)
     belongs = (
-        user.pk == account
+        user.pk == session.get(SESSION_KEY)
         and user.is_active
         # Another backend may have other rules for who is signed in.
         and session.get(BACKEND_SESSION_KEY) == _BACKEND

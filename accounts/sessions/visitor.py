@@ -21,8 +21,6 @@ from accounts.services import register
 from accounts.sessions import services as sessions
 
 _ID = "accounts.session"
-#: Of a request: the id of a session that began with the registration of its account.
-_BEGUN = "_accounts_begun_session"
 _CHECKED_AT = "accounts.checked_at"
 
 #: How long after a check of the password sensitive pages do not ask for it again.
@@ -39,6 +37,7 @@ def session_id(request: HttpRequest) -> str | None:
 def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> None:
     """Record the sign-in and its session. Without a Django session (tokens), only the time.
 
+    The session of `user.session_id` began with the registration and is recorded already.
     If the visitor was signed in already, the session gets a new key; Django only draws one for an
     anonymous visitor.
 
@@ -49,12 +48,12 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
         sessions.note_sign_in_time(user)
         return
     before = session_id(request)
-    new_id = getattr(request, _BEGUN, None) or sessions.begin(
-        user, **_from_where(request), instead_of=before or ""
-    )
+    begun = user.session_id
+    if begun is None or begun == before:
+        begun = sessions.begin(user, **_from_where(request), instead_of=before or "")
     if before:
         request.session.cycle_key()
-    request.session[_ID] = new_id
+    request.session[_ID] = begun
     keep(request, user)
     note_password_checked(request)
 
@@ -62,15 +61,17 @@ def note_sign_in(user: User, request: HttpRequest | None, **_signal: Any) -> Non
 def register_signed_in(request: HttpRequest, **values: Any) -> User:
     """`accounts.services.register`, with the visitor's session. Saves the write of `begin`.
 
+    The account's `session_id` is that of the session, for `login`. If the form was sent before, it
+    has none, and the session begins as any other.
+
     Raises as `register`, and as `accounts.limits.attempts.is_password_of` if it is sent again.
     """
     signing_in = sessions.first(**_from_where(request))
     is_password = partial(attempts.is_password_of, client=counted_client(request))
     user = register(**values, sign_in=signing_in, is_password=is_password)
     [begun] = signing_in["sessions"]
-    # Not if the form was sent before: then this session begins as any other.
     if sessions.find(user, begun):
-        setattr(request, _BEGUN, begun)
+        user.session_id = begun
     return user
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.http import HttpRequest
 from django.test import Client
 
 from accounts.models import User
 from accounts.services import change_password, deactivate, delete
 from accounts.sessions import services as sessions
-from accounts.sessions.middleware import AuthenticationMiddleware
 from dynamo.sessions import SessionStore
 from tests.factories import PASSWORD, make_user
+from tests.faults.kinds import Reply
+from tests.faults.proxy import FaultProxy
 from tests.pages import shown_user, sign_in, signed_in_as, stored_sessions
 from tests.requests import OF_EVERY_PAGE, Requests
 
@@ -170,7 +170,7 @@ def test_a_backend_that_was_removed_signs_nobody_in(signed_in: Client, settings:
 
 @pytest.mark.parametrize("new", [sessions.end_others, change], ids=["end others", "password"])
 def test_an_account_that_was_read_before_its_session_ends_no_session(
-    signed_in: Client, ann: User, new: Callable[[User], None]
+    signed_in: Client, ann: User, proxy: FaultProxy, new: Callable[[User], None]
 ) -> None:
     """One request reads both, but not at one instant: another page may write both in between."""
     read = User.get(ann.pk)
@@ -182,10 +182,10 @@ def test_an_account_that_was_read_before_its_session_ends_no_session(
     store["_auth_user_hash"] = user.get_session_auth_hash()
     store.save()
 
-    request = HttpRequest()
-    request.session = store
-    store.other_item = read.stored
-    AuthenticationMiddleware(lambda _request: None).process_request(request)  # type: ignore[arg-type, return-value]
+    found = {"users": [read.stored], "cache": stored_sessions()}
+    proxy.plan("BatchGetItem", Reply(lambda _request: {"Responses": found}))
 
-    assert request.user == ann
+    assert shown_user(signed_in.get(PROFILE)) == "ann"
+
+    assert proxy.count("BatchGetItem") == 1
     assert len(stored_sessions()) == 1

@@ -164,6 +164,30 @@ def test_a_session_that_lasts_longer_than_the_settings_say_costs_a_second_write(
     assert stored(session)["user"] == "ann"
 
 
+def test_a_session_and_an_item_are_read_in_one_request(requests_sent: Requests) -> None:
+    new = SessionStore()
+    new["visits"] = 1
+    assert new.load_with("counters", {"counterName": {"S": "a"}}) is None
+    new.save()
+    counter = {"counterName": {"S": "a"}, "currentValue": {"N": "7"}}
+    send("PutItem", {"TableName": "counters", "Item": counter})
+    session = SessionStore(new.session_key)
+    requests_sent.clear()
+
+    assert session.load_with("counters", {"counterName": {"S": "a"}}) == counter
+    assert session["visits"] == 1
+    assert session.load_with("counters", {"counterName": {"S": "a"}}) is None
+    assert requests_sent.operations == ["BatchGetItem"]
+
+
+def test_an_ended_session_is_empty_also_if_it_is_read_with_an_item() -> None:
+    ended = SessionStore("x" * KEY_LENGTH)
+
+    assert ended.load_with("counters", {"counterName": {"S": "a"}}) is None
+
+    assert (dict(ended.items()), ended.session_key) == ({}, None)
+
+
 def test_a_session_that_may_have_been_stored_is_ended(
     proxy: FaultProxy,
 ) -> None:
