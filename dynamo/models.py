@@ -79,8 +79,6 @@ from dynamo.unique.guarding import (
 
 VERSION = "version"
 REQUEST_DIGEST = "requestDigest"
-#: Attributes that never change, besides the key; that of numbered items is their request id.
-_FIXED = {VERSION, "request_id"}
 
 #: The default key of an item is the UUIDv5 of its request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
@@ -157,6 +155,8 @@ class Model(PlainModel, metaclass=ModelMeta):
     _parameters: ClassVar[set[str]] = {
         *("add", "condition", "hash_key", "range_key", "request_id", "write")
     }
+    #: The stored names of the attributes that never change.
+    _fixed: ClassVar[set[str | None]]
     _unique_keys: ClassVar[list[UniqueKey]]
     _has_own_guard_table: ClassVar[bool]
     #: By stored name, how long the attributes may be that are keys of indexes.
@@ -272,6 +272,7 @@ class Model(PlainModel, metaclass=ModelMeta):
                 "items that expire cannot have unique values: DynamoDB would delete them without "
                 "their guard items. Delete them by a command, by an attribute of another type."
             )
+        cls._fixed = {VERSION, *cls.key_attribute_names()}
         cls._has_own_guard_table = not cls._keeps_guards_beside_items()
         cls._index_keys = {}
         for index in cls._indexes.values():
@@ -953,14 +954,11 @@ class Model(PlainModel, metaclass=ModelMeta):
         """
         if not cls._is_key(hash_key, range_key):
             raise cls.DoesNotExist
-        item = super().get(
-            hash_key,
-            range_key,
-            consistent_read=consistent_read,
-            attributes_to_get=attributes_to_get,
+        options = cls._read_options(
+            {"consistent_read": consistent_read, "attributes_to_get": attributes_to_get}
         )
-        item._is_partial = attributes_to_get is not None
-        return item
+        item = super().get(hash_key, range_key, **options)
+        return item if attributes_to_get is None else cls._from_part(item.stored)
 
     @classmethod
     def get_or_none(cls, hash_key: Any, range_key: Any = None) -> Self | None:
@@ -1070,13 +1068,19 @@ class Model(PlainModel, metaclass=ModelMeta):
             return 0
         return super().count(hash_key, *args, **cls._read_options(options))
 
-    @staticmethod
-    def _read_options(options: dict[str, Any]) -> dict[str, Any]:
-        """Reads are consistent, except of an index and where the caller asks otherwise."""
+    @classmethod
+    def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Reads are consistent, except of an index and where the caller asks otherwise.
+
+        A part of an item has its key.
+        """
         consistent = options.get("consistent_read")
         if consistent is None:
             consistent = options.get("index_name") is None
-        return {**options, "consistent_read": consistent}
+        options = {**options, "consistent_read": consistent}
+        if (names := options.get("attributes_to_get")) is not None:
+            options["attributes_to_get"] = [*{*names, *cls.key_attribute_names()}]
+        return options
 
     @classmethod
     def _marked(
@@ -1093,6 +1097,10 @@ class Model(PlainModel, metaclass=ModelMeta):
     def _from_part(cls, data: Item) -> Self:
         item = cls.from_raw_data(data)
         item._is_partial = True
+        # No default stands for what was not read.
+        for name, stored_name, _attribute in item._named_attributes():
+            if stored_name not in data:
+                item.attribute_values.pop(name, None)
         return item
 
     # Keys and values ------------------------------------------------------------------------------
@@ -1147,7 +1155,7 @@ class Model(PlainModel, metaclass=ModelMeta):
         attributes = self.get_attributes()
         for name, value in values.items():
             attribute = attributes[name]
-            if removals and (attribute.is_hash_key or attribute.is_range_key or name in _FIXED):
+            if removals and attribute.attr_name in self._fixed:
                 raise TypeError(f"The {name} of an item cannot be changed.")
             typed = None if value is None else _typed(attribute, value)
             if typed is None and not attribute.null:
@@ -1237,7 +1245,7 @@ Model.batch_write = staticmethod(_refuse_batch)
 
 def _fits(key: Any, limit: int) -> bool:
     size = key.encode() if isinstance(key, str) else key
-    return not isinstance(size, bytes) or 0 < len(size) <= limit
+    return key is not None and (not isinstance(size, bytes) or 0 < len(size) <= limit)
 
 
 def _guard_key_of_request(request_id: str) -> str:

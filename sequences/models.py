@@ -86,6 +86,7 @@ class NumberedModel(Model):
         super()._complete()
         if cls._unique_keys or cls.ttl_attribute:
             raise TypeError("numbered items cannot be unique, nor expire.")
+        cls._fixed |= {"requestId", cls.ordered_by}
         _counter_prefixes.add(cls.counter_prefix())
 
     @classmethod

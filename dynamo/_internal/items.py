@@ -250,6 +250,11 @@ class PlainModel(PynamoModel):
 
     # PynamoDB's methods would write without a condition, leave guard items behind, or use the
     # table's name without its prefix.
+    create_table = update_ttl = _not_supported(
+        "Run manage.py createtables: it also creates indexes and the table of guard items."
+    )
+    exists = _not_supported("Run manage.py check --tag dynamodb: it names the missing tables.")
+    delete_table = _not_supported("Delete tables with AWS's tools, and those of guard items.")
     batch_get = _not_supported("Read many items with dynamo._internal.bulk.read_batches.")
     batch_write = _not_supported("Write many items with dynamo._internal.bulk.write_batches.")
     delete = _not_supported("Delete an item in a transaction, together with its guard items.")

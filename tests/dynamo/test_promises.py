@@ -467,6 +467,15 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
         lambda m: m.delete(condition=Member.visits == 0),
         "still as it was read",
     ),
+    **{
+        f"{name} of a table": (call, advice)
+        for name, call, advice in [
+            ("creation", lambda _m: Member.create_table(), "createtables"),
+            ("expiry", lambda _m: Member.update_ttl(False), "createtables"),
+            ("existence", lambda _m: Member.exists(), "check"),
+            ("deletion", lambda _m: Member.delete_table(), "guard items"),
+        ]
+    },
     "count of a table": (lambda _m: Member.count(), "scan"),
     "change of a key": (lambda m: m.change(pk="other"), "cannot be changed"),
     "change of a version": (lambda m: m.change(version=5), "cannot be changed"),
@@ -749,6 +758,28 @@ def test_values_of_several_attributes_never_collide() -> None:
     bob(club="a", card='b","c')
 
     assert len(guards()) == 4
+
+
+def test_none_is_not_the_key_of_an_item(requests_sent: Requests) -> None:
+    assert Member.get_or_none(None) is None
+    assert Seat.get_or_none("red") is None
+    assert list(Member.query(None)) == list(Member.batch_get([None])) == []
+    assert requests_sent.operations == []
+
+
+def test_a_part_of_an_item_has_its_key_and_no_value_that_was_not_read() -> None:
+    member = ann(visits=3)
+
+    for part in (
+        Member.get(member.pk, attributes_to_get=["card"]),
+        *Member.query(member.pk, attributes_to_get=["card"]),
+        *Member.scan(attributes_to_get=["card", "pk"]),
+    ):
+        assert (part, part.card, part.visits) == (member, None, None)
+        with pytest.raises(TypeError, match="refresh"):
+            part.delete()
+        part.refresh()
+        assert part.visits == 3
 
 
 @pytest.mark.parametrize("pk", ["email#ann@example.org", "requestId#form", "", "x" * 2049])

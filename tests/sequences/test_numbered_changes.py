@@ -11,7 +11,7 @@ from pynamodb.attributes import TTLAttribute
 
 from dynamo import Stale, TextAttribute, Transaction, Unique
 from sequences import NumberedItem, RequestIdReused, issue
-from tests.numbered import Ticket, new_series
+from tests.numbered import Entry, Ticket, new_series
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -78,6 +78,15 @@ def test_an_issued_item_changes_under_a_version_which_it_gets_with_its_first_cha
         copy.change(subject="Noise")
     read = Ticket.get(ticket.series, ticket.number)
     assert (read.subject, read.version) == ("Broken window", ticket.version)
+
+
+def test_the_order_of_a_series_does_not_change() -> None:
+    entry = issue(Entry(day="2026-03-14"), series=new_series())
+    entry.day = "2026-03-01"
+
+    for call in (entry.save, lambda: entry.change(day=None)):
+        with pytest.raises(TypeError, match="The day of an item cannot be changed"):
+            call()
 
 
 def test_a_changed_item_is_what_its_request_id_returns() -> None:
