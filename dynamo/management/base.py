@@ -37,17 +37,19 @@ READER_LEFT = 141
 NAMED = 10
 
 
-def model_type(base: type[PlainModel], kind: str) -> Callable[[str], Any]:
+def model_type(
+    base: type[PlainModel], kind: str, is_one: Callable[[Any], bool] = bool
+) -> Callable[[str], Any]:
     """A type for argparse: the model `app.Model`, in any case, among those that derive from `base`.
 
-    `kind` says what such models are, for the message of another name.
+    `kind` says what such models are, for the message of another name; `is_one` leaves out others.
     """
 
     def named(name: str) -> type[PlainModel]:
         models = {}
         for model in all_models():
             app = apps.get_containing_app_config(model.__module__)
-            if issubclass(model, base):
+            if issubclass(model, base) and is_one(model):
                 models[f"{app.label if app else model.__module__}.{model.__name__}"] = model
         for known, model in models.items():
             if known.lower() == name.lower():

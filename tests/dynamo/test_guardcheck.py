@@ -17,6 +17,7 @@ from dynamo._internal import bulk
 from dynamo._internal.checking.guards import Sizes, check_guards
 from dynamo._internal.checking.snapshots import KINDS
 from dynamo._internal.client.sending import send
+from dynamo._internal.updates import Update
 from dynamo.models import Model
 from dynamo.signals import request_sent
 from dynamo.unique.declarations import Unique
@@ -493,6 +494,24 @@ def test_guards_in_a_second_table_are_checked_and_repaired_there() -> None:
         "1": None,
     }
     assert Found(model=Member).findings == {}
+
+
+@pytest.mark.parametrize("removed", [[], ["requestDigest"]])
+def test_the_guard_item_of_a_request_id_is_repaired(removed: list[str]) -> None:
+    member = Member.create(number="1", badge="Gold", request_id="form-1")
+    key = {"pk": {"S": "requestId#form-1"}}
+    guard = {"TableName": Member._guard_table().name, "Key": key}
+    before = send("GetItem", guard)["Item"]
+    send("DeleteItem", guard)
+    if removed:
+        send("UpdateItem", Update(remove=removed).request(member._address()))
+
+    found = Found(model=Member, repair=True, oldest_by=None)
+
+    assert found.findings == {"missing": [("1", "requestId#form-1")]}
+    assert found.still_wrong == 0
+    digest = {} if removed else {"digest": before["digest"]}
+    assert send("GetItem", guard)["Item"] == {**key, "owner": {"S": "1"}, **digest}
 
 
 # Damaged items ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from pynamodb.attributes import TTLAttribute
 
 from dynamo import Stale, TextAttribute, Transaction, Unique
@@ -105,6 +106,11 @@ def test_a_value_that_a_default_made_is_not_part_of_a_request() -> None:
     assert (again.number, again.code) == (first.number, first.code)
     with pytest.raises(RequestIdReused):
         issue(Note(text="a", code="given"), series=series, request_id="form")
+
+
+def test_numbered_items_have_a_check_of_their_own() -> None:
+    with pytest.raises(CommandError, match="not a unique model"):
+        call_command("checkunique", "tests.numbered.Ticket")
 
 
 class Coded:

@@ -165,8 +165,9 @@ class Snapshot:
             action = {"Delete": {**address, **as_read}}
         else:
             item = {**address["Key"], OWNER: {"S": finding.pk}}
-            if names_in(self.model, self.key) == (REQUEST_ID,):
-                item[DIGEST] = (self.items[finding.pk] or {})[REQUEST_DIGEST]
+            digest = (self.items[finding.pk] or {}).get(REQUEST_DIGEST)
+            if digest and names_in(self.model, self.key) == (REQUEST_ID,):
+                item[DIGEST] = digest
             action = {"Put": {"TableName": address["TableName"], "Item": item, **as_read}}
         names = names_in(self.model, self.key)
         try:

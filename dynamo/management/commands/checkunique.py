@@ -43,7 +43,10 @@ class Command(DynamoCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         if self.model is None:
-            kind = model_type(Model, "unique")
+            # Guard items of numbered items have numbers; checkseries knows them.
+            kind = model_type(
+                Model, "unique", lambda each: each._has_own_guard_table or not each._range_keyname
+            )
             parser.add_argument("model", metavar="APP.MODEL", type=kind, help="such as club.Member")
         parser.add_argument(
             "--repair",
