@@ -15,10 +15,13 @@ AccountError
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from dynamo import DynamoError
+from dynamo.extending import ErrorWithValues
 
 
-class AccountError(Exception):
+class AccountError(ErrorWithValues):
     """Base of every error of an account operation."""
 
 
@@ -26,12 +29,10 @@ class ValueTaken(AccountError):
     """Another account has `value` of the unique attribute `attribute` (its Python name)."""
 
     #: The name of the attribute in messages, if it differs from the Python name.
-    label: str | None = None
+    label: ClassVar[str | None] = None
 
-    def __init__(self, attribute: str, value: str) -> None:
-        super().__init__(attribute, value)
-        self.attribute = attribute
-        self.value = value
+    attribute: str
+    value: str
 
     def __str__(self) -> str:
         label = self.label or self.attribute.replace("_", " ")
@@ -57,21 +58,16 @@ def taken(attribute: str, value: str) -> ValueTaken:
 class RequestIdUsed(AccountError):
     """The request id has registered an account with other values."""
 
-    def __init__(self, request_id: str) -> None:
-        super().__init__(request_id)
-        self.request_id = request_id
+    request_id: str
 
-    def __str__(self) -> str:
-        return "This request id has created an account with other values. Use a new request id."
+    text = "This request id has created an account with other values. Use a new request id."
 
 
 class StaleUser(AccountError):
     """The account changed or was deleted since it was read. Nothing was written."""
 
-    def __init__(self, pk: str, *, deleted: bool = False) -> None:
-        super().__init__(pk)
-        self.pk = pk
-        self.deleted = deleted
+    pk: str
+    deleted: bool = False
 
     def __str__(self) -> str:
         what = "was deleted" if self.deleted else "changed"
@@ -81,48 +77,40 @@ class StaleUser(AccountError):
 class UnknownUser(AccountError):
     """No account has the username, email address or primary key `who`."""
 
-    def __init__(self, who: str) -> None:
-        super().__init__(who)
-        self.who = who
+    who: str
 
-    def __str__(self) -> str:
-        return f"No account has the username, email address or primary key {self.who!r}."
+    text = "No account has the username, email address or primary key {who!r}."
 
 
 class BadLink(AccountError):
     """A mailed link for `purpose` is not or no longer valid. Nothing was written."""
 
-    def __init__(self, purpose: str) -> None:
-        super().__init__(purpose)
-        self.purpose = purpose
+    purpose: str
 
-    def __str__(self) -> str:
-        return "This link was already used, is too old, or is incomplete."
+    text = "This link was already used, is too old, or is incomplete."
 
 
 class TooManyAttempts(AccountError):
     """The limit named `limit` is reached. It ends after `retry_after_seconds`."""
 
-    def __init__(self, retry_after_seconds: int, limit: str = "") -> None:
-        super().__init__(retry_after_seconds, limit)
-        self.retry_after_seconds = retry_after_seconds
-        self.limit = limit
+    retry_after_seconds: int
+    limit: str = ""
 
-    def __str__(self) -> str:
-        return f"Too many attempts. Try again in {self.retry_after_seconds} seconds."
+    text = "Too many attempts. Try again in {retry_after_seconds} seconds."
 
 
 class UnreadableFile(AccountError):
-    """A file of accounts cannot be read; the message says where and why."""
+    """A file of accounts cannot be read; `reason` says where and why."""
+
+    reason: str
+
+    text = "{reason}"
 
 
 class ImportStopped(AccountError):
     """A request for the row at `line` failed. A few of the rows after it may have been imported."""
 
-    def __init__(self, line: int, error: DynamoError) -> None:
-        super().__init__(line, error)
-        self.line = line
-        self.error = error
+    line: int
+    error: DynamoError
 
-    def __str__(self) -> str:
-        return f"Stopped at line {self.line}: {self.error}"
+    text = "Stopped at line {line}: {error}"

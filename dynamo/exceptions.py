@@ -25,14 +25,41 @@ Refused (ExceptionGroup)   several writes of one transaction were refused, each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from inspect import get_annotations
+from typing import Any, ClassVar, dataclass_transform
 
 from pynamodb.exceptions import DoesNotExist as PynamoDoesNotExist
 
 
-class DynamoError(Exception):
-    """Base of the errors of this package."""
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class ErrorWithValues(Exception):
+    """An error that keeps what it is about: its annotated attributes, as in a dataclass.
+
+    Its message is `text`, formatted with them.
+
+        class LineTooLong(ErrorWithValues):
+            line: int
+            text = "Line {line} is too long."
+    """
+
+    text: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A class without values of its own is made like its base.
+        dataclass(eq=False, repr=False, init=bool(get_annotations(cls)))(cls)
+
+    def __post_init__(self) -> None:
+        # What `repr` shows and pickle stores.
+        self.args = tuple(getattr(self, each.name) for each in fields(self) if each.repr)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return self.text.format(**vars(self))
+
+
+class DynamoError(ErrorWithValues):
+    """Base of the errors of the library."""
 
 
 class Taken(DynamoError):
@@ -43,7 +70,7 @@ class Taken(DynamoError):
     """
 
     def __init__(self, noun: str, uniques: Mapping[tuple[str, ...], Mapping[str, Any]]) -> None:
-        super().__init__(noun, uniques)
+        self.args = (noun, uniques)
         self.noun = noun
         self.uniques = list(uniques)
         self.values = {name: each for values in uniques.values() for name, each in values.items()}
@@ -64,10 +91,8 @@ class Taken(DynamoError):
 class Stale(DynamoError):
     """The item changed, or was deleted (`is_deleted`), since it was read. Nothing was written."""
 
-    def __init__(self, noun: str = "item", *, is_deleted: bool = False) -> None:
-        super().__init__(noun)
-        self.noun = noun
-        self.is_deleted = is_deleted
+    noun: str = "item"
+    is_deleted: bool = False
 
     def __str__(self) -> str:
         what = "was deleted" if self.is_deleted else "changed"
@@ -77,43 +102,34 @@ class Stale(DynamoError):
 class DoesNotExist(DynamoError, PynamoDoesNotExist):
     """No item has the key or the unique values."""
 
-    def __init__(self, msg: str = "There is no such item.") -> None:
-        super().__init__(msg)
+    msg: str = "There is no such item."
+
+    text = "{msg}"
 
 
 class AlreadyExists(DynamoError):
     """An item has this key already. Nothing was written."""
 
-    def __init__(self, noun: str = "item") -> None:
-        super().__init__(noun)
-        self.noun = noun
+    noun: str = "item"
 
-    def __str__(self) -> str:
-        return f"There is a {self.noun} with this key already."
+    text = "There is a {noun} with this key already."
 
 
 class RequestIdReused(DynamoError):
     """The request id made an item before, with other values. Nothing was written."""
 
-    def __init__(self, request_id: str, noun: str = "item") -> None:
-        super().__init__(request_id, noun)
-        self.request_id = request_id
-        self.noun = noun
+    request_id: str
+    noun: str = "item"
 
-    def __str__(self) -> str:
-        return (
-            f"This request id made a {self.noun} before, with other values. Use a new request id."
-        )
+    text = "This request id made a {noun} before, with other values. Use a new request id."
 
 
 class BadCursor(DynamoError, ValueError):
     """The cursor of a page was changed, or belongs to another query or another user."""
 
-    def __str__(self) -> str:
-        return "This cursor does not belong to this list."
+    text = "This cursor does not belong to this list."
 
 
-@dataclass(eq=False)
 class Unavailable(DynamoError):
     """DynamoDB gave no usable answer within the deadline.
 
@@ -137,13 +153,12 @@ class Busy(Unavailable):
 
     def __init__(self, work: str) -> None:
         super().__init__(work, "too much at once")
+        self.args = (work,)
         self.work = work
 
-    def __str__(self) -> str:
-        return f"This process is busy: {self.work} found no free slot in time."
+    text = "This process is busy: {work} found no free slot in time."
 
 
-@dataclass(eq=False)
 class Rejected(DynamoError):
     """DynamoDB understood the request and refuses it, now and later."""
 
@@ -151,21 +166,18 @@ class Rejected(DynamoError):
     code: str
     message: str
 
-    def __str__(self) -> str:
-        return f"DynamoDB refused {self.operation}: {self.code}: {self.message}"
+    text = "DynamoDB refused {operation}: {code}: {message}"
 
 
 class TableMissing(Rejected):
     """A table does not exist; `manage.py createtables` creates it."""
 
-    def __str__(self) -> str:
-        return (
-            "A DynamoDB table is missing. Run manage.py createtables: it creates the tables of the "
-            "models of installed apps, and manage.py check --tag dynamodb names the missing ones."
-        )
+    text = (
+        "A DynamoDB table is missing. Run manage.py createtables: it creates the tables of the "
+        "models of installed apps, and manage.py check --tag dynamodb names the missing ones."
+    )
 
 
-@dataclass(eq=False)
 class ConditionFailed(DynamoError):
     """The condition of a single write was false, so nothing was written.
 
@@ -180,8 +192,7 @@ class ConditionFailed(DynamoError):
     # Never in a text: an item of an account has its password's hash.
     stored: dict[str, Any] | None = field(default=None, repr=False)
 
-    def __str__(self) -> str:
-        return f"The condition of {self.operation} was false."
+    text = "The condition of {operation} was false."
 
 
 @dataclass(frozen=True)
@@ -193,7 +204,6 @@ class CancellationReason:
     item: dict[str, Any] | None = field(repr=False)
 
 
-@dataclass(eq=False)
 class TransactionCancelled(DynamoError):
     """Conditions of a transaction were false; `reasons` has one entry per action, in order."""
 
@@ -205,7 +215,6 @@ class TransactionCancelled(DynamoError):
         return f"{self.operation} was canceled: {codes}"
 
 
-@dataclass(eq=False)
 class TransactionConflict(DynamoError):
     """A transaction met another one, or was throttled. Nothing was written, no condition checked.
 
@@ -215,8 +224,7 @@ class TransactionConflict(DynamoError):
     operation: str
     throttled: bool
 
-    def __str__(self) -> str:
-        return f"{self.operation} met another transaction or was throttled."
+    text = "{operation} met another transaction or was throttled."
 
 
 class AlreadyDone(DynamoError):
@@ -225,11 +233,9 @@ class AlreadyDone(DynamoError):
     The other writes of its transaction are not done, or it is unknown whether they are.
     """
 
-    def __str__(self) -> str:
-        return "Part of this was done before, so nothing was written."
+    text = "Part of this was done before, so nothing was written."
 
 
-@dataclass(eq=False)
 class TableMismatch(DynamoError):
     """A table or an index exists, but with another key, or the index with another projection.
 
@@ -240,11 +246,9 @@ class TableMismatch(DynamoError):
     stored: str
     declared: str
 
-    def __str__(self) -> str:
-        return f"The table {self.table} has the {self.stored}; the models need {self.declared}."
+    text = "The table {table} has the {stored}; the models need {declared}."
 
 
-@dataclass(eq=False)
 class DamagedItem(DynamoError):
     """The item `key` of `table` holds a value of another type than its model declares."""
 
@@ -252,12 +256,15 @@ class DamagedItem(DynamoError):
     key: str
     attribute: str
 
-    def __str__(self) -> str:
-        return f"The item {self.key!r} of {self.table} is damaged: {self.attribute}."
+    text = "The item {key!r} of {table} is damaged: {attribute}."
 
 
 class LocalEngineFailed(DynamoError):
-    """The local engine did not start; the message says why in one line."""
+    """The local engine did not start; `reason` says why in one line."""
+
+    reason: str
+
+    text = "{reason}"
 
 
 class Refused(ExceptionGroup[Exception]):

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from dynamo._internal.updates import (
         Update as Update,
     )
+    from dynamo.exceptions import ErrorWithValues as ErrorWithValues
     from dynamo.management.commands.cloudformation import (
         Part as Part,
         template as template,
@@ -125,6 +126,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.terminal": "printable",
         "dynamo._internal.together": "together",
         "dynamo._internal.updates": "Update",
+        "dynamo.exceptions": "ErrorWithValues",
         "dynamo.management.commands.cloudformation": "Part template",
         "dynamo.transactions": "Otherwise READ_TOGETHER Refusal Write read_together",
         "dynamo.unique.declarations": "SEPARATOR",

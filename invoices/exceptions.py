@@ -32,60 +32,45 @@ class InvoiceError(SequenceError):
 class UnknownInvoice(InvoiceError):
     """This account does not have an invoice with this number (`2026-000042`)."""
 
-    def __init__(self, number: str) -> None:
-        super().__init__(number)
-        self.number = number
+    number: str
 
-    def __str__(self) -> str:
-        return f"There is no invoice {self.number}."
+    text = "There is no invoice {number}."
 
 
 class RequestIdReused(InvoiceError):
     """The request id issued an invoice before, with other contents."""
 
-    def __init__(self, request_id: str, number: str) -> None:
-        super().__init__(request_id, number)
-        self.request_id = request_id
-        self.number = number
+    request_id: str
+    number: str
 
-    def __str__(self) -> str:
-        return (
-            f"This request id issued invoice {self.number} before, with other contents. "
-            "Use a new request id."
-        )
+    text = (
+        "This request id issued invoice {number} before, with other contents. Use a new request id."
+    )
 
 
 class DateTooEarly(InvoiceError):
     """The issue date is before `last`, the date of the last invoice in the series."""
 
-    def __init__(self, issued_on: date, last: date) -> None:
-        super().__init__(issued_on, last)
-        self.issued_on = issued_on
-        self.last = last
+    issued_on: date
+    last: date
 
-    def __str__(self) -> str:
-        return f"The last invoice is dated {self.last}. {self.issued_on} is before that day."
+    text = "The last invoice is dated {last}. {issued_on} is before that day."
 
 
 class AlreadyVoided(InvoiceError):
     """The invoice was voided before; `reason` is the one given then."""
 
-    def __init__(self, number: str, reason: str) -> None:
-        super().__init__(number, reason)
-        self.number = number
-        self.reason = reason
+    number: str
+    reason: str
 
-    def __str__(self) -> str:
-        return f"Invoice {self.number} was already voided: {self.reason}"
+    text = "Invoice {number} was already voided: {reason}"
 
 
 class AlreadyCredited(InvoiceError):
     """The invoice is canceled by `credit_note` (`2026-000043`), empty if that is not known."""
 
-    def __init__(self, number: str, credit_note: str = "") -> None:
-        super().__init__(number, credit_note)
-        self.number = number
-        self.credit_note = credit_note
+    number: str
+    credit_note: str = ""
 
     def __str__(self) -> str:
         by = f" by credit note {self.credit_note}" if self.credit_note else ""
@@ -95,84 +80,60 @@ class AlreadyCredited(InvoiceError):
 class IsCreditNote(InvoiceError):
     """The document is a credit note. Only an invoice can be voided, credited or paid."""
 
-    def __init__(self, number: str) -> None:
-        super().__init__(number)
-        self.number = number
+    number: str
 
-    def __str__(self) -> str:
-        return f"{self.number} is a credit note. It cannot be voided, credited or marked as paid."
+    text = "{number} is a credit note. It cannot be voided, credited or marked as paid."
 
 
 class AlreadyPaid(InvoiceError):
     """The invoice is marked as paid on the day `paid_on`, which is another one."""
 
-    def __init__(self, number: str, paid_on: date) -> None:
-        super().__init__(number, paid_on)
-        self.number = number
-        self.paid_on = paid_on
+    number: str
+    paid_on: date
 
-    def __str__(self) -> str:
-        return f"Invoice {self.number} is already marked as paid on {self.paid_on}."
+    text = "Invoice {number} is already marked as paid on {paid_on}."
 
 
 class NotPaid(InvoiceError):
     """The invoice is not marked as paid on the day `paid_on`: on another day, or not at all."""
 
-    def __init__(self, number: str, paid_on: date) -> None:
-        super().__init__(number, paid_on)
-        self.number = number
-        self.paid_on = paid_on
+    number: str
+    paid_on: date
 
-    def __str__(self) -> str:
-        return f"Invoice {self.number} is not marked as paid on {self.paid_on}."
+    text = "Invoice {number} is not marked as paid on {paid_on}."
 
 
 class SendingReused(InvoiceError):
     """The request id was used before, to send the invoice to `to`."""
 
-    def __init__(self, request_id: str, to: str) -> None:
-        super().__init__(request_id, to)
-        self.request_id = request_id
-        self.to = to
+    request_id: str
+    to: str
 
-    def __str__(self) -> str:
-        return (
-            f"This request id was used before, to send the invoice to {self.to}. "
-            "Use a new request id."
-        )
+    text = "This request id was used before, to send the invoice to {to}. Use a new request id."
 
 
 class TooManySendings(InvoiceError):
     """The invoice was sent so often within two days that no further sending can be recorded."""
 
-    def __init__(self, number: str) -> None:
-        super().__init__(number)
-        self.number = number
+    number: str
 
-    def __str__(self) -> str:
-        return f"Invoice {self.number} was sent too often. Try again in two days."
+    text = "Invoice {number} was sent too often. Try again in two days."
 
 
 class UnknownCustomer(InvoiceError):
     """This account does not have a customer with this id."""
 
-    def __init__(self, id_: str) -> None:
-        super().__init__(id_)
-        self.id = id_
+    id: str
 
-    def __str__(self) -> str:
-        return f"There is no customer {self.id}."
+    text = "There is no customer {id}."
 
 
 class StaleCustomer(InvoiceError):
     """The customer with this number was changed or deleted since it was read."""
 
-    def __init__(self, number: str) -> None:
-        super().__init__(number)
-        self.number = number
+    number: str
 
-    def __str__(self) -> str:
-        return f"Customer {self.number} was changed or deleted meanwhile."
+    text = "Customer {number} was changed or deleted meanwhile."
 
 
 class ExportError(InvoiceError):
@@ -182,12 +143,10 @@ class ExportError(InvoiceError):
 class ExportUnavailable(ExportError):
     """S3 or Lambda refused, or did not answer."""
 
-    def __str__(self) -> str:
-        return "The export cannot be reached. Try again later."
+    text = "The export cannot be reached. Try again later."
 
 
 class ExportTooSlow(ExportError):
     """The function's time is not enough to make the file."""
 
-    def __str__(self) -> str:
-        return "The function's time is not enough to make the file."
+    text = "The function's time is not enough to make the file."

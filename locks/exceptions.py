@@ -23,12 +23,9 @@ class LockError(DynamoError):
 class BadLockName(LockError):
     """A lock cannot have this name: it is not text, empty, or too long for a key."""
 
-    def __init__(self, name: object) -> None:
-        super().__init__(name)
-        self.name = name
+    name: object
 
-    def __str__(self) -> str:
-        return "The name of a lock must be text of 1 to 2,048 bytes in UTF-8."
+    text = "The name of a lock must be text of 1 to 2,048 bytes in UTF-8."
 
 
 class LockTaken(LockError):
@@ -37,11 +34,9 @@ class LockTaken(LockError):
     `owner` is its name, "" if unknown; `lease_seconds` is its lease, infinity for a claim.
     """
 
-    def __init__(self, name: str, owner: str, lease_seconds: float) -> None:
-        super().__init__(name, owner, lease_seconds)
-        self.name = name
-        self.owner = owner
-        self.lease_seconds = lease_seconds
+    name: str
+    owner: str
+    lease_seconds: float
 
     @property
     def for_ever(self) -> bool:
@@ -57,33 +52,24 @@ class LockTaken(LockError):
 class LeaseLost(LockError):
     """The lock may have another holder, for the given `reason`: write nothing more under it."""
 
-    def __init__(self, name: str, fence: int, reason: str) -> None:
-        super().__init__(name, fence, reason)
-        self.name = name
-        self.fence = fence
-        self.reason = reason
+    name: str
+    fence: int
+    reason: str
 
-    def __str__(self) -> str:
-        return f"The lease on {self.name!r} (fence {self.fence}) is lost: {self.reason}."
+    text = "The lease on {name!r} (fence {fence}) is lost: {reason}."
 
 
 class UnknownLock(LockError):
     """There is no lock with this name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
-    def __str__(self) -> str:
-        return f"There is no lock {self.name!r}."
+    text = "There is no lock {name!r}."
 
 
 class LockChanged(LockError):
     """The lock changed since it was looked at, so it was not broken."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
-    def __str__(self) -> str:
-        return f"The lock {self.name!r} has changed meanwhile. It was not broken. Look at it again."
+    text = "The lock {name!r} has changed meanwhile. It was not broken. Look at it again."

@@ -24,35 +24,26 @@ class SequenceError(DynamoError):
 class ReservedName(SequenceError):
     """A counter cannot have this name: it belongs to a series."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
-    def __str__(self) -> str:
-        return f"The name {self.name!r} is reserved for the counter of a series."
+    text = "The name {name!r} is reserved for the counter of a series."
 
 
 class NotACounter(SequenceError):
     """The value stored under this name is not a whole number."""
 
-    def __init__(self, name: str, stored: object = None) -> None:
-        super().__init__(name, stored)
-        self.name = name
-        self.stored = stored
+    name: str
+    stored: object = None
 
-    def __str__(self) -> str:
-        return f"The counter {self.name!r} does not hold a whole number: {self.stored!r}."
+    text = "The counter {name!r} does not hold a whole number: {stored!r}."
 
 
 class CounterContended(SequenceError):
     """Other callers changed the counter at every try until the deadline. No number was drawn."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
-    def __str__(self) -> str:
-        return f"The counter {self.name!r} is too busy: other callers changed it at every try."
+    text = "The counter {name!r} is too busy: other callers changed it at every try."
 
 
 class SeriesError(SequenceError):
@@ -68,46 +59,35 @@ class RequestIdReused(SeriesError, dynamo.exceptions.RequestIdReused):
         self.series = series
         self.number = number
 
-    def __str__(self) -> str:
-        return (
-            f"This request id issued number {self.number} of {self.series} before, with other "
-            "contents. Use a new request id."
-        )
+    text = (
+        "This request id issued number {number} of {series} before, with other contents. Use "
+        "a new request id."
+    )
 
 
 class OutOfOrder(SeriesError):
     """The item has `value`, but the series already has `last`. Both are stored values."""
 
-    def __init__(self, value: str, last: str) -> None:
-        super().__init__(value, last)
-        self.value = value
-        self.last = last
+    value: str
+    last: str
 
-    def __str__(self) -> str:
-        return f"The series already has {self.last}, which is after {self.value}."
+    text = "The series already has {last}, which is after {value}."
 
 
 class ItemTooLarge(SeriesError):
     """The item has `size_bytes`; at most `limit_bytes` can be stored."""
 
-    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(size_bytes, limit_bytes)
-        self.size_bytes = size_bytes
-        self.limit_bytes = limit_bytes
+    size_bytes: int
+    limit_bytes: int
 
-    def __str__(self) -> str:
-        return (
-            f"The item is too large: it has {self.size_bytes:,} bytes; at most "
-            f"{self.limit_bytes:,} can be stored."
-        )
+    text = (
+        "The item is too large: it has {size_bytes:,} bytes; at most {limit_bytes:,} can be stored."
+    )
 
 
 class DamagedSeries(SeriesError):
     """The counter and the items of `series` contradict each other; run `checkseries`."""
 
-    def __init__(self, series: str) -> None:
-        super().__init__(series)
-        self.series = series
+    series: str
 
-    def __str__(self) -> str:
-        return f"The series {self.series} is damaged. Nothing was issued. Run checkseries."
+    text = "The series {series} is damaged. Nothing was issued. Run checkseries."

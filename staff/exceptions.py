@@ -9,31 +9,26 @@ StaffError
 
 from __future__ import annotations
 
+from dynamo.extending import ErrorWithValues
 
-class StaffError(Exception):
+
+class StaffError(ErrorWithValues):
     """`subject` is the account or the report that the error is about."""
 
-    message = "{}"
-
-    def __init__(self, subject: str) -> None:
-        super().__init__(subject)
-        self.subject = subject
-
-    def __str__(self) -> str:
-        return self.message.format(self.subject)
+    subject: str
 
 
 class NotStaff(StaffError):
-    message = "The account {} is no longer staff, active and signed in."
+    text = "The account {subject} is no longer staff, active and signed in."
 
 
 class OwnAccount(StaffError):
-    message = "The account {} is the actor's own."
+    text = "The account {subject} is the actor's own."
 
 
 class NotSuperuser(StaffError):
-    message = "The account {} is staff: only a superuser may act on it."
+    text = "The account {subject} is staff: only a superuser may act on it."
 
 
 class NewerReport(StaffError):
-    message = "{}: a newer report is already stored, so this one was not stored."
+    text = "{subject}: a newer report is already stored, so this one was not stored."

@@ -18,37 +18,35 @@ UploadError
 
 from __future__ import annotations
 
-from dynamo.extending import printable
+from dynamo.extending import ErrorWithValues, printable
 
 
-class UploadError(Exception):
+class UploadError(ErrorWithValues):
     """`subject` is the text, path, key or URL that the error is about."""
 
-    message = "{reason}."
+    subject: str = ""
+    reason: str = ""
 
-    def __init__(self, subject: str = "", reason: str = "") -> None:
-        super().__init__(subject, reason)
-        self.subject = subject
-        self.reason = reason
+    text = "{reason}."
 
     def __str__(self) -> str:
-        return self.message.format(subject=printable(self.subject), reason=self.reason)
+        return self.text.format(subject=printable(self.subject), reason=self.reason)
 
 
 class BadDestination(UploadError):
-    message = "{subject} is not an s3://BUCKET/PREFIX URL: {reason}."
+    text = "{subject} is not an s3://BUCKET/PREFIX URL: {reason}."
 
 
 class BadKey(UploadError):
-    message = "Not a valid S3 key: {reason}."
+    text = "Not a valid S3 key: {reason}."
 
 
 class Unreadable(UploadError):
-    message = "The file cannot be read: {reason}."
+    text = "The file cannot be read: {reason}."
 
 
 class FileChanged(UploadError):
-    message = "The file changed while it was read."
+    text = "The file changed while it was read."
 
 
 class Conflict(UploadError):
@@ -56,11 +54,11 @@ class Conflict(UploadError):
 
 
 class ClaimLost(UploadError):
-    message = "Another process has taken over {subject}."
+    text = "Another process has taken over {subject}."
 
 
 class Interrupted(UploadError):
-    message = "The upload was interrupted."
+    text = "The upload was interrupted."
 
 
 class StorageFailed(UploadError):
