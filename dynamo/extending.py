@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from dynamo._internal.clock import (
         now as now,
     )
+    from dynamo._internal.errors import ErrorWithValues as ErrorWithValues
     from dynamo._internal.findings import (
         Findings as Findings,
         Spool as Spool,
@@ -83,9 +84,7 @@ if TYPE_CHECKING:
     from dynamo._internal.updates import (
         Update as Update,
     )
-    from dynamo.exceptions import ErrorWithValues as ErrorWithValues
     from dynamo.management.commands.cloudformation import (
-        Part as Part,
         template as template,
     )
     from dynamo.transactions import (
@@ -116,6 +115,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.client.retries": "cancellation_codes outcome_of pause_seconds",
         "dynamo._internal.client.sending": "send",
         "dynamo._internal.clock": "now",
+        "dynamo._internal.errors": "ErrorWithValues",
         "dynamo._internal.findings": "Findings Spool",
         "dynamo._internal.items": "Item PARTITION_KEY_MAX_BYTES PlainModel",
         "dynamo._internal.processes": "PerProcess begin_process on_new_process",
@@ -126,8 +126,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.terminal": "printable",
         "dynamo._internal.together": "together",
         "dynamo._internal.updates": "Update",
-        "dynamo.exceptions": "ErrorWithValues",
-        "dynamo.management.commands.cloudformation": "Part template",
+        "dynamo.management.commands.cloudformation": "template",
         "dynamo.transactions": "Otherwise READ_TOGETHER Refusal Write read_together",
         "dynamo.unique.declarations": "SEPARATOR",
         "dynamo.unique.guarding": "is_reserved",
