@@ -82,8 +82,8 @@ def issue(
     language of the PDF (a tag such as `pt-BR`), are not contents in this sense. A draft without a
     date is dated today in `time_zone`; see `today`. For `also` see `sequences.issue`.
 
-    `account` is any text without `#`, except `requestId`. Forms and commands have checked more of
-    the draft: lengths, and whether the PDF's fonts have the characters.
+    `account` is any text without `#`, except `requestId`. The draft is checked. Forms and commands
+    check more of what people type, such as its length, and then call `issue_checked`.
 
     Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.issue`.
 
@@ -110,9 +110,9 @@ def issue_checked(
     request_id: str,
     language: str,
     time_zone: str | None,
-    also: Sequence[Write],
+    also: Sequence[Write] = (),
 ) -> Invoice:
-    """As `issue`, of contents that were checked before.
+    """As `issue`, of contents that were checked before: clean values, or those of an invoice.
 
     The contents of an invoice of last year may not be allowed any more, such as its currency.
     """

@@ -49,7 +49,14 @@ from invoices.forms import (
     typed_lines,
     typed_values,
 )
-from invoices.issuing import check_may_issue, is_named, issue, must_confirm, seller_of, today
+from invoices.issuing import (
+    check_may_issue,
+    is_named,
+    issue_checked,
+    must_confirm,
+    seller_of,
+    today,
+)
 from invoices.models import CustomerItem
 from invoices.preview import preview
 from invoices.printing.typesetting import name_of, pdf_of
@@ -316,13 +323,13 @@ class InvoiceNewView(
         if must_confirm(self.user):
             return self.form_invalid(form)
         try:
-            invoice = issue(
+            invoice = issue_checked(
                 form.draft(),
-                account=self.account,
-                seller=form.seller,
-                request_id=form.cleaned_data["request_id"],
-                language=get_language() or DEFAULT_LANGUAGE,
-                time_zone=self.user.time_zone,
+                self.account,
+                form.seller,
+                form.cleaned_data["request_id"],
+                get_language() or DEFAULT_LANGUAGE,
+                self.user.time_zone,
             )
         except SequenceError as error:
             form.add_error(None, refusal_text(error))

@@ -21,7 +21,7 @@ from invoices.issuing import (
     check_may_issue,
     check_seller,
     is_named,
-    issue,
+    issue_checked,
     seller_of,
 )
 from invoices.management.base import InvoiceCommand, as_row, one_line_errors
@@ -89,16 +89,10 @@ class Command(InvoiceCommand):
         with one_line_errors():
             check_requirements(draft, seller, is_named=is_named(user))
         try:
-            invoice = issue(
-                draft,
-                account=user.pk,
-                seller=seller,
-                request_id=request_id,
-                language=language_of(user) or DEFAULT_LANGUAGE,
-                time_zone=user.time_zone,
-            )
+            language = language_of(user) or DEFAULT_LANGUAGE
+            invoice = issue_checked(draft, user.pk, seller, request_id, language, user.time_zone)
         except ValueError as error:
-            # The dates. Checked by `issue`, which knows whether the request was carried out before.
+            # The dates: whether the request was carried out before is known there only.
             raise CommandError(str(error)) from error
         except Unavailable as error:
             raise CommandError(
