@@ -115,8 +115,10 @@ class Unavailable(DynamoError):
     reason: str
     maybe_written: bool = False
 
+    text = "DynamoDB gave no answer to {operation} in time ({reason})."
+
     def __str__(self) -> str:
-        text = f"DynamoDB gave no answer to {self.operation} in time ({self.reason})."
+        text = super().__str__()
         return f"{text} The write may have been carried out anyway." if self.maybe_written else text
 
 

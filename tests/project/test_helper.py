@@ -58,7 +58,10 @@ def under_way(function: Callable[[str], None], folder: Path) -> Iterator[tuple[i
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(computed, function, str(began))
         wait_until(lambda: began.exists() or result.done())
-        yield int(began.read_text()), result
+        try:
+            yield int(began.read_text()), result
+        finally:
+            end_helper()
 
 
 def test_all_threads_have_one_helper(at_once: Callable[..., list[Any]]) -> None:
