@@ -449,6 +449,8 @@ class Model(PlainModel, metaclass=ModelMeta):
         read = None
         for name, stored_name, attribute in self._named_attributes():
             value = self.attribute_values.get(name)
+            if value is None and stored_name not in before:
+                continue
             if _is_stored_as(attribute, value, before.get(stored_name)):
                 continue
             # A value can be stored in another form, and a constant stands for an absent one.
