@@ -49,22 +49,19 @@ class Watch:
         #: When the holder's lease will have been watched as a whole, on `dynamo._internal.clock`.
         self.ends_at = math.inf
 
-    def look_at(self, stored: LockItem, seen_at: float) -> None:
-        """Record what a consistent read returned; `seen_at` is when its reply had arrived.
+    def saw_whole_lease(self, stored: LockItem, at: float) -> bool:
+        """Whether the holder did not renew for its whole lease, if nothing changed until `at`.
+
+        `stored` is what the last consistent read returned; its reply had arrived by `at`. If True,
+        a write decides under the condition that `stored` has not changed.
 
         Raises:
             DamagedItem: the lease is not a whole number of milliseconds.
         """
         if self.seen is None or stored.version != self.seen.version:
-            self.ends_at = seen_at + lease_seconds_of(stored)
+            self.ends_at = at + lease_seconds_of(stored)
             self.seen = stored
-
-    def is_over(self, now: float) -> bool:
-        """Whether the holder did not renew for its whole lease, if nothing changed until `now`.
-
-        Take the lock `over` the item that was seen (`requests.take`), or read it again.
-        """
-        return now >= self.ends_at
+        return at >= self.ends_at
 
 
 class HolderWatch:
@@ -105,11 +102,10 @@ class HolderWatch:
             return True
         before = self._watch.seen
         self.has_renewed |= before is not None and before.version != lock.version
-        self._watch.look_at(lock, seen_at)
-        if not self._watch.is_over(seen_at):
+        if not self._watch.saw_whole_lease(lock, seen_at):
             return False
         try:
-            requests.delete(self._name, lock.stored)
+            requests.delete_seen(self._name, lock.stored)
         except LockChanged:
             # It renewed at this moment.
             return False

@@ -263,9 +263,9 @@ class Lease:
         known, version = self._note_next_version()
         try:
             if remove:
-                ours = requests.remove(self.name, known)
+                ours = requests.delete_held(self.name, known)
             else:
-                ours = requests.release(self.name, self.owner, known, version)
+                ours = requests.release_held(self.name, self.owner, known, version)
         except DynamoError as error:
             self._raise_if_lost(error)
             raise

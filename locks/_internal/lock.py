@@ -59,7 +59,7 @@ LEASE_SECONDS = 20.0
 SHORTEST_LEASE_SECONDS = 0.1
 LONGEST_LEASE_SECONDS = LONGEST_LEASE_MILLISECONDS / 1000
 
-#: How often a lock is taken again whose lease was over before the reply arrived.
+#: How often a lock is taken again whose lease ended before the reply arrived.
 MOST_LATE_ANSWERS = 3
 
 #: The mean time between two looks of a waiter. Each costs one read unit.
@@ -193,35 +193,45 @@ class Lock:
         lock_awaited.send_robust(type(self), name=self.name, outcome=outcome, seconds=seconds)
 
     def _wait_for(self, wait_seconds: float) -> Generator[float, None, Lease]:
-        lease, stored = self._take()
-        gives_up_at = math.inf
+        """Take the lock as soon as it may be taken; yields the seconds of each pause before a look.
+
+        `stored` is the lock as the last reply showed it. It tells what to do next:
+
+        - The lock is free: take it.
+        - It has been watched unchanged for the holder's whole lease: take it from that holder. The
+          write is refused if the holder renewed after all.
+        - The wait has ended: give up.
+        - Otherwise pause, until the lease or the wait ends at the latest. Then read the lock again,
+          unless its lease has ended: the write that comes next tells the same.
+
+        All of them compare with one moment, `at`. The wait and the first lease that is watched
+        begin at the same moment, the first reply. So a wait of one lease is enough for one lease,
+        and a process that is stopped between two lines does not give up instead of taking.
+        """
         watch = Watch()
+        gives_up_at = math.inf
+        lease, stored = self._take()
         while lease is None:
-            seen_at = now()
-            # Counted from the first reply on, so that a wait of one lease is enough for one lease.
-            gives_up_at = min(gives_up_at, seen_at + wait_seconds)
+            at = now()
+            gives_up_at = min(gives_up_at, at + wait_seconds)
             if stored is None or is_free(stored):
                 lease, stored = self._take()
-                continue
-            watch.look_at(stored, seen_at)
-            looked_at = now()
-            if watch.seen is not None and watch.is_over(looked_at):
-                lease, stored = self._take(over=watch.seen.stored)
-                continue
-            # The same moment as above: a process that is stopped in between must not give up first.
-            if looked_at >= gives_up_at:
+            elif watch.saw_whole_lease(stored, at):
+                lease, stored = self._take(instead_of=stored.stored)
+            elif at >= gives_up_at:
                 raise LockTaken(self.name, stored.owner or "", lease_seconds_of(stored))
-            yield self._pause_seconds(min(watch.ends_at, gives_up_at))
-            if not watch.is_over(now()):
-                stored = requests.read(self.name)
+            else:
+                yield self._pause_seconds(min(watch.ends_at, gives_up_at))
+                if now() < watch.ends_at:
+                    stored = requests.read(self.name)
         return lease
 
     def _alive(self, lease: Lease) -> Lease:
-        """Return the lease, or a new one if it was over before the reply arrived."""
+        """Return the lease, or a new one if it ended before the reply arrived."""
         for _try in range(MOST_LATE_ANSWERS):
             if lease.remaining_seconds:
                 return lease
-            fresh, _stored = self._take(over=lease.taken)
+            fresh, _stored = self._take(instead_of=lease.taken)
             if fresh is None:
                 break
             lease = fresh
@@ -235,14 +245,14 @@ class Lock:
         pause = self.poll_seconds * random.uniform(0.5, 1.5)  # noqa: S311 - guards no secret
         return max(0.0, min(pause, at_most_until - now()))
 
-    def _take(self, over: Item | None = None) -> tuple[Lease | None, LockItem | None]:
+    def _take(self, instead_of: Item | None = None) -> tuple[Lease | None, LockItem | None]:
         owner = _process_name() if self._owner is None else self._owner
         version = requests.new_version()
         milliseconds = round(self.lease_seconds * 1000)
         sent_at = now()
         try:
             taken, item = requests.take(
-                self.name, owner, version, milliseconds, data=self.data, over=over
+                self.name, owner, version, milliseconds, data=self.data, instead_of=instead_of
             )
         except DynamoError:
             raise
@@ -257,7 +267,7 @@ class Lock:
     def _give_up(self, owner: str, version: str) -> None:
         """Release the lock if it was taken under `version`. One attempt, as the caller must end."""
         with suppress(DynamoError), within(0):
-            requests.release(self.name, owner, [version], requests.new_version())
+            requests.release_held(self.name, owner, [version], requests.new_version())
 
     def __enter__(self) -> Lease:
         return self._entered(threading.get_ident(), self.acquire())

@@ -83,9 +83,9 @@ class LockView:
 class Broken(Enum):
     """What `break_lock` did."""
 
-    FREED = "the lock of a holder was released"
+    RELEASED = "the lock of a holder was released"
     DELETED = "a claim was deleted"
-    FREE_BEFORE = "nothing: the lock was free"
+    NOT_HELD = "nothing: the lock was released before"
 
 
 def all_locks() -> Iterator[LockView]:
@@ -130,21 +130,22 @@ def break_lock(
         Unavailable: no answer.
     """
     requests.checked_name(name)
-    broken: LockView | None = None
+    sent: LockView | None = None
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
         view = view_of(item)
-        if broken is not None and not view.is_same_holding(broken):
+        if sent is not None and not view.is_same_holding(sent):
             # That holder is gone: by our request whose reply was lost, or on its own.
-            return _result_for(broken)
+            return _result_for(sent)
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)
         if view.state is State.RELEASED:
-            return Broken.FREE_BEFORE
-        broken = view
-        end = requests.delete if view.state is State.CLAIMED else requests.free
+            return Broken.NOT_HELD
+        sent = view
+        is_claim = view.state is State.CLAIMED
+        break_seen = requests.delete_seen if is_claim else requests.release_seen
         try:
-            end(name, item, write=write)
+            break_seen(name, item, write=write)
         except LockChanged:
             continue
         return _result_for(view)
@@ -152,7 +153,7 @@ def break_lock(
 
 
 def _result_for(broken: LockView) -> Broken:
-    return Broken.DELETED if broken.state is State.CLAIMED else Broken.FREED
+    return Broken.DELETED if broken.state is State.CLAIMED else Broken.RELEASED
 
 
 def _read(name: str) -> Item:

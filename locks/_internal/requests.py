@@ -3,6 +3,10 @@
 Each write is recognized by the record version that it stores: if its reply is lost and its
 repetition is refused, the stored version tells whether the first one arrived.
 
+A lock is given up in two ways: *released*, which keeps its item, or *deleted*. `release_held` and
+`delete_held` are for its holder. `release_seen` and `delete_seen` are for others: they break the
+lock if it has not changed since they read it.
+
 Requests are written as on the wire, because PynamoDB takes as long to build one as an engine nearby
 takes to execute it. `key` and `data` are reserved words of DynamoDB.
 """
@@ -10,7 +14,7 @@ takes to execute it. `key` and `data` are reserved words of DynamoDB.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import time_ns
@@ -23,8 +27,6 @@ from dynamo.exceptions import ConditionFailed
 from dynamo.transactions import Refusal, Transaction, Write, joined
 from locks.exceptions import BadLockName, LockChanged
 from locks.models import RELEASED, LockItem
-
-_NAMES = {"#key": "key"}
 
 
 def checked_name(name: str) -> str:
@@ -82,11 +84,11 @@ def take(
     lease_milliseconds: int,
     *,
     data: bytes | None = None,
-    over: Item | None = None,
+    instead_of: Item | None = None,
 ) -> tuple[bool, Item | None]:
     """Make `owner` the holder, under a new `version`. Costs 1 request, 1 write unit.
 
-    Only if the lock is absent or released; or with `over`, an item read before, if it has not
+    Only if the lock is absent or released; or with `instead_of`, an item read before, if it has not
     changed since. Returns whether it was taken, and the item that is now stored, on the wire.
     Attributes that we do not know are kept, and so is the stored data if `data` is None.
     """
@@ -102,13 +104,8 @@ def take(
         # The first fencing token comes from the clock; from then on it only rises.
         count={"fencingToken": ({"N": str(time_ns() // 1000)}, {"N": "1"})},
     )
-    values: Item = {}
-    if over is None:
-        condition = "attribute_not_exists(#key) OR isReleased = :free"
-        values[":free"] = {"S": RELEASED}
-    else:
-        condition = _unchanged(over, values)
-    request = update.request(_address(name), condition, names=_NAMES, values=values)
+    condition = _FREE if instead_of is None else _unchanged(instead_of)
+    request = update.request(_address(name), **condition)
     request["ReturnValues"] = "ALL_NEW"
     try:
         # It counts the token up, but can be repeated: once it has arrived, its condition is false.
@@ -126,35 +123,28 @@ def renew(name: str, owner: str, versions: Sequence[str], version: str, data: by
     """
     now = {"S": _time_of_day()}
     update = Update({"recordVersionNumber": {"S": version}, "renewedAt": now, **_stored_data(data)})
-    values: Item = {}
-    condition = _held(owner, versions, values)
-    refused = _refused("UpdateItem", update.request(_address(name), condition, values=values))
+    refused = _refused("UpdateItem", update.request(_address(name), **_held(versions, owner)))
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
-def release(name: str, owner: str, versions: Sequence[str], version: str) -> bool:
+def release_held(name: str, owner: str, versions: Sequence[str], version: str) -> bool:
     """Release the lock if `owner` holds it under one of `versions`; return whether it did.
 
     True also if an earlier release under one of `versions` had arrived, or if the reply was lost
     and another holder has the lock by now. Costs 1 request, 1 write unit.
     """
-    values: Item = {}
-    condition = _held(owner, versions, values)
-    request = _released(version).request(_address(name), condition, values=values)
+    request = _release(version).request(_address(name), **_held(versions, owner))
     refused = _refused("UpdateItem", request)
     # The next holder may have been faster than our repetition.
     return refused is None or refused.repeated or _version_of(_stored(refused, name)) in versions
 
 
-def remove(name: str, versions: Sequence[str]) -> bool:
+def delete_held(name: str, versions: Sequence[str]) -> bool:
     """Delete the lock's item if it has one of `versions`; return whether it is gone.
 
-    As with `release`, another holder may have the lock by now. Costs 1 request, 1 write unit.
+    As with `release_held`, another holder may have the lock by now. Costs 1 request, 1 write unit.
     """
-    values: Item = {}
-    condition = _one_of(versions, values)
-    request = _deletion(name, condition, values, {})
-    refused = _refused("DeleteItem", request)
+    refused = _refused("DeleteItem", _deletion(name, **_held(versions)))
     return refused is None or refused.repeated or _stored(refused, name) is None
 
 
@@ -171,14 +161,14 @@ def claim(name: str, owner: str) -> bool:
         "TableName": LockItem.table(),
         "Item": item,
         "ConditionExpression": "attribute_not_exists(#key)",
-        "ExpressionAttributeNames": _NAMES,
+        "ExpressionAttributeNames": {"#key": "key"},
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     refused = _refused("PutItem", request)
     return refused is None or _version_of(_stored(refused, name)) == version
 
 
-def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+def release_seen(name: str, seen: Item, *, write: Transaction | None = None) -> None:
     """Release the lock of any holder; keep its fencing token. Costs 1 request, 1 write unit.
 
     Raises:
@@ -187,34 +177,34 @@ def free(name: str, seen: Item, *, write: Transaction | None = None) -> None:
     version = new_version()
     # With a token that is not a whole number, nobody could take the lock.
     damaged = not seen.get("fencingToken", {"N": "0"}).get("N", "").isdigit()
-    update = replace(_released(version), remove=["fencingToken"] if damaged else [])
-    values: Item = {}
-    condition = _unchanged(seen, values)
-    request = update.request(_address(name), condition, names=_NAMES, values=values)
-
-    def otherwise(refusal: Refusal) -> Exception | None:
-        return None if _version_of(refusal.stored) == version else LockChanged(name)
-
-    with joined(write) as write:
-        write.add(Write(request, {"Update": request}, otherwise))
+    update = replace(_release(version), remove=["fencingToken"] if damaged else [])
+    request = update.request(_address(name), **_unchanged(seen))
+    _break(name, {"Update": request}, lambda refusal: _version_of(refusal.stored) == version, write)
 
 
-def delete(name: str, seen: Item, *, write: Transaction | None = None) -> None:
+def delete_seen(name: str, seen: Item, *, write: Transaction | None = None) -> None:
     """Delete the lock's item. Costs 1 request, 1 write unit.
 
     Raises:
         LockChanged: its record version is not that of `seen`.
     """
-    values: Item = {}
-    condition = _unchanged(seen, values)
-    request = _deletion(name, condition, values, _NAMES)
+    request = _deletion(name, **_unchanged(seen))
+    _break(
+        name, {"Delete": request}, lambda refusal: refusal.repeated and not refusal.stored, write
+    )
 
+
+def _break(
+    name: str,
+    action: dict[str, Any],
+    is_done: Callable[[Refusal], bool],
+    write: Transaction | None,
+) -> None:
     def otherwise(refusal: Refusal) -> Exception | None:
-        gone = refusal.repeated and refusal.stored is None
-        return None if gone else LockChanged(name)
+        return None if is_done(refusal) else LockChanged(name)
 
     with joined(write) as write:
-        write.add(Write(request, {"Delete": request}, otherwise))
+        write.add(Write(action, action, otherwise))
 
 
 def _refused(operation: str, request: dict[str, Any]) -> ConditionFailed | None:
@@ -229,7 +219,7 @@ def _address(name: str) -> dict[str, Any]:
     return {"TableName": LockItem.table(), "Key": {"key": {"S": name}}}
 
 
-def _released(version: str) -> Update:
+def _release(version: str) -> Update:
     return Update({"recordVersionNumber": {"S": version}, "isReleased": {"S": RELEASED}})
 
 
@@ -237,38 +227,47 @@ def _stored_data(data: bytes | None) -> Item:
     return {} if data is None else {"data": {"B": data}}
 
 
-def _deletion(name: str, condition: str, values: Item, names: dict[str, str]) -> dict[str, Any]:
-    request: dict[str, Any] = {
+def _deletion(name: str, condition: str, values: Item, names: Item) -> dict[str, Any]:
+    request = {
         **_address(name),
         "ConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "ExpressionAttributeNames": names,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
     # DynamoDB rejects empty ones.
-    if values:
-        request["ExpressionAttributeValues"] = values
-    if names:
-        request["ExpressionAttributeNames"] = names
-    return request
+    return {each: given for each, given in request.items() if given}
 
 
-def _held(owner: str, versions: Sequence[str], values: Item) -> str:
-    values[":us"] = {"S": owner}
-    ours = "ownerName = :us AND attribute_not_exists(isReleased)"
-    return f"{_one_of(versions, values)} AND {ours}"
+# Conditions, as the arguments of `Update.request` -------------------------------------------------
 
 
-def _one_of(versions: Sequence[str], values: Item) -> str:
-    values |= {f":v{number}": {"S": version} for number, version in enumerate(versions)}
-    return f"recordVersionNumber IN ({', '.join(f':v{n}' for n in range(len(versions)))})"
+def _condition(condition: str, values: Item) -> dict[str, Any]:
+    names = {"#key": "key"} if "#key" in condition else {}
+    return {"condition": condition, "values": values, "names": names}
 
 
-def _unchanged(seen: Item, values: Item) -> str:
-    """The condition that the record version is that of `seen`, of whatever type it is."""
+_FREE = _condition("attribute_not_exists(#key) OR isReleased = :free", {":free": {"S": RELEASED}})
+
+
+def _held(versions: Sequence[str], owner: str | None = None) -> dict[str, Any]:
+    """The record version is one of `versions`; with `owner`, the lock is also not released."""
+    values: Item = {f":v{number}": {"S": version} for number, version in enumerate(versions)}
+    condition = f"recordVersionNumber IN ({', '.join(values)})"
+    if owner is not None:
+        condition += " AND ownerName = :us AND attribute_not_exists(isReleased)"
+        values[":us"] = {"S": owner}
+    return _condition(condition, values)
+
+
+def _unchanged(seen: Item) -> dict[str, Any]:
+    """The record version is that of `seen`, of whatever type it is."""
     version = seen.get("recordVersionNumber")
     if version is None:
-        return "attribute_exists(#key) AND attribute_not_exists(recordVersionNumber)"
-    values[":seen"] = version
-    return "attribute_exists(#key) AND recordVersionNumber = :seen"
+        return _condition(
+            "attribute_exists(#key) AND attribute_not_exists(recordVersionNumber)", {}
+        )
+    return _condition("recordVersionNumber = :seen", {":seen": version})
 
 
 def _time_of_day() -> str:

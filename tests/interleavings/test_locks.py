@@ -258,7 +258,7 @@ def test_a_broken_lock_is_taken_under_a_higher_fencing_token(
         def expects(outcomes: list[Any]) -> None:
             renewed, _broken, taken = answers(outcomes)
             assert renewed in {"done", "LeaseLost"}
-            assert outcomes[1] == Broken.FREED
+            assert outcomes[1] == Broken.RELEASED
             assert taken in {"held", "none"}
             if taken == "held":
                 assert outcomes[2].fence > lease.fence

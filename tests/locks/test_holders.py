@@ -106,7 +106,9 @@ def test_a_renewal_just_before_the_deletion_keeps_the_lock(proxy: FaultProxy) ->
 def test_the_lock_of_the_next_holder_is_not_deleted(proxy: FaultProxy) -> None:
     lease = abandoned("a", lease_seconds=0.3)
     after: list[Any] = []
-    proxy.plan("DeleteItem", Meanwhile(lambda: after.extend(Lock("a")._take(over=lease.taken))))
+    proxy.plan(
+        "DeleteItem", Meanwhile(lambda: after.extend(Lock("a")._take(instead_of=lease.taken)))
+    )
 
     assert watch_of(lease).wait_until_gone(0.02)
 

@@ -67,7 +67,7 @@ def test_interrupted_while_taking_the_lock_of_a_crashed_holder_it_is_left_free()
     dead = abandoned("a", lease_seconds=0.3)
 
     with at_the_next_write(leave(KeyboardInterrupt())), pytest.raises(KeyboardInterrupt):
-        Lock("a")._take(over=dead.taken)
+        Lock("a")._take(instead_of=dead.taken)
 
     assert stored("a")["isReleased"] == {"S": "1"}
     assert stored("a")["fencingToken"] == {"N": str(dead.fence + 1)}
@@ -146,7 +146,7 @@ def test_a_break_that_is_interrupted_is_recognized_when_it_is_repeated() -> None
     with at_the_next_write(leave(KeyboardInterrupt())), pytest.raises(KeyboardInterrupt):
         break_lock("a")
 
-    assert break_lock("a") is Broken.FREE_BEFORE
+    assert break_lock("a") is Broken.NOT_HELD
 
     with pytest.raises(LeaseLost):
         lease.renew()

@@ -95,7 +95,7 @@ def test_a_heartbeat_of_the_java_client_keeps_us_from_taking_the_lock() -> None:
     seen = java.read("a")
     assert theirs.heartbeat()
 
-    assert Lock("a")._take(over=seen)[0] is None
+    assert Lock("a")._take(instead_of=seen)[0] is None
 
 
 def test_we_take_the_lock_of_a_java_client_one_lease_after_its_last_heartbeat() -> None:

@@ -154,7 +154,7 @@ def test_a_renewal_after_another_took_the_lock_is_refused_and_changes_nothing() 
 
 def test_a_renewal_of_a_deleted_lock_is_refused_and_creates_nothing() -> None:
     lease = taken("a")
-    assert requests.remove("a", lease._versions)
+    assert requests.delete_held("a", lease._versions)
 
     with pytest.raises(LeaseLost):
         lease.renew()
@@ -204,7 +204,7 @@ def test_a_lock_can_be_removed_with_its_release() -> None:
 
 def test_removing_a_lock_that_does_not_exist_succeeds() -> None:
     lease = taken("a")
-    requests.delete("a", stored("a"))
+    requests.delete_seen("a", stored("a"))
 
     lease.release(remove=True)
 
@@ -255,7 +255,7 @@ def test_a_transaction_is_refused_if_the_lock_was_released_before_the_commit(end
     write = Transaction()
     lease.hold_in(write)
     if end == "broken":
-        requests.free("a", stored("a"))
+        requests.release_seen("a", stored("a"))
     else:
         lease.release(remove=end == "removed")
 
@@ -266,7 +266,7 @@ def test_a_transaction_is_refused_if_the_lock_was_released_before_the_commit(end
 def test_a_transaction_reports_each_lease_that_is_lost() -> None:
     leases = [taken("a"), taken("b")]
     for name in ("a", "b"):
-        requests.free(name, stored(name))
+        requests.release_seen(name, stored(name))
 
     with pytest.raises(Refused) as refused:
         write_under(*leases)

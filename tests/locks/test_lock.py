@@ -397,7 +397,7 @@ def test_a_lock_that_was_renewed_since_it_was_read_is_not_taken() -> None:
     assert seen is not None
     holder.renew()
 
-    lease, stands = Lock("a")._take(over=seen.stored)
+    lease, stands = Lock("a")._take(instead_of=seen.stored)
 
     assert lease is None
     assert stands is not None

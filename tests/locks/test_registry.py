@@ -76,7 +76,7 @@ def test_a_damaged_lock_is_listed_and_broken_and_then_taken(damage: dict[str, An
 
     [lock] = all_locks()
     assert (lock.state, lock.lease_seconds, lock.renewed_at) == (State.HELD, None, None)
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
 
     with Lock("a", wait_seconds=0) as lease:
         lease.renew()
@@ -86,7 +86,7 @@ def test_a_broken_lease_is_free_at_once_and_the_next_fence_is_higher() -> None:
     lease = taken("a")
     put("other")
 
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
 
     assert stored("a")["fencingToken"] == {"N": str(lease.fence)}
     assert taken("a", wait_seconds=0).fence == lease.fence + 1
@@ -115,7 +115,7 @@ def test_breaking_a_free_lock_changes_nothing() -> None:
     taken("a").release()
     before = stored("a")
 
-    assert break_lock("a") is Broken.FREE_BEFORE
+    assert break_lock("a") is Broken.NOT_HELD
     assert stored("a") == before
 
 
@@ -141,7 +141,7 @@ def test_a_lease_that_is_renewed_meanwhile_is_broken_too(proxy: FaultProxy) -> N
     lease = taken("a")
     proxy.plan("UpdateItem", Meanwhile(lease.renew), when=is_break)
 
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
     with pytest.raises(LeaseLost):
         lease.renew()
 
@@ -168,7 +168,7 @@ def test_the_lock_of_the_next_holder_is_not_broken(proxy: FaultProxy) -> None:
 
     proxy.plan("UpdateItem", Meanwhile(change_hands), when=is_break)
 
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
 
     assert_is_held(after[0])
 
@@ -183,7 +183,7 @@ def test_the_next_holder_after_a_damaged_lock_is_not_broken(proxy: FaultProxy) -
 
     proxy.plan("UpdateItem", Meanwhile(change_hands))
 
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
 
     assert_is_held(after[0])
 
@@ -253,7 +253,7 @@ def test_breaking_with_a_lost_reply_is_recognized(proxy: FaultProxy, kind: str) 
     proxy.plan("UpdateItem", DropReply(), when=is_break)
     proxy.plan("DeleteItem", DropReply())
 
-    assert break_lock("a") is (Broken.FREED if kind == "lease" else Broken.DELETED)
+    assert break_lock("a") is (Broken.RELEASED if kind == "lease" else Broken.DELETED)
 
 
 def test_breaking_with_a_lost_reply_does_not_break_the_next_lock(proxy: FaultProxy) -> None:
@@ -262,7 +262,7 @@ def test_breaking_with_a_lost_reply_does_not_break_the_next_lock(proxy: FaultPro
     proxy.plan("UpdateItem", DropReply(), when=is_break)
     proxy.plan("UpdateItem", Meanwhile(lambda: after.append(taken("a"))), when=is_break)
 
-    assert break_lock("a") is Broken.FREED
+    assert break_lock("a") is Broken.RELEASED
 
     assert_is_held(after[0])
 

@@ -49,8 +49,8 @@ def test_a_broken_lock_is_acquired_with_a_higher_fencing_token(stored: Stored) -
         if "fencingToken" in item
     }
 
-    assert break_lock("held") is Broken.FREED
-    assert break_lock("broken") is Broken.FREE_BEFORE
+    assert break_lock("held") is Broken.RELEASED
+    assert break_lock("broken") is Broken.NOT_HELD
     for name in ("held", "broken"):
         lease = Lock(name).try_acquire()
         assert lease is not None

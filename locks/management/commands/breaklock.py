@@ -14,9 +14,9 @@ from locks._internal.registry import Broken, LockView, State, break_lock, look
 from locks.management.base import as_row, lock_name
 
 _SAID = {
-    Broken.FREED: "is free now",
+    Broken.RELEASED: "is free now",
     Broken.DELETED: "is no longer claimed",
-    Broken.FREE_BEFORE: "was free already",
+    Broken.NOT_HELD: "was free already",
 }
 
 
