@@ -43,7 +43,7 @@ from locks.exceptions import LeaseLost
 from sequences._internal import series
 from sequences._internal.combining import Caller
 from sequences._internal.counters import next_value, next_values
-from sequences._internal.groups import Ask
+from sequences._internal.groups import Unnumbered
 from sequences.models import REQUEST_PREFIX
 from uploads import claims
 
@@ -208,9 +208,9 @@ def _issue_group(size: int) -> None:
         item = InvoiceItem.prepared(name, to_item(invoice), DRAFT.digest())
         item.request_id = invoice.request_id
         callers.append(
-            Caller(Ask(item, item.to_wire(), invoice.request_id, DRAFT.digest(), 1000), 0.0)
+            Caller(Unnumbered(item, item.to_wire(), invoice.request_id, DRAFT.digest(), 1000), 0.0)
         )
-    series._serve((InvoiceItem, name), callers)
+    series._send_group((InvoiceItem, name), callers)
 
 
 def _locks(measure: Measure) -> None:

@@ -5,6 +5,21 @@ is under way wait. When it is done, one of them leads and sends one request for 
 so on. There is no thread and no timer. Without load it costs nothing; under load, the more callers
 wait, the more of them share a request.
 
+At any time a caller of a key is in one of these places:
+
+place      where it is                        who moves it, and when
+waiting    in `_Queue.waiting`                itself, when it arrives while another caller leads
+leading    `_Queue.leader`                    itself, if no other leads; or the leader that leaves
+gathered   in the leader's request            the leader, before each request
+away       nowhere                            itself, when it is decided or its deadline passed
+
+After each request the leader moves the gathered callers: those that the request decided wake and
+leave, the others go back to the front of the waiting ones. A leader leads until it is decided
+itself, and then hands over to the first caller that waits.
+
+All these moves are methods of `_Queue`, and are made with the combiner's lock held. Outside the
+lock, a caller sleeps or a leader sends.
+
 Known from databases as group commit: DeWitt et al., "Implementation Techniques for Main Memory
 Database Systems", SIGMOD 1984.
 """
@@ -38,38 +53,42 @@ def _held_lock() -> threading.Lock:
 
 @dataclass(eq=False)
 class Caller(Generic[Ask, Answer]):
-    """One caller: what it asks, and its answer or error once it is served."""
+    """One caller: what it asks, and its answer or error once it is decided."""
 
     ask: Ask
     ends_at: float
-    is_tried: bool = False
-    is_served: bool = False
-    has_left: bool = False
+    is_decided: bool = False
     _outcome: Answer | Exception | None = None
+    is_tried: bool = False
+    has_left: bool = False
+    #: Held to change or compare the two above.
+    _moving: threading.Lock = field(default_factory=threading.Lock)
     #: Held while the caller waits. Each has its own, so that only callers with work wake up.
     _sleep: threading.Lock = field(default_factory=_held_lock)
 
     def is_here(self) -> bool:
-        """Whether the caller still waits. If so, a request may be sent for it from now on.
+        """Whether the caller still waits. If so, a request may be sent for it from now on."""
+        with self._moving:
+            self.is_tried |= not self.has_left
+            return not self.has_left
 
-        A caller that gives up at its deadline sets `has_left` and then reads `is_tried`; this
-        method sets and reads them in the other order. So no request is sent for a caller that was
-        told that nothing was.
-        """
-        self.is_tried = True
-        return not self.has_left
+    def give_up(self) -> bool:
+        """Let no request be sent for the caller from now on; return whether one may have been."""
+        with self._moving:
+            self.has_left = True
+            return self.is_tried
 
-    def serve(self, outcome: Answer | Exception) -> None:
+    def decide(self, outcome: Answer | Exception) -> None:
         """Set the caller's answer, or an error of its own. The first outcome stays."""
-        if not self.is_served:
+        if not self.is_decided:
             self._outcome = outcome
-            self.is_served = True
+            self.is_decided = True
 
     def answer(self) -> Answer:
-        """Return the answer, or raise the error. Call it once the caller is served."""
+        """Return the answer, or raise the error. Call it once the caller is decided."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
-        return self._outcome  # type: ignore[return-value]  # set by `serve`
+        return self._outcome  # type: ignore[return-value]  # set by `decide`
 
     def sleep(self) -> bool:
         """Wait to be woken; return False if the deadline passed first."""
@@ -87,37 +106,67 @@ OVERDUE_SECONDS = 5.0
 
 @dataclass(eq=False)
 class _Queue(Generic[Ask, Answer]):
-    """The callers of one key: the leader, and those that wait for the next request."""
+    """The callers of one key. Call its methods with the combiner's lock held."""
 
     leader: Caller[Ask, Answer] | None = None
     waiting: deque[Caller[Ask, Answer]] = field(default_factory=deque)
 
-    @property
-    def is_led(self) -> bool:
-        """Whether a leader is at work. One that is long overdue ended without handing over."""
+    def join(self, caller: Caller[Ask, Answer]) -> bool:
+        """Make the caller lead if no other does, and wait otherwise; return whether it leads.
+
+        A leader that is long overdue was ended without handing over, and is replaced.
+        """
         leader = self.leader
-        return leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS
+        if leader is not None and time.monotonic() < leader.ends_at + OVERDUE_SECONDS:
+            self.waiting.append(caller)
+            return False
+        self.leader = caller
+        return True
+
+    def gather(self) -> list[Caller[Ask, Answer]]:
+        """Take out those that wait, for a request that the leader sends."""
+        gathered = list(self.waiting)
+        self.waiting.clear()
+        return gathered
+
+    def settle(self, gathered: list[Caller[Ask, Answer]]) -> None:
+        """After the request: wake those that are decided; the others come first in the next one."""
+        for caller in gathered:
+            if caller.is_decided:
+                caller.wake()
+        self.waiting.extendleft(
+            caller for caller in reversed(gathered) if not (caller.is_decided or caller.has_left)
+        )
+
+    def leave(self, caller: Caller[Ask, Answer]) -> None:
+        """Take the caller out, wherever it is. A leader hands over to the first that waits."""
+        if caller in self.waiting:
+            self.waiting.remove(caller)
+        if self.leader is caller:
+            self.leader = self.waiting.popleft() if self.waiting else None
+            if self.leader is not None:
+                self.leader.wake()
 
 
 class Combiner(Generic[Key, Ask, Answer]):
-    """Serves callers of a key together. Make one for the life of the process.
+    """Lets callers of a key share requests. Make one for the life of the process.
 
-    `serve(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
-    `serve` of each caller that the request decides. It must ask `is_here` of each before it sends.
-    The other callers share a later request with those that arrive meanwhile. It runs in the thread
-    and under the deadline of one caller, the leader, and is repeated until the leader is served.
-    An exception that it raises goes to the leader alone. The next leader serves the others, so it
-    may be called again for an ask that was carried out.
+    `send(key, callers)` sends a request for as many of `callers` as fit, from the front, and calls
+    `decide` of each caller whose outcome is then known. It must ask `is_here` of each before it
+    sends. The other callers share a later request with those that arrive meanwhile. It runs in the
+    thread and under the deadline of one caller, the leader, and is repeated until the leader is
+    decided. An exception that it raises goes to the leader alone. The next leader sends for the
+    others, so it may be called again for an ask that was carried out.
 
     `prepare(key)` is called before each request. It may wait; callers that arrive meanwhile join.
     """
 
     def __init__(
         self,
-        serve: Callable[[Key, list[Caller[Ask, Answer]]], None],
-        prepare: Callable[[Key], None] | None = None,
+        send: Callable[[Key, list[Caller[Ask, Answer]]], None],
+        prepare: Callable[[Key], None] = lambda _key: None,
     ) -> None:
-        self._serve = serve
+        self._send = send
         self._prepare = prepare
         self._begin()
         on_new_process(self._begin)
@@ -134,80 +183,56 @@ class Combiner(Generic[Key, Ask, Answer]):
 
         Raises:
             Unavailable: the deadline of the operation passed while the caller waited.
-            Exception: the error that `serve` set for this caller, or raised while it led.
+            Exception: the error that `send` set for this caller, or raised while it led.
         """
         caller: Caller[Ask, Answer] = Caller(ask, operation_ends_at())
         try:
-            queue = self._queue_to_lead(key, caller)
-            if queue is not None:
+            with self._lock:
+                queue = self._queues.setdefault(key, _Queue())
+                must_lead = queue.join(caller)
+            if must_lead or self._wait(queue, caller):
                 self._lead(key, queue, caller)
             elif (tally := current()) is not None:
                 tally.note_joined()
-        except Exception:
-            # The request that failed may have decided this caller before.
-            if not caller.is_served:
-                raise
         finally:
             self._leave(key, caller)
         return caller.answer()
 
-    def _queue_to_lead(self, key: Key, caller: Caller[Ask, Answer]) -> _Queue[Ask, Answer] | None:
-        """Wait until the caller is served; return None then, or its queue if it must lead."""
-        with self._lock:
-            queue = self._queues.setdefault(key, _Queue())
-            if not queue.is_led:
-                queue.leader = caller
-                return queue
-            queue.waiting.append(caller)
+    def _wait(self, queue: _Queue[Ask, Answer], caller: Caller[Ask, Answer]) -> bool:
+        """Wait until the caller is decided, or must lead; return whether it must."""
         while True:
             in_time = caller.sleep()
             with self._lock:
-                if caller.is_served:
-                    return None
+                if caller.is_decided:
+                    return False
                 if queue.leader is caller:
-                    return queue
-                if not in_time:
-                    caller.has_left = True
-                    raise Unavailable(
-                        "a combined request", "no turn in time", maybe_written=caller.is_tried
-                    )
+                    return True
+            if not in_time:
+                is_sent = caller.give_up()
+                raise Unavailable("a combined request", "no turn in time", maybe_written=is_sent)
 
     def _lead(self, key: Key, queue: _Queue[Ask, Answer], leader: Caller[Ask, Answer]) -> None:
+        """Send requests until the leader is decided."""
         with within(leader.ends_at - time.monotonic()):
-            while not leader.is_served:
-                if self._prepare is not None:
-                    self._prepare(key)
+            while not leader.is_decided:
+                self._prepare(key)
                 with self._lock:
-                    callers = [leader, *queue.waiting]
-                    queue.waiting.clear()
+                    gathered = queue.gather()
                 try:
-                    self._serve(key, callers)
+                    self._send(key, [leader, *gathered])
+                except Exception:
+                    # The request that failed may have decided the leader before.
+                    if not leader.is_decided:
+                        raise
                 finally:
-                    self._put_back(queue, callers[1:])
-
-    def _put_back(self, queue: _Queue[Ask, Answer], followers: list[Caller[Ask, Answer]]) -> None:
-        """Wake the followers that are served. The others come first in the next request."""
-        with self._lock:
-            unserved = []
-            for follower in followers:
-                if follower.is_served:
-                    follower.wake()
-                elif not follower.has_left:
-                    unserved.append(follower)
-            queue.waiting.extendleft(reversed(unserved))
+                    with self._lock:
+                        queue.settle(gathered)
 
     def _leave(self, key: Key, caller: Caller[Ask, Answer]) -> None:
-        """Take the caller out. A leader hands over to the first caller that waits."""
+        caller.give_up()
         with self._lock:
-            caller.has_left = True
             queue = self._queues.get(key)
-            if queue is None:
-                return
-            if caller in queue.waiting:
-                queue.waiting.remove(caller)
-            if queue.leader is caller:
-                queue.leader = queue.waiting.popleft() if queue.waiting else None
-                if queue.leader is not None:
-                    queue.leader.wake()
-                else:
+            if queue is not None:
+                queue.leave(caller)
+                if queue.leader is None:
                     del self._queues[key]

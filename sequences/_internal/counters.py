@@ -252,11 +252,11 @@ def _draw(sequence: Sequence, count: int) -> range:
     return _combiner(sequence, count)
 
 
-def _serve(sequence: Sequence, callers: list[Caller[int, range]]) -> None:
+def _draw_for_all(sequence: Sequence, callers: list[Caller[int, range]]) -> None:
     callers = [caller for caller in callers if caller.is_here()]
     drawn = _draw_together(sequence, [caller.ask for caller in callers])
     for caller, numbers in zip(callers, drawn, strict=True):
-        caller.serve(numbers)
+        caller.decide(numbers)
 
 
 def _draw_together(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
@@ -266,7 +266,7 @@ def _draw_together(sequence: Sequence, counts: SequenceOf[int]) -> list[range]:
     return drawn
 
 
-_combiner: Combiner[Sequence, int, range] = Combiner(_serve)
+_combiner: Combiner[Sequence, int, range] = Combiner(_draw_for_all)
 
 
 # Requests ----------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Head:
 
 
 @dataclass(eq=False)
-class Ask(Generic[Numbered]):
+class Unnumbered(Generic[Numbered]):
     """One caller's item, complete except for its number.
 
     Each caller makes `wire`, the item as on the wire, while another transaction is under way.
@@ -68,37 +68,44 @@ class Ask(Generic[Numbered]):
         name = self.item.ordered_by
         self.order = None if name is None else next(iter(self.wire[name].items()))
 
-    def reaches_beyond(self, number: int) -> bool:
-        """Whether a write of `also` is for an item of the series after `number`."""
+    def contradicts(self, head: Head) -> bool:
+        """Whether the item cannot follow `head`, so that what a process remembers may be wrong.
+
+        Its order is too early, and the tables may have been restored since; or another process
+        issued the item that a write of `also` is for. A transaction with that write and an item
+        under the same number would be rejected, as it takes each key once.
+        """
+        if is_before(self.order, head.last):
+            return True
         own, series = type(self.item).table(), {"S": self.item.series}
         for request in (write.request for write in self.also):
             key = request.get("Key") or request["Item"]
             is_ours = request["TableName"] == own and key["series"] == series
-            if is_ours and Decimal(key["number"]["N"]) > number:
+            if is_ours and Decimal(key["number"]["N"]) > head.number:
                 return True
         return False
 
 
-Asking = Caller[Ask[Any], Any]
+ItemCaller = Caller[Unnumbered[Any], Any]
 
 
-def choose(callers: list[Asking], head: Head) -> list[Asking]:
-    """Return the callers of the next transaction, in order. Serve those whose item is too early.
+def choose(callers: list[ItemCaller], head: Head) -> list[ItemCaller]:
+    """Return the callers of the next transaction, in order. Decide those whose item is too early.
 
     A transaction takes each key once. So if two callers have the same request id, or write the
     same item by `also`, the second one waits; so do callers that no longer fit. No caller with a
     later order goes before one that waits, because the waiting item would then be out of order.
     """
-    chosen: list[Asking] = []
-    held_back: Asking | None = None
+    chosen: list[ItemCaller] = []
+    held_back: ItemCaller | None = None
     keys: set[Any] = set()
     actions, size_bytes, units = 1, 0, 2
     for caller in sorted(callers, key=lambda each: _rank(each.ask.order)):
         ask = caller.ask
-        if caller.is_served:
+        if caller.is_decided:
             continue
         if is_before(ask.order, head.last):
-            caller.serve(_issued_before(ask) or _out_of_order(ask.order, head.last))
+            caller.decide(_issued_before(ask) or _out_of_order(ask.order, head.last))
             continue
         if held_back is not None and is_before(held_back.ask.order, ask.order):
             break
@@ -152,7 +159,7 @@ def _out_of_order(order: Order | None, last: Order | None) -> OutOfOrder:
 class Group:
     """One transaction that issues the items of `callers` on a series, after `head`."""
 
-    def __init__(self, model: Model, series: str, head: Head, callers: list[Asking]) -> None:
+    def __init__(self, model: Model, series: str, head: Head, callers: list[ItemCaller]) -> None:
         self._model = model
         self._series = series
         self._head = head
@@ -161,7 +168,7 @@ class Group:
         self._write = Transaction(repeat_conflicts=False)
 
     def commit(self) -> bool:
-        """Send the transaction; return whether it is committed. If so, its callers are served.
+        """Send the transaction; return whether it is committed. If so, its callers are decided.
 
         Raises:
             TransactionConflict: another transaction or throttling was in the way.
@@ -188,7 +195,7 @@ class Group:
         for (number, caller), stored in zip(self._numbered, issued, strict=True):
             item = caller.ask.item
             item.number, item.stored = number, stored
-            caller.serve(item)
+            caller.decide(item)
         return True
 
     def _put(self, item: Item, about: object, refused: Exception) -> Write:
@@ -220,17 +227,17 @@ class Group:
         return Update(changes).request(address, unchanged, values=values)
 
     def answer_the_refused(self) -> None:
-        """Serve the callers whose request id is stored, and those whose `also` was refused."""
+        """Decide the callers whose request id is stored, and those whose `also` was refused."""
         for _number, caller in self._numbered:
             ask = caller.ask
             refusal = self._write.refusal_of(ask)
             if refusal is not None:
                 earlier = _issued_before(ask, refusal.stored)
                 if earlier is not None:
-                    caller.serve(earlier)
+                    caller.decide(earlier)
                 continue
             for error in (each.error for each in self._write.refusals if each.write in ask.also):
-                caller.serve(error)
+                caller.decide(error)
 
     def true_head(self) -> Head | None:
         """How far the series really is, if the group was refused because it is further.
@@ -249,7 +256,9 @@ class Group:
         return None
 
 
-def _issued_before(ask: Ask[Numbered], guard: Item | None = None) -> Numbered | Exception | None:
+def _issued_before(
+    ask: Unnumbered[Numbered], guard: Item | None = None
+) -> Numbered | Exception | None:
     """What the same request id issued: the stored item, or the error that answers the caller.
 
     None if it issued nothing. `guard` is its guard item, if a refusal showed it. Costs 1 request

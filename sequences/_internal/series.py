@@ -14,7 +14,7 @@ From `issue` to the transaction:
 1. `issue` (here) completes the item and hands it to the combiner.
 2. `combining`: items that wait for the same series share a transaction, which costs
    2 + 4k write units for k items of up to 1 KB.
-3. `_serve` (here) lets `groups` choose the items that fit and send the transaction:
+3. `_send_group` (here) lets `groups` choose the items that fit and send the transaction:
    counter, items and guard items, all or nothing. So a number without its item cannot exist, and
    a crash leaves nothing to repair.
 
@@ -41,7 +41,7 @@ from dynamo.exceptions import Rejected, TableMissing, TransactionConflict, Unava
 from dynamo.signals import tables_emptied
 from dynamo.transactions import Transaction, Write
 from sequences._internal.combining import Combiner
-from sequences._internal.groups import Ask, Asking, Group, Head, choose, is_before, read_head
+from sequences._internal.groups import Group, Head, ItemCaller, Unnumbered, choose, read_head
 from sequences._internal.pace import Pace
 from sequences.exceptions import DamagedSeries, ItemTooLarge
 from sequences.models import REQUEST_PREFIX, NumberedModel
@@ -154,7 +154,7 @@ def issue(
     limit = ITEM_MAX_BYTES - item.reserved_bytes
     if size_bytes > limit:
         raise ItemTooLarge(size_bytes, limit)
-    ask = Ask(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
+    ask = Unnumbered(item, wire, guard_key, item.digest(), size_bytes, tuple(also))
     issued: Numbered = _combiner((type(item), series), ask)
     if issued is item and isinstance(also, Transaction):
         also.tell_committed()
@@ -239,14 +239,14 @@ def _prepare(key: Key) -> None:
         _memory.put(key, replace(known, head=read_head(*key)))
 
 
-def _serve(key: Key, callers: list[Asking]) -> None:
-    """Send one transaction for as many of `callers` as fit, and serve those that it decides."""
+def _send_group(key: Key, callers: list[ItemCaller]) -> None:
+    """Send one transaction for as many of `callers` as fit; decide those whose outcome it tells."""
     model, series = key
     known = _memory.get(key)
     if known is None:
         known = _Known(read_head(model, series))
         _memory.put(key, known)
-    elif any(_contradicts(each.ask, known.head) for each in callers):
+    elif any(each.ask.contradicts(known.head) for each in callers):
         known = replace(known, head=read_head(model, series))
         _memory.put(key, known)
     chosen = choose(callers, known.head)
@@ -275,7 +275,7 @@ def _serve(key: Key, callers: list[Asking]) -> None:
         for caller in chosen:
             caller.ask.is_alone = True
         if len(chosen) == 1 and now_at == known.head:
-            chosen[0].serve(error)
+            chosen[0].decide(error)
         return
     now = time.monotonic()
     if is_committed:
@@ -291,19 +291,9 @@ def _serve(key: Key, callers: list[Asking]) -> None:
         return
     if true_head == known.head:
         for caller in chosen:
-            caller.serve(DamagedSeries(series))
+            caller.decide(DamagedSeries(series))
         return
     _memory.put(key, _Known(true_head, known.pace.lost(now, now - began, told=True)))
 
 
-def _contradicts(ask: Ask[Any], head: Head) -> bool:
-    """Whether `ask` cannot follow `head`, so that what is remembered may be wrong.
-
-    Its order is too early, and the tables may have been restored since; or another process issued
-    the item that a write of `also` is for. A transaction with that write and an item under the same
-    number would be rejected, as it takes each key once.
-    """
-    return is_before(ask.order, head.last) or ask.reaches_beyond(head.number)
-
-
-_combiner: Combiner[Key, Ask[Any], Any] = Combiner(_serve, prepare=_prepare)
+_combiner: Combiner[Key, Unnumbered[Any], Any] = Combiner(_send_group, prepare=_prepare)

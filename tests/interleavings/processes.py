@@ -16,7 +16,7 @@ import pytest
 from invoices.models import InvoiceItem
 from sequences._internal import series as issuing
 from sequences._internal.combining import Combiner
-from sequences._internal.groups import Ask, Head
+from sequences._internal.groups import Head, Unnumbered
 from sequences._internal.series import Key
 from tests.interleavings.operations import running
 
@@ -24,8 +24,8 @@ from tests.interleavings.operations import running
 class _Process:
     def __init__(self) -> None:
         self.memory = issuing._Memory()
-        self.combiner: Combiner[Key, Ask[Any], Any] = Combiner(
-            issuing._serve, prepare=issuing._prepare
+        self.combiner: Combiner[Key, Unnumbered[Any], Any] = Combiner(
+            issuing._send_group, prepare=issuing._prepare
         )
 
     def begin(self) -> None:
@@ -63,7 +63,7 @@ class Processes:
         """`_Memory.put`."""
         self._own().memory.put(key, known)
 
-    def __call__(self, key: Key, ask: Ask[Any]) -> Any:
+    def __call__(self, key: Key, ask: Unnumbered[Any]) -> Any:
         """`Combiner.__call__`."""
         return self._own().combiner(key, ask)
 

@@ -36,7 +36,7 @@ def serving(answer: Callable[[Any], Any]) -> Callable[[Any, Callers], None]:
 
     def serve(_key: Any, callers: Callers) -> None:
         for caller in here(callers):
-            caller.serve(answer(caller.ask))
+            caller.decide(answer(caller.ask))
 
     return serve
 
@@ -71,7 +71,7 @@ class Served:
             if caller.ask in self.again:
                 self.again.remove(caller.ask)
             else:
-                caller.serve(f"{key}:{caller.ask}")
+                caller.decide(f"{key}:{caller.ask}")
 
     def wait_for_leader(self) -> None:
         assert self.arrived.acquire(timeout=SECONDS)
@@ -224,7 +224,7 @@ def test_an_error_while_a_request_is_prepared_is_the_leaders_alone(
 def test_an_error_after_the_leader_was_served_is_not_its_own(pool: ThreadPoolExecutor) -> None:
     def serve(_key: str, callers: Callers) -> None:
         for caller in here(callers):
-            caller.serve(caller.ask)
+            caller.decide(caller.ask)
         raise ConnectionError
 
     combiner: Combiner[str, str, str] = Combiner(serve)
@@ -342,7 +342,7 @@ def test_a_caller_that_gave_up_before_its_request_was_sent_is_not_sent(
         callers = here(callers)
         sent.append([caller.ask for caller in callers])
         for caller in callers:
-            caller.serve(caller.ask)
+            caller.decide(caller.ask)
 
     combiner: Combiner[str, str, str] = Combiner(serve)
     leaving: list[Future[Any]] = []
@@ -517,7 +517,7 @@ def test_every_caller_gets_its_own_outcome_and_each_ask_is_answered_once(
             put_off.add(ask)
             return
         answered[ask] += 1
-        caller.serve(ValueError(ask) if plan[ask] == "error" else ask)
+        caller.decide(ValueError(ask) if plan[ask] == "error" else ask)
 
     def serve(_key: str, callers: list[Caller[int, int]]) -> None:
         assert sending.acquire(blocking=False), "two lead at once"

@@ -19,7 +19,7 @@ from dynamo.exceptions import Rejected
 from dynamo.transactions import Transaction, Write
 from sequences._internal import pace, series as issuing
 from sequences._internal.counters import last_value, next_value
-from sequences._internal.groups import Ask
+from sequences._internal.groups import Unnumbered
 from sequences._internal.series import issue
 from sequences.exceptions import (
     DamagedSeries,
@@ -241,7 +241,7 @@ def test_of_a_group_only_the_item_with_the_reused_id_is_refused(series: str) -> 
 def test_of_a_group_only_the_item_that_dynamodb_rejects_fails(series: str) -> None:
     item = Ticket(series, 0, subject="x", request_id="a")
     # Without the checks of `issue`.
-    ask = Ask(item, item.to_wire(), "x" * 3_000, item.digest(), 1_000)
+    ask = Unnumbered(item, item.to_wire(), "x" * 3_000, item.digest(), 1_000)
 
     with behind(Ticket, series, lambda: ticket(series)) as then:
         rejected = then(lambda: issuing._combiner((Ticket, series), ask))
