@@ -4,7 +4,7 @@ AccountError
 ├── ValueTaken            another account has a unique value
 │   ├── UsernameTaken
 │   └── EmailTaken
-├── RequestIdUsed         the request id registered an account with other values
+├── AccountRequestReused  the request id registered an account with other values
 ├── StaleUser             the account changed or was deleted since it was read
 ├── UnknownUser           no account has this username, email address or key
 ├── BadLink               a mailed link is too old, was used or replaced, or has another purpose
@@ -55,7 +55,7 @@ def taken(attribute: str, value: str) -> ValueTaken:
     return _TAKEN.get(attribute, ValueTaken)(attribute, value)
 
 
-class RequestIdUsed(AccountError):
+class AccountRequestReused(AccountError):
     """The request id has registered an account with other values."""
 
     request_id: str

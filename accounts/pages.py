@@ -22,8 +22,8 @@ from django.views.generic import FormView
 
 from accounts.exceptions import (
     AccountError,
+    AccountRequestReused,
     EmailTaken,
-    RequestIdUsed,
     StaleUser,
     UsernameTaken,
     ValueTaken,
@@ -54,7 +54,7 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
             form.add_error(each.attribute, _("This email address belongs to another account."))
         elif isinstance(each, ValueTaken):
             form.add_error(each.attribute, _("Another account already has this value."))
-        elif isinstance(each, RequestIdUsed):
+        elif isinstance(each, AccountRequestReused):
             form.add_error(
                 None,
                 _(

@@ -21,7 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 from accounts import usernames, values as rules
 from accounts.exceptions import (
     AccountError,
-    RequestIdUsed,
+    AccountRequestReused,
     UnknownUser,
     ValueTaken,
 )
@@ -91,7 +91,7 @@ def register(
         ValidationError: a value breaks its rule (`accounts.values`, `accounts.usernames`).
         UsernameTaken, EmailTaken, ValueTaken: another account has the value. If several are taken,
             `dynamo.exceptions.Refused` with all of them.
-        RequestIdUsed: the request id made an account with other values.
+        AccountRequestReused: the request id made an account with other values.
     """
     values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
     usernames.check_new(values["username"])
@@ -122,7 +122,7 @@ def register(
                 else is_password(made, password)
             )
         )
-        return None if is_same else RequestIdUsed(request_id)
+        return None if is_same else AccountRequestReused(request_id)
 
     with counted_refusals():
         user._insert(write, explained=explained)

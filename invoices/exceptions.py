@@ -1,19 +1,19 @@
 """Errors of invoices.
 
 InvoiceError (a SequenceError)
-├── UnknownInvoice   the account has no such invoice
-├── RequestIdReused  the request id issued an invoice with other contents
-├── DateTooEarly     the issue date is before the last one of its series
-├── AlreadyVoided    the invoice was voided before
-├── AlreadyCredited  a credit note cancels the invoice
-├── IsCreditNote     only an invoice can be voided, credited or paid
-├── AlreadyPaid      the invoice is marked as paid on another day
-├── NotPaid          the invoice is not marked as paid on this day
-├── SendingReused    the request id sent the invoice to another address
-├── TooManySendings  the invoice was sent too often within two days
-├── UnknownCustomer  the account has no such customer
-├── StaleCustomer    the customer was changed or deleted since it was read
-└── ExportError      base of errors of exports that are stored in S3
+├── UnknownInvoice       the account has no such invoice
+├── InvoiceRequestReused the request id issued an invoice with other contents
+├── DateTooEarly         the issue date is before the last one of its series
+├── AlreadyVoided        the invoice was voided before
+├── AlreadyCredited      a credit note cancels the invoice
+├── IsCreditNote         only an invoice can be voided, credited or paid
+├── AlreadyPaid          the invoice is marked as paid on another day
+├── NotPaid              the invoice is not marked as paid on this day
+├── SendingReused        the request id sent the invoice to another address
+├── TooManySendings      the invoice was sent too often within two days
+├── UnknownCustomer      the account has no such customer
+├── StaleCustomer        the customer was changed or deleted since it was read
+└── ExportError          base of errors of exports that are stored in S3
     ├── ExportUnavailable  S3 or Lambda refused, or did not answer
     └── ExportTooSlow      the function's time is not enough to make the file
 """
@@ -37,7 +37,7 @@ class UnknownInvoice(InvoiceError):
     text = "There is no invoice {number}."
 
 
-class RequestIdReused(InvoiceError):
+class InvoiceRequestReused(InvoiceError):
     """The request id issued an invoice before, with other contents."""
 
     request_id: str

@@ -31,7 +31,7 @@ from invoices.documents import (
     series_of,
     to_item,
 )
-from invoices.exceptions import DateTooEarly, RequestIdReused
+from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.values.amounts import Line, check_line, check_line_count, check_totals
 from invoices.values.fields import Field, fields_of
@@ -39,7 +39,7 @@ from invoices.values.kinds import Day, SingleLine, check_printable
 from sequences import (
     DamagedSeries,
     OutOfOrder,
-    RequestIdReused as IdReused,
+    RequestIdReused,
     issue as issue_numbered,
 )
 from sequences.extending import REQUEST_PREFIX
@@ -88,7 +88,7 @@ def issue(
     Costs 1 request and 6 write units for an invoice of up to 1 KB; see `sequences.issue`.
 
     Raises:
-        RequestIdReused: the request id issued an invoice with other contents.
+        InvoiceRequestReused: the request id issued an invoice with other contents.
         DateTooEarly: the series already has a later date.
         ItemTooLarge, DamagedSeries, Unavailable: see `sequences.issue`.
         ValueError: an argument is not allowed; nothing was sent.
@@ -130,7 +130,7 @@ def issue_checked(
             raise
         try:
             issued = issue_numbered(item, series=invoice.series, request_id=request_id, also=also)
-        except IdReused as error:
+        except RequestIdReused as error:
             raise _request_id_reused(error, invoice.series) from error
         except OutOfOrder as error:
             # Midnight may have passed since `today` was asked.
@@ -161,12 +161,12 @@ def today(time_zone: str | None = None) -> date:
     return timezone.localdate(timezone=zone) if settings.USE_TZ else datetime.now(zone).date()
 
 
-def _request_id_reused(error: IdReused, series: str) -> Exception:
+def _request_id_reused(error: RequestIdReused, series: str) -> Exception:
     year = error.series.rpartition("#")[2]
     if not _YEAR.fullmatch(year):
         # The guard item of the request id was damaged and does not name an invoice.
         return DamagedSeries(series)
-    return RequestIdReused(error.request_id, label_of(int(year), error.number))
+    return InvoiceRequestReused(error.request_id, label_of(int(year), error.number))
 
 
 # Who issues --------------------------------------------------------------------------------------

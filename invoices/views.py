@@ -38,7 +38,7 @@ from invoices.documents import (
     series_of,
     typed_values_of,
 )
-from invoices.exceptions import DateTooEarly, RequestIdReused, UnknownCustomer, UnknownInvoice
+from invoices.exceptions import DateTooEarly, InvoiceRequestReused, UnknownCustomer, UnknownInvoice
 from invoices.forms import (
     FILTERS,
     FIRST_YEAR,
@@ -333,7 +333,7 @@ class InvoiceNewView(
             )
         except SequenceError as error:
             form.add_error(None, refusal_text(error))
-            if isinstance(error, RequestIdReused):
+            if isinstance(error, InvoiceRequestReused):
                 form.renew_request_id()
             return self.form_invalid(form)
         except Unavailable as error:
@@ -390,7 +390,7 @@ class PreviewView(View):
 
 def refusal_text(error: SequenceError) -> str:
     """Why the invoice was not issued."""
-    if isinstance(error, RequestIdReused):
+    if isinstance(error, InvoiceRequestReused):
         return _(
             "You have already issued invoice %(number)s with this form, with other contents. To "
             "issue another invoice, send the form again."

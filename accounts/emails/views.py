@@ -23,8 +23,8 @@ from accounts import services
 from accounts.emails import change, confirmation, links, mails
 from accounts.exceptions import (
     AccountError,
+    AccountRequestReused,
     BadLink,
-    RequestIdUsed,
     StaleUser,
     ValueTaken,
 )
@@ -105,7 +105,7 @@ def _reason(error: AccountError | Refused | ValidationError) -> str:
         return _("Another account now has the same: %(names)s.") % {"names": names}
     if any(isinstance(each, StaleUser) for each in errors):
         return str(CHANGED_MEANWHILE)
-    if any(isinstance(each, RequestIdUsed) for each in errors):
+    if any(isinstance(each, AccountRequestReused) for each in errors):
         return _("Another link from the same form has already created an account.")
     return _("This link was already used, is too old, or is incomplete.")
 

@@ -20,7 +20,7 @@ from threading import Event
 
 from django.core.exceptions import ValidationError
 
-from accounts.exceptions import ImportStopped, RequestIdUsed, ValueTaken, taken
+from accounts.exceptions import AccountRequestReused, ImportStopped, ValueTaken, taken
 from accounts.imports.candidates import Candidate, Candidates, FirstLines
 from accounts.imports.files import Row
 from accounts.models import User
@@ -197,7 +197,7 @@ def _register(candidate: Candidate) -> Result:
         return Result(candidate.row, Outcome.REJECTED, str(error))
     except Refused as refused:
         reason = " ".join(str(error) for error in refused.exceptions)
-    except RequestIdUsed:
+    except AccountRequestReused:
         reason = CHANGED_SINCE
     return _unchanged_or_rejected(candidate, reason)
 

@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from accounts import services, usernames
 from accounts.emails import links, mails
-from accounts.exceptions import BadLink, RequestIdUsed, taken
+from accounts.exceptions import AccountRequestReused, BadLink, taken
 from accounts.models import User
 from accounts.passwords import make_password
 from dynamo import Refused, Transaction, joined
@@ -81,8 +81,8 @@ def release(token: str, *, write: Transaction | None = None) -> User:
         BadLink: the link is too old, or its account was deleted.
         ValidationError, UsernameTaken, EmailTaken, Refused: see `services.register`. The sign-up
             stays stored.
-        RequestIdUsed: another link of the same form made the account, with other values or another
-            password.
+        AccountRequestReused: another link of the same form made the account, with other values or
+            another password.
     """
     [key] = links.read(PURPOSE, token, 1)
     held: dict[str, Any] | None = cache.get(_cache_key(key))
@@ -94,7 +94,7 @@ def release(token: str, *, write: Transaction | None = None) -> User:
     @sensitive_variables()
     def forget_values(_stored: Item | None) -> None:
         if user.password != held["password_hash"]:
-            raise RequestIdUsed(held["request_id"])
+            raise AccountRequestReused(held["request_id"])
         # After the commit: if the process ends before this, the link finds its account.
         made = {"made": user.pk, "joined_at": str(user.date_joined)}
         cache.set(_cache_key(key), made, links.VALID_SECONDS)

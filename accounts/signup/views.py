@@ -17,7 +17,7 @@ from django.views.generic import FormView
 
 from accounts.emails import mails
 from accounts.emails.views import LinkView
-from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, TooManyAttempts
+from accounts.exceptions import AccountError, AccountRequestReused, StaleUser, TooManyAttempts
 from accounts.forms import SignUpForm
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
@@ -53,7 +53,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
         except (AccountError, Refused) as error:
             attempt.was_refused()
             show_errors(form, error)
-            if isinstance(error, RequestIdUsed):
+            if isinstance(error, AccountRequestReused):
                 form.renew_request_id()
             if isinstance(error, StaleUser):
                 logout(self.request)
@@ -68,7 +68,7 @@ class SignUpView(KeepFormMixin, FormPageMixin, FormView):
             request_id=form.cleaned_data["request_id"],
         )
         if not user.is_active:
-            raise RequestIdUsed(form.cleaned_data["request_id"])
+            raise AccountRequestReused(form.cleaned_data["request_id"])
         visitor.leave_as_another(self.request, user)
         login(self.request, cast(Any, user))
         messages.success(self.request, _("Welcome! Your account is ready."))

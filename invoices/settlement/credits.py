@@ -17,8 +17,8 @@ from invoices.exceptions import (
     AlreadyCredited,
     AlreadyVoided,
     DateTooEarly,
+    InvoiceRequestReused,
     IsCreditNote,
-    RequestIdReused,
 )
 from invoices.issuing import issue_checked, today
 from invoices.records import find_invoice
@@ -53,7 +53,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
         AlreadyVoided: it was voided.
         AlreadyCredited: it is marked as credited, but its credit note does not exist.
         DateTooEarly: the invoice or the series already has a later date.
-        RequestIdReused: an invoice has the request id, which version 0.1 did not reserve.
+        InvoiceRequestReused: an invoice has the request id, which version 0.1 did not reserve.
         ItemTooLarge, DamagedSeries, DamagedItem, Unavailable: see `sequences.issue`.
     """
     reason = CREDIT_REASON.clean(reason)
@@ -77,7 +77,7 @@ def credit(account: str, label: str, reason: str, *, time_zone: str | None = Non
             time_zone,
             also=[check_issued(account, label), mark_credited(account, label)],
         )
-    except (AlreadyCredited, RequestIdReused):
+    except (AlreadyCredited, InvoiceRequestReused):
         # Another call was faster, perhaps with another reason.
         record = find_record(account, label)
         if not record.credit_note:
@@ -109,5 +109,5 @@ def negated(lines: Iterable[Line]) -> tuple[Line, ...]:
 def _credit_note(account: str, label: str, invoice: Invoice) -> Invoice:
     note = find_invoice(account, label)
     if note.credits != invoice.label:
-        raise RequestIdReused(credit_request_id(invoice.label), label)
+        raise InvoiceRequestReused(credit_request_id(invoice.label), label)
     return note

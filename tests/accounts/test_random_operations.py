@@ -17,9 +17,9 @@ from accounts.emails import links
 from accounts.emails.change import Confirmed, cancel_change, confirm_change, request_change
 from accounts.exceptions import (
     AccountError,
+    AccountRequestReused,
     BadLink,
     EmailTaken,
-    RequestIdUsed,
     StaleUser,
     UsernameTaken,
 )
@@ -129,7 +129,7 @@ class Accounts(RuleBasedStateMachine):
         values: dict[str, Any] = {"username": username, "email": email, "password": PASSWORD}
         try:
             user = register(**values, request_id=str(request_id))
-        except RequestIdUsed:
+        except AccountRequestReused:
             return
         except (AccountError, Refused) as error:
             errors = error.exceptions if isinstance(error, Refused) else (error,)

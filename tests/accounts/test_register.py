@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from accounts.exceptions import EmailTaken, RequestIdUsed, UsernameTaken
+from accounts.exceptions import AccountRequestReused, EmailTaken, UsernameTaken
 from accounts.models import User
 from accounts.services import REQUEST_IDS, change_email, delete, register
 from dynamo.exceptions import Refused
@@ -118,13 +118,13 @@ def test_the_same_request_makes_one_account_and_gets_one_answer() -> None:
 def test_the_same_request_id_with_other_contents_is_refused(other: dict[str, Any]) -> None:
     make_user(**SAME)
 
-    assert refusal_of(lambda: make_user(**(SAME | other))) is RequestIdUsed
+    assert refusal_of(lambda: make_user(**(SAME | other))) is AccountRequestReused
 
 
 def test_the_same_request_after_the_email_address_changed_is_refused() -> None:
     change_email(make_user(**SAME), "new@example.org")
 
-    assert refusal_of(lambda: make_user(**SAME)) is RequestIdUsed
+    assert refusal_of(lambda: make_user(**SAME)) is AccountRequestReused
 
 
 def test_the_values_of_a_deleted_account_are_free_again() -> None:

@@ -121,7 +121,7 @@ RACES = {
     "one request id with two contents": Race(
         no_account,
         [sign_up("ann", request_id="one"), sign_up("bob", request_id="one")],
-        [(ANN, {"done RequestIdUsed"}), (BOB, {"RequestIdUsed done"})],
+        [(ANN, {"done AccountRequestReused"}), (BOB, {"AccountRequestReused done"})],
         quick=1,
     ),
     "a deletion and a sign-up with its username": Race(

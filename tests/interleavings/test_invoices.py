@@ -85,7 +85,7 @@ RACES = {
     ),
     "one request with two contents": Race(
         [ONE, asks("one", customer="Carl")],
-        {("RequestIdReused", 1, 1), (1, "RequestIdReused", 1)},
+        {("InvoiceRequestReused", 1, 1), (1, "InvoiceRequestReused", 1)},
         WARM,
         {},
         LOSS,

@@ -128,11 +128,11 @@ def test_a_stale_copy_leaves_the_new_account_alone_if_another_copy_deletes_the_f
             assert gone in {"done", "StaleUser"}
             if name == "ann":
                 # The sign-up finds the first account if that is not deleted yet.
-                assert came in {"done", "StaleUser", "RequestIdUsed"}
+                assert came in {"done", "StaleUser", "AccountRequestReused"}
             elif came == "done":
                 assert scenario.items[outcomes[2].pk] == outcomes[2].stored
             else:
-                assert came == "RequestIdUsed"
+                assert came == "AccountRequestReused"
 
         scenario.expects = expects
         return scenario

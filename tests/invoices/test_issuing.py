@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.services import delete
 from invoices.exceptions import (
     DateTooEarly,
-    RequestIdReused,
+    InvoiceRequestReused,
 )
 from invoices.issuing import issue
 from invoices.records import find_invoice
@@ -154,7 +154,7 @@ def test_a_request_id_with_other_contents_is_rejected_and_burns_no_number(
 ) -> None:
     first = issued(account, request_id="a")
 
-    with pytest.raises(RequestIdReused) as refused:
+    with pytest.raises(InvoiceRequestReused) as refused:
         issued(account, request_id="a", **other)
 
     assert (refused.value.request_id, refused.value.number) == ("a", first.label)

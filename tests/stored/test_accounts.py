@@ -10,7 +10,7 @@ from django.test import Client
 
 from accounts.emails import confirmation, links
 from accounts.emails.change import cancel_change, confirm_change, link_token, request_change
-from accounts.exceptions import AccountError, BadLink, EmailTaken, RequestIdUsed, StaleUser
+from accounts.exceptions import AccountError, AccountRequestReused, BadLink, EmailTaken, StaleUser
 from accounts.models import User
 from accounts.services import (
     activate,
@@ -177,7 +177,7 @@ def test_a_repeated_registration_finds_its_account(stored: Stored) -> None:
 
     assert again.pk == stored.pk("Bobby.Tables")
     assert stored_items().keys() == before.keys()
-    with pytest.raises(RequestIdUsed):
+    with pytest.raises(AccountRequestReused):
         register(**asked, password="another password")
     delete(User.get(again.pk))
     assert register(**asked, password="another password").pk == again.pk

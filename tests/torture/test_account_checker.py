@@ -73,7 +73,7 @@ CHANGED = changed(2, 3, "ann", "bea")
 BEA = account("bea", 2, "ann@example.org")
 MAYBE = registered(0, 1, A, "ann", "unknown")
 MAYBE_DELETED = deleted(2, 3, "unknown", lingers=9)
-USED = registered(2, 3, A, "bea", "refused", answer={"error": "RequestIdUsed", "taken": []})
+USED = registered(2, 3, A, "bea", "refused", answer={"error": "AccountRequestReused", "taken": []})
 SHARED_EMAIL = registered(2, 3, B, "ANN", email="b@example.org")
 
 #: Calls, the accounts that are stored in the end, and the objects whose history is wrong.

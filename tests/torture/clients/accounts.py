@@ -9,7 +9,13 @@ from collections import deque
 from typing import Any
 
 from accounts import services
-from accounts.exceptions import AccountError, RequestIdUsed, StaleUser, UnknownUser, ValueTaken
+from accounts.exceptions import (
+    AccountError,
+    AccountRequestReused,
+    StaleUser,
+    UnknownUser,
+    ValueTaken,
+)
 from accounts.models import User
 from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError, Refused
@@ -94,8 +100,8 @@ class AccountClient:
                     password_hash=PASSWORD_HASH,
                     request_id=asked["request"],
                 )
-            except RequestIdUsed:
-                call.refused("RequestIdUsed", taken=[])
+            except AccountRequestReused:
+                call.refused("AccountRequestReused", taken=[])
             except (ValueTaken, Refused) as error:
                 refuse(call, error)
             except DynamoError as error:
