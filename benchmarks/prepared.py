@@ -77,7 +77,7 @@ class _OnDynamo:
 
     @staticmethod
     def issue(draft: Any, user: Any, seller: Any) -> None:
-        from invoices.issuing import issue
+        from invoices.store.issuing import issue
 
         issue(draft, account=user.pk, seller=seller)
 
@@ -111,9 +111,9 @@ def _store() -> type[_OnDynamo] | type[_OnPostgres]:
 
 
 def _issue_invoices(name: str, invoices: int = INVOICES, repeated: int = 1) -> None:
-    from invoices.documents import Customer, Draft
-    from invoices.issuing import seller_of
-    from invoices.values.amounts import Line
+    from invoices.document.amounts import Line
+    from invoices.document.invoice import Customer, Draft
+    from invoices.store.issuing import seller_of
 
     user = _store().find(name)
     three = (
@@ -182,7 +182,7 @@ def _long_pdfs(session: str) -> Iterable[tuple[str, str]]:
 
 
 def _issue(session: str, lines: int = 1, quantity: str = "8") -> tuple[str, str]:
-    from invoices.forms import InvoiceForm
+    from invoices.pages.forms import InvoiceForm
 
     line = {
         "description": "Work",

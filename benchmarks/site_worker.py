@@ -18,10 +18,11 @@ from botocore.exceptions import ClientError  # noqa: E402
 
 from benchmarks.worker import Cost, Operation, options_of, work  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.documents import Customer, Draft, Seller, draw_up, to_item  # noqa: E402
-from invoices.issuing import issue, today  # noqa: E402
+from invoices.document.amounts import Line  # noqa: E402
+from invoices.document.invoice import Customer, Draft, Seller, draw_up  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
-from invoices.values.amounts import Line  # noqa: E402
+from invoices.store.issuing import issue, today  # noqa: E402
+from invoices.store.items import to_item  # noqa: E402
 from sequences._internal.counters import next_value  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 

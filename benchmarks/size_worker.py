@@ -30,9 +30,10 @@ from dynamo._internal import bulk  # noqa: E402
 from dynamo._internal.bulk import write_batches  # noqa: E402
 from dynamo._internal.items import Item  # noqa: E402
 from dynamo.signals import request_sent  # noqa: E402
-from invoices.documents import Customer, Draft, Invoice, Seller, draw_up, to_item  # noqa: E402
+from invoices.document.amounts import Line  # noqa: E402
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
-from invoices.values.amounts import Line  # noqa: E402
+from invoices.store.items import to_item  # noqa: E402
 from sequences.models import Counter  # noqa: E402
 
 DRAFT = Draft(

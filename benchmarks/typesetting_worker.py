@@ -20,10 +20,10 @@ LATER = 30
 
 def main(name: str) -> None:
     django.setup()
-    from invoices.documents import Customer, Draft, Seller, draw_up
-    from invoices.einvoices import missing
-    from invoices.printing.pdf import render
-    from invoices.values.amounts import Line
+    from invoices.document.amounts import Line
+    from invoices.document.invoice import Customer, Draft, Seller, draw_up
+    from invoices.output.einvoices import missing
+    from invoices.output.pdf import render
 
     seller = Seller("Ann GmbH", "Hauptstraße 1\n10115 Berlin", "DE136695976", "DE")
     customer = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")

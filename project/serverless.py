@@ -135,7 +135,7 @@ def export_handler(event: dict[str, Any], context: Any) -> None:
     Raises:
         ExportFailed: with the name of the error.
     """
-    from invoices.exports import making  # only here, as it takes time
+    from invoices.output import making  # only here, as it takes time
 
     set_guid(context.aws_request_id)
     try:

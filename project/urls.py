@@ -5,8 +5,8 @@ from django.urls import include, path
 
 from accounts.views import switch_language
 from dynamo.health import healthz, livez
-from invoices.exports.downloads import AccountDeleteWithInvoicesView, AccountExportView
-from invoices.views import HomeView
+from invoices.pages.downloads import AccountDeleteWithInvoicesView, AccountExportView
+from invoices.pages.views import HomeView
 from project import errors
 
 handler400, handler403 = errors.bad_request, errors.forbidden
@@ -17,7 +17,7 @@ urlpatterns = [
     path("accounts/export/", AccountExportView.as_view(), name="account_export"),
     path("accounts/delete/", AccountDeleteWithInvoicesView.as_view(), name="account_delete"),
     path("accounts/", include("accounts.urls")),
-    path("invoices/", include("invoices.urls")),
+    path("invoices/", include("invoices.pages.urls")),
     path("staff/", include("staff.urls")),
     path("i18n/setlang/", switch_language, name="set_language"),
     path("healthz", healthz, name="healthz"),

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import User
 from accounts.values import as_uuid
 from dynamo.extending import SEPARATOR, Item, Snapshot, read_together
-from invoices import issuing
-from invoices.documents import series_of
+from invoices.document.invoice import series_of
 from invoices.models import InvoiceItem
+from invoices.store import issuing
 from sequences.extending import REQUEST_PREFIX, counted
 
 #: For how many years the last invoice number is shown, including this one.

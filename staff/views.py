@@ -40,12 +40,12 @@ from accounts.pages import (
 from accounts.sessions import services as sessions, visitor
 from accounts.sessions.browsers import readable
 from dynamo import DamagedItem
-from invoices.documents import Invoice
+from invoices.document.invoice import Invoice
 from invoices.exceptions import UnknownInvoice
-from invoices.forms import FIRST_YEAR, ListForm
-from invoices.issuing import today
-from invoices.printing.typesetting import pdf_of
-from invoices.records import find_invoice, list_invoices
+from invoices.output.typesetting import pdf_of
+from invoices.pages.forms import FIRST_YEAR, ListForm
+from invoices.store.issuing import today
+from invoices.store.records import find_invoice, list_invoices
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff import actions, audit_log
 from staff.audit_log import Actor, list_actions, month_of, on_account

@@ -10,11 +10,11 @@ from typing import Any
 from dynamo._internal import bulk
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
-from invoices.documents import Customer, Draft, Invoice, Seller, series_of
-from invoices.issuing import issue
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.settlement.states import state_at
-from invoices.values.amounts import Line
+from invoices.store.issuing import issue
+from invoices.store.states import state_at
 from sequences.models import Counter
 from tests import numbered
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
-from invoices.values.amounts import Line
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "samples"
 
@@ -206,7 +206,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from invoices.printing.pdf import render
+    from invoices.output.pdf import render
 
     for name, invoice in SAMPLES.items():
         path_of(name).write_bytes(render(invoice))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accounts import passwords
-from invoices.exports import downloads
-from invoices.printing import fonts
+from invoices.document import fonts
+from invoices.pages import downloads
 from tests.conftest import PATIENCE_SECONDS
 from web import helper, mailserver
 

@@ -11,9 +11,9 @@ from django.db import connection, models, transaction
 from django.utils.functional import cached_property
 from django.utils.timezone import localdate
 
-from invoices.documents import Customer, Draft, Seller, label_of
-from invoices.settlement.states import Record
-from invoices.values.amounts import Line, Totals, VatShare, totals
+from invoices.document.amounts import Line, Totals, VatShare, totals
+from invoices.document.invoice import Customer, Draft, Seller, label_of
+from invoices.store.states import Record
 
 _NEXT_NUMBER = """
     INSERT INTO on_postgres_series (owner_id, year, last) VALUES (%s, %s, 1)

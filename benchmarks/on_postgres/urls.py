@@ -17,17 +17,17 @@ from django.views.generic import FormView, TemplateView
 
 from accounts.forms import ProfileForm, SignInForm, SignUpForm
 from benchmarks.on_postgres.models import Invoice, User, issue
-from invoices.forms import InvoiceForm, ListForm
-from invoices.issuing import seller_of
-from invoices.records import PAGE_SIZE, Page
+from invoices.pages.forms import InvoiceForm, ListForm
+from invoices.store.issuing import seller_of
+from invoices.store.records import PAGE_SIZE, Page
 
-#: What the site says about the same invoice (`invoices.einvoices.missing`, which takes no row).
+#: What the site says about the same invoice: `invoices.output.einvoices.missing` takes no row.
 LACKS = [
     "The seller’s country",
     "The customer’s country",
     "The due date or the payment terms",
 ]
-#: How many invoices the start page lists (`invoices.views`, which has other users).
+#: How many invoices the start page lists (`invoices.pages.views`, which has other users).
 RECENT = 5
 
 

@@ -29,13 +29,14 @@ from dynamo._internal.items import item_bytes
 from dynamo.cache import CacheItem
 from dynamo.sessions import SessionStore
 from dynamo.transactions import Transaction
-from invoices.documents import Customer, Draft, Seller, draw_up, series_of, to_item
-from invoices.issuing import issue, today
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Seller, draw_up, series_of
 from invoices.models import InvoiceItem
-from invoices.records import list_invoices, void
-from invoices.settlement.credits import credit
-from invoices.settlement.states import mark_paid
-from invoices.values.amounts import Line
+from invoices.store.credits import credit
+from invoices.store.issuing import issue, today
+from invoices.store.items import to_item
+from invoices.store.records import list_invoices, void
+from invoices.store.states import mark_paid
 from locks._internal import requests
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock, claim_once

@@ -16,11 +16,11 @@ from accounts.models import User
 from accounts.services import find_user
 from accounts.values import as_uuid
 from dynamo.management.base import DynamoCommand
-from invoices.documents import Contents, Invoice, Party
-from invoices.records import find_invoice
-from invoices.settlement.states import Record
-from invoices.values.fields import fields_of
-from invoices.values.money import plain_amount
+from invoices.document.fields import fields_of
+from invoices.document.invoice import Contents, Invoice, Party
+from invoices.document.money import plain_amount
+from invoices.store.records import find_invoice
+from invoices.store.states import Record
 
 
 class InvoiceCommand(DynamoCommand):

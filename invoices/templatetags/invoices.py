@@ -1,4 +1,4 @@
-"""Amounts and numbers in templates, as `invoices.values.money` formats them."""
+"""Amounts and numbers in templates, as `invoices.document.money` formats them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import dateformat
 from django.utils.translation import gettext_lazy as _, pgettext
 
-from invoices.documents import Invoice
-from invoices.records import Listed
-from invoices.values import money
-from invoices.values.amounts import TAX_CATEGORIES, Line
+from invoices.document import money
+from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.invoice import Invoice
+from invoices.store.records import Listed
 from web.choices import country_name
 from web.identifiers import readable_iban
 

@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from accounts.models import User
-from invoices.exports import downloads, making as export_making, stored as stored_exports
-from invoices.exports.stored import LATE_SECONDS, Export
+from invoices.output import exports as stored_exports, making as export_making
+from invoices.output.exports import LATE_SECONDS, Export
+from invoices.pages import downloads
 from tests.browser.test_axe import seen
 from tests.browser.test_invoices import let_in
 from tests.factories import make_user

@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo.sessions import SessionStore
-from invoices.documents import Invoice
-from invoices.records import all_invoices
-from invoices.values.money import readable_amount
+from invoices.document.invoice import Invoice
+from invoices.document.money import readable_amount
+from invoices.store.records import all_invoices
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
 

@@ -9,8 +9,9 @@ from typing import Any
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item
 from dynamo.exceptions import DynamoError
-from invoices.documents import Invoice, from_item
+from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem, InvoiceState
+from invoices.store.items import from_item
 from sequences._internal.groups import Head, key_of_counter
 from sequences.exceptions import SequenceError
 from sequences.models import Counter

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from invoices.issuing import today
-from invoices.records import find_invoice, void
-from invoices.settlement.credits import credit
-from invoices.settlement.states import find_record, mark_paid
+from invoices.store.credits import credit
+from invoices.store.issuing import today
+from invoices.store.records import find_invoice, void
+from invoices.store.states import find_record, mark_paid
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_of
 from tests.interleavings.operations import DEAD

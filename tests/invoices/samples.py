@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
-from invoices.values.amounts import TAX_CATEGORIES, Line
+from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
 
 SELLER = Seller("Łódź Őrség Kft.", "Ulica Żółta 5\n90-001 Łódź", "PL1234567890")
 CUSTOMER = Customer("株式会社山田商店", "東京都千代田区１－１")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from invoices.issuing import today
-from invoices.records import find_invoice
+from invoices.store.issuing import today
+from invoices.store.records import find_invoice
 from tests.accounts.test_unavailable_pages import unanswered
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import issued

@@ -15,10 +15,10 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
-from invoices.customers.book import add_customer
-from invoices.documents import Customer
-from invoices.records import void
-from invoices.settlement.states import mark_paid
+from invoices.document.invoice import Customer
+from invoices.store.customers import add_customer
+from invoices.store.records import void
+from invoices.store.states import mark_paid
 from tests.commands import run
 from tests.factories import make_user
 from tests.faults.kinds import Answer

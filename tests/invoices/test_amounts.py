@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from invoices.values.amounts import Line, totals
-from invoices.values.money import (
+from invoices.document.amounts import Line, totals
+from invoices.document.money import (
     LEFT_TO_RIGHT_MARK,
     WORD_JOINER,
     bare_amount,

@@ -11,10 +11,10 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from invoices.documents import Invoice
-from invoices.records import find_invoice, void
-from invoices.settlement.credits import credit
-from invoices.settlement.states import find_record, mark_paid
+from invoices.document.invoice import Invoice
+from invoices.store.credits import credit
+from invoices.store.records import find_invoice, void
+from invoices.store.states import find_record, mark_paid
 from tests.clocks import hold_the_day
 from tests.commands import run
 from tests.factories import make_user

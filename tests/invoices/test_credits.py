@@ -12,7 +12,8 @@ from django.core.exceptions import ValidationError
 from hypothesis import given, strategies as st
 
 from dynamo.exceptions import Unavailable
-from invoices.documents import Invoice
+from invoices.document.amounts import Line, totals
+from invoices.document.invoice import Invoice
 from invoices.exceptions import (
     AlreadyCredited,
     AlreadyVoided,
@@ -20,11 +21,10 @@ from invoices.exceptions import (
     IsCreditNote,
     UnknownInvoice,
 )
-from invoices.issuing import issue, today
-from invoices.records import find_invoice, void
-from invoices.settlement.credits import credit, negated
-from invoices.settlement.states import find_record
-from invoices.values.amounts import Line, totals
+from invoices.store.credits import credit, negated
+from invoices.store.issuing import issue, today
+from invoices.store.records import find_invoice, void
+from invoices.store.states import find_record
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (

@@ -9,7 +9,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from invoices.customers.book import (
+from invoices.document.invoice import Customer
+from invoices.exceptions import StaleCustomer, UnknownCustomer
+from invoices.models import CustomerItem
+from invoices.pages.customer_forms import CustomerForm
+from invoices.store.customers import (
     add_customer,
     change_customer,
     customer_of,
@@ -17,11 +21,7 @@ from invoices.customers.book import (
     find_customer,
     list_customers,
 )
-from invoices.customers.forms import CustomerForm
-from invoices.documents import Customer
-from invoices.exceptions import StaleCustomer, UnknownCustomer
-from invoices.issuing import issue
-from invoices.models import CustomerItem
+from invoices.store.issuing import issue
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply

@@ -14,7 +14,7 @@ from django.test import AsyncClient, Client
 from django.urls import path
 
 from accounts.models import User
-from invoices.exports.downloads import AT_ONCE
+from invoices.pages.downloads import AT_ONCE
 from project import urls
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, put_invoice, stored_invoices

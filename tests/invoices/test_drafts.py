@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from invoices.documents import Customer, Draft, Seller
-from invoices.issuing import issue
-from invoices.records import find_invoice
+from invoices.document.invoice import Customer, Draft, Seller
+from invoices.store.issuing import issue
+from invoices.store.records import find_invoice
 from tests.invoice_factories import SELLER, assert_whole, draft, issued, new_account
 from tests.invoices.samples import a_line
 from tests.requests import Requests

@@ -13,11 +13,11 @@ from django.test import Client
 from hypothesis import given, settings, strategies as st
 from lxml import etree
 
-from invoices.documents import Customer, Draft, Invoice, Seller, draw_up
-from invoices.einvoices import as_xml, missing
-from invoices.issuing import issue
-from invoices.settlement.credits import negated
-from invoices.values.amounts import Line, line_nets, totals
+from invoices.document.amounts import Line, line_nets, totals
+from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
+from invoices.output.einvoices import as_xml, missing
+from invoices.store.credits import negated
+from invoices.store.issuing import issue
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules

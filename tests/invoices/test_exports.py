@@ -14,11 +14,11 @@ from decimal import Decimal
 
 import pytest
 
-from invoices.documents import Customer, Invoice
-from invoices.exports.files import YEAR_FILES, as_csv, as_zip
-from invoices.printing import typesetting
-from invoices.printing.pdf import render
-from invoices.values.amounts import totals
+from invoices.document.amounts import totals
+from invoices.document.invoice import Customer, Invoice
+from invoices.output import typesetting
+from invoices.output.files import YEAR_FILES, as_csv, as_zip
+from invoices.output.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 from web import helper
 from web.turns import NICENESS

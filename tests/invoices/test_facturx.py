@@ -11,11 +11,11 @@ import pytest
 from lxml import etree
 from pypdf import PdfReader
 
-from invoices.documents import Invoice
-from invoices.einvoices import XML_NAME, as_xml, missing
-from invoices.printing.facturx import with_metadata
-from invoices.printing.pdf import render
-from invoices.values.money import in_major_units, readable_amount
+from invoices.document.invoice import Invoice
+from invoices.document.money import in_major_units, readable_amount
+from invoices.output.einvoices import XML_NAME, as_xml, missing
+from invoices.output.facturx import with_metadata
+from invoices.output.pdf import render
 from tests.invoices import samples
 from tests.invoices.en16931 import broken_rules
 from tests.invoices.test_einvoices import CASES, texts_of

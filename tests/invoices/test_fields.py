@@ -9,10 +9,10 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import translation
 
-from invoices.documents import TYPED_FIELDS, Party
-from invoices.values.amounts import Line
-from invoices.values.fields import Field, fields_of
-from invoices.values.kinds import Amount, Day, Kind, Moment, Number, SingleLine
+from invoices.document.amounts import Line
+from invoices.document.fields import Field, fields_of
+from invoices.document.invoice import TYPED_FIELDS, Party
+from invoices.document.kinds import Amount, Day, Kind, Moment, Number, SingleLine
 
 DESCRIPTION, QUANTITY, UNIT_PRICE, VAT_RATE, _TAX_CATEGORY = fields_of(Line)
 _NAME, ADDRESS, _VAT_ID, _COUNTRY = fields_of(Party)

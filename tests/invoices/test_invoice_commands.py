@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 
 from accounts.models import User
 from accounts.services import delete, edit_profile
-from invoices.records import find_invoice
+from invoices.store.records import find_invoice
 from tests import commands
 from tests.factories import make_user
 from tests.faults.kinds import Answer

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.services import edit_profile
-from invoices.documents import Invoice
-from invoices.forms import InvoiceForm
-from invoices.records import all_invoices
+from invoices.document.invoice import Invoice
+from invoices.pages.forms import InvoiceForm
+from invoices.store.records import all_invoices
 from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests

@@ -17,14 +17,14 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import edit_profile
 from dynamo._internal.client.sending import send
-from invoices import records
-from invoices.documents import Customer, Draft, Invoice, Seller
-from invoices.forms import InvoiceForm
-from invoices.issuing import issue
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Invoice, Seller
+from invoices.document.money import readable_amount
 from invoices.models import InvoiceItem
-from invoices.records import all_invoices
-from invoices.values.amounts import Line
-from invoices.values.money import readable_amount
+from invoices.pages.forms import InvoiceForm
+from invoices.store import records
+from invoices.store.issuing import issue
+from invoices.store.records import all_invoices
 from sequences.models import Counter
 from tests.clocks import hold_the_day
 from tests.factories import make_user

@@ -9,21 +9,20 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from invoices.documents import (
+from invoices.document.amounts import Line
+from invoices.document.fields import declare
+from invoices.document.invoice import (
     Customer,
     Draft,
     Invoice,
     Seller,
-    from_item,
     label_of,
     parse_label,
     series_of,
-    to_item,
 )
+from invoices.document.kinds import Day, SingleLine
 from invoices.exceptions import UnknownInvoice
-from invoices.values.amounts import Line
-from invoices.values.fields import declare
-from invoices.values.kinds import Day, SingleLine
+from invoices.store.items import from_item, to_item
 from tests.invoices.samples import (
     CUSTOMER,
     NUMBERS,

@@ -13,8 +13,8 @@ from invoices.exceptions import (
     DateTooEarly,
     InvoiceRequestReused,
 )
-from invoices.issuing import issue
-from invoices.records import find_invoice
+from invoices.store.issuing import issue
+from invoices.store.records import find_invoice
 from sequences.exceptions import DamagedSeries
 from tests.factories import make_user
 from tests.invoice_factories import (
@@ -101,7 +101,7 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
 ) -> None:
     issued(account, day=date(2026, 3, 15))
     days = iter([date(2026, 3, 14), date(2026, 3, 15), date(2026, 3, 15)])
-    monkeypatch.setattr("invoices.issuing.today", lambda _zone: next(days))
+    monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: next(days))
 
     assert issued(account, day=None).issued_at == date(2026, 3, 15)
     assert_whole(account, 2)
@@ -113,9 +113,9 @@ def test_midnight_between_reading_the_clock_and_the_commit_is_not_an_error(
 def test_the_same_request_for_today_returns_its_invoice_in_the_next_year(
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2026, 12, 31))
+    monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: date(2026, 12, 31))
     first = issued(account, request_id="a", day=None)
-    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2027, 1, 1))
+    monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: date(2027, 1, 1))
 
     assert issued(account, request_id="a", day=None) == first
     assert_whole(account, 1)
@@ -126,9 +126,9 @@ def test_the_same_request_for_an_invoice_that_was_due_at_once_returns_it_after_m
     account: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last_day = date(2026, 12, 31)
-    monkeypatch.setattr("invoices.issuing.today", lambda _zone: last_day)
+    monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: last_day)
     first = issued(account, request_id="a", day=None, due_date=last_day)
-    monkeypatch.setattr("invoices.issuing.today", lambda _zone: date(2027, 1, 1))
+    monkeypatch.setattr("invoices.store.issuing.today", lambda _zone: date(2027, 1, 1))
 
     assert issued(account, request_id="a", day=None, due_date=last_day) == first
     for request_id, note in (("a", "other"), ("b", "")):

@@ -13,13 +13,14 @@ from django.utils import translation
 from pypdf import PdfReader
 
 from accounts.services import edit_profile
-from invoices.documents import Invoice, from_item, to_item
-from invoices.exports.files import as_csv
-from invoices.forms import InvoiceForm
-from invoices.issuing import issue
-from invoices.printing.pdf import render
-from invoices.records import find_invoice
-from invoices.values import money
+from invoices.document import money
+from invoices.document.invoice import Invoice
+from invoices.output.files import as_csv
+from invoices.output.pdf import render
+from invoices.pages.forms import InvoiceForm
+from invoices.store.issuing import issue
+from invoices.store.items import from_item, to_item
+from invoices.store.records import find_invoice
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import DAY, SELLER, draft, issued, new_account, stored_invoices

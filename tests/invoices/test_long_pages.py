@@ -19,14 +19,14 @@ from accounts.emails.confirmation import mark_confirmed
 from accounts.limits import lines
 from accounts.limits.lines import MOST_WAITING, in_line
 from accounts.models import User
-from invoices.documents import Customer, Seller
-from invoices.issuing import issue
-from invoices.printing import typesetting
-from invoices.printing.pdf import render
-from invoices.printing.typesetting import name_of, pdf_of
-from invoices.records import void
-from invoices.sending.services import send_invoice
-from invoices.settlement.states import find_record
+from invoices.document.invoice import Customer, Seller
+from invoices.output import typesetting
+from invoices.output.pdf import render
+from invoices.output.sending import send_invoice
+from invoices.output.typesetting import name_of, pdf_of
+from invoices.store.issuing import issue
+from invoices.store.records import void
+from invoices.store.states import find_record
 from tests.commands import ROOT
 from tests.factories import make_user
 from tests.invoice_factories import DAY, draft, stored_invoices
@@ -139,7 +139,7 @@ def test_the_name_of_a_pdf_depends_on_all_that_it_is_made_of(
 def test_all_processes_give_a_pdf_the_same_name() -> None:
     program = (
         "import django; django.setup()\n"
-        "from invoices.printing.typesetting import name_of\n"
+        "from invoices.output.typesetting import name_of\n"
         "from tests.invoices.samples import an_invoice\n"
         "print(name_of(an_invoice()))"
     )

@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from django.utils.formats import date_format
 
-from invoices.documents import Invoice
-from invoices.issuing import issue
-from invoices.records import find_invoice, void
+from invoices.document.invoice import Invoice
+from invoices.store.issuing import issue
+from invoices.store.records import find_invoice, void
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import SELLER, draft

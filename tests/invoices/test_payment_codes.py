@@ -10,9 +10,9 @@ import pytest
 import segno
 from pypdf import PdfReader
 
-from invoices.documents import Invoice
-from invoices.printing.payment_codes import payment_code, payment_image
-from invoices.printing.pdf import render
+from invoices.document.invoice import Invoice
+from invoices.output.payment_codes import payment_code, payment_image
+from invoices.output.pdf import render
 from tests.invoices.samples import a_line, a_voided_invoice, an_invoice
 from tests.invoices.test_pdf import FULL_SELLER, roles_of, text_of
 

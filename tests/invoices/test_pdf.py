@@ -22,11 +22,12 @@ from django.utils import timezone
 from hypothesis import given
 from pypdf import PdfReader
 
-from invoices.documents import Customer, Invoice, Seller
-from invoices.printing import fonts, pdf
-from invoices.printing.fonts import REPLACEMENT, missing_characters, printable
-from invoices.printing.pdf import render
-from invoices.values.kinds import check_printable
+from invoices.document import fonts
+from invoices.document.fonts import REPLACEMENT, missing_characters, printable
+from invoices.document.invoice import Customer, Invoice, Seller
+from invoices.document.kinds import check_printable
+from invoices.output import pdf
+from invoices.output.pdf import render
 from tests.commands import ROOT
 from tests.invoices.samples import TEXTS, a_line, a_voided_invoice, an_invoice, invoices
 
@@ -603,7 +604,7 @@ FORKING = """
 import os, signal, sys
 import django
 django.setup()
-from invoices.printing.pdf import render
+from invoices.output.pdf import render
 from tests.invoices.samples import an_invoice
 
 usual = render(an_invoice())
@@ -631,7 +632,7 @@ import re
 from pathlib import Path
 import django
 django.setup()
-from invoices.printing.pdf import render
+from invoices.output.pdf import render
 from tests.invoices.samples import a_line, an_invoice
 
 for number in range(1, 6):

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from invoices import views
-from invoices.documents import Customer, Draft, Seller, draw_up, from_item, to_item
-from invoices.preview import preview
-from invoices.values.amounts import TAX_CATEGORIES, Line
-from invoices.values.fields import fields_of
+from invoices.document.amounts import TAX_CATEGORIES, Line
+from invoices.document.fields import fields_of
+from invoices.document.invoice import Customer, Draft, Seller, draw_up
+from invoices.document.preview import preview
+from invoices.pages import views
+from invoices.store.items import from_item, to_item
 from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from invoices import records
-from invoices.records import list_invoices
+from invoices.store import records
+from invoices.store.records import list_invoices
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
-from invoices.documents import Customer, Draft, Seller
-from invoices.requirements import Case, check_requirements, missing
-from invoices.values.amounts import Line
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Seller
+from invoices.document.requirements import Case, check_requirements, missing
 from web.identifiers import EU
 
 IDS = {

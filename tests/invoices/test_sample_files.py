@@ -7,9 +7,9 @@ import io
 import pytest
 from pypdf import PdfReader
 
-from invoices.documents import Invoice
-from invoices.einvoices import XML_NAME, missing
-from invoices.printing.pdf import render
+from invoices.document.invoice import Invoice
+from invoices.output.einvoices import XML_NAME, missing
+from invoices.output.pdf import render
 from tests.invoices.en16931 import broken_rules
 from tests.sample_invoices import FOLDER, SAMPLES, path_of
 

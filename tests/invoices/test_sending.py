@@ -21,17 +21,17 @@ from accounts.emails.confirmation import mark_confirmed
 from accounts.exceptions import TooManyAttempts
 from accounts.models import User
 from dynamo.exceptions import DamagedItem, Unavailable
-from invoices.documents import Customer, Seller
-from invoices.einvoices import XML_NAME, as_xml
+from invoices.document.invoice import Customer, Seller
+from invoices.document.money import readable_amount
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
-from invoices.issuing import issue
-from invoices.printing.pdf import render
-from invoices.records import void
-from invoices.sending.mails import MESSAGE, TO
-from invoices.sending.services import MAX_SENDINGS, Sending, send_invoice, sendings_of
-from invoices.settlement.credits import credit
-from invoices.settlement.states import find_record, mark_paid
-from invoices.values.money import readable_amount
+from invoices.output.einvoices import XML_NAME, as_xml
+from invoices.output.mails import MESSAGE, TO
+from invoices.output.pdf import render
+from invoices.output.sending import MAX_SENDINGS, Sending, send_invoice, sendings_of
+from invoices.store.credits import credit
+from invoices.store.issuing import issue
+from invoices.store.records import void
+from invoices.store.states import find_record, mark_paid
 from tests.clocks import hold_the_day
 from tests.commands import ROOT
 from tests.engines import free_port

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from accounts.emails.confirmation import mark_confirmed
 from accounts.models import User
-from invoices.documents import Customer
-from invoices.issuing import issue
-from invoices.records import void
-from invoices.sending.forms import SendForm
-from invoices.sending.services import sendings_of
-from invoices.settlement.states import find_record
+from invoices.document.invoice import Customer
+from invoices.output.sending import sendings_of
+from invoices.pages.sending_forms import SendForm
+from invoices.store.issuing import issue
+from invoices.store.records import void
+from invoices.store.states import find_record
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port

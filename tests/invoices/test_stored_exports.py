@@ -18,8 +18,8 @@ from django.test import Client
 from accounts.models import User
 from dynamo.cache import DynamoCache
 from invoices.exceptions import ExportTooSlow
-from invoices.exports import making as export_making, stored as stored_exports
-from invoices.exports.stored import LATE_SECONDS, LINK_SECONDS, Export
+from invoices.output import exports as stored_exports, making as export_making
+from invoices.output.exports import LATE_SECONDS, LINK_SECONDS, Export
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply

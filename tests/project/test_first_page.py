@@ -113,5 +113,5 @@ def test_the_start_loads_nothing_that_few_pages_need() -> None:
 
     loaded = subprocess.check_output([sys.executable, "-c", load], cwd=ROOT, text=True).split()
 
-    assert "invoices.printing.pdf" in loaded
+    assert "invoices.output.pdf" in loaded
     assert not {"PIL", "typst", "fontTools"} & set(loaded)

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import User
-from invoices.documents import Seller
+from invoices.document.invoice import Seller
 from tests.factories import make_user
 from tests.pages import Page
 

@@ -20,7 +20,7 @@ from accounts.models import User
 from accounts.pages import NOT_SENT, SignedInFormMixin, filled_form
 from accounts.services import activate, change_password, deactivate
 from accounts.sessions.views import ReauthenticateView
-from invoices.records import find_invoice
+from invoices.store.records import find_invoice
 from tests.accounts.test_unavailable_pages import not_listening, with_short_times
 from tests.factories import PASSWORD, make_user, stored_items
 from tests.invoice_factories import DAY, issued, stored_numbers

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from invoices.customers.book import add_customer
-from invoices.documents import Customer
+from invoices.document.invoice import Customer
+from invoices.store.customers import add_customer
 from staff.reports import KINDS
 from tests.cloudformation import linted, printed
 from tests.commands import ROOT, run

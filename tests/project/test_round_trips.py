@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.forms import SignUpForm
 from accounts.models import User
 from dynamo._internal.client.sending import send
-from invoices.forms import InvoiceForm
+from invoices.pages.forms import InvoiceForm
 from locks._internal.lock import Lock
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import Delay

@@ -20,9 +20,9 @@ from django.utils.crypto import get_random_string
 from accounts.forms import SignUpForm
 from accounts.models import User
 from accounts.services import account_key, deactivate
-from invoices.customers.forms import CustomerForm
-from invoices.forms import InvoiceForm
-from invoices.sending.forms import SendForm
+from invoices.pages.customer_forms import CustomerForm
+from invoices.pages.forms import InvoiceForm
+from invoices.pages.sending_forms import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.policies import rights, rights_for

@@ -44,7 +44,7 @@ STEPS = (IMPORT, PROBE, SIGN_IN, PROFILE)
 FIRST_LOADED_BY: dict[str, str | None] = {
     "accounts.views": SIGN_IN,
     "babel": SIGN_IN,
-    "invoices.printing.pdf": SIGN_IN,
+    "invoices.output.pdf": SIGN_IN,
     "staff.views": SIGN_IN,
     "boto3": None,
     "debug_toolbar": None,
@@ -131,5 +131,5 @@ def test_a_server_has_loaded_all_pages_before_it_listens(
         [sys.executable, "-c", load], cwd=site_folder, env=environment, text=True
     ).split()
 
-    assert {"accounts.views", "babel", "invoices.views", "phonenumbers"} <= set(loaded)
+    assert {"accounts.views", "babel", "invoices.pages.views", "phonenumbers"} <= set(loaded)
     assert not {"boto3", "prometheus_client", "typst"} & set(loaded)

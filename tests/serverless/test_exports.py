@@ -13,7 +13,7 @@ import pytest
 import urllib3
 
 from accounts.models import User
-from invoices.values.amounts import MAX_LINES, Line
+from invoices.document.amounts import MAX_LINES, Line
 from project.serverless import MOST_BYTES
 from tests.faults.kinds import Meanwhile
 from tests.invocations import Invocations

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from invoices.documents import Customer, Draft
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft
 from invoices.exceptions import AlreadyVoided, RequestIdReused
-from invoices.issuing import issue
-from invoices.records import all_invoices, find_invoice, list_invoices, void
-from invoices.settlement.credits import credit
-from invoices.settlement.states import find_record, mark_paid, mark_unpaid
-from invoices.values.amounts import Line
+from invoices.store.credits import credit
+from invoices.store.issuing import issue
+from invoices.store.records import all_invoices, find_invoice, list_invoices, void
+from invoices.store.states import find_record, mark_paid, mark_unpaid
 from sequences._internal.counters import last_value, next_value, next_values
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft

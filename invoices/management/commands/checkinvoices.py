@@ -10,13 +10,13 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from invoices.management.base import find_account
-from invoices.settlement.creditcheck import check_with_credits
+from invoices.store.creditcheck import check_with_credits
 from sequences.extending import SeriesReport
 from sequences.management.base import SeriesCheckCommand
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: see `settlement.creditcheck.check_with_credits`."""
+    """Safe while invoices are issued. Costs: see `store.creditcheck.check_with_credits`."""
 
     help = (
         "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "

@@ -7,8 +7,8 @@ from typing import Any
 from accounts.models import User
 from dynamo.extending import bulk
 from dynamo.management.base import DynamoCommand
-from invoices.customers.book import delete_address_book
 from invoices.models import CustomerItem
+from invoices.store.customers import delete_address_book
 
 
 class Command(DynamoCommand):

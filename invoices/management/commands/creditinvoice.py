@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from dynamo import Unavailable
-from invoices.exports.files import as_json
-from invoices.issuing import check_may_issue
 from invoices.management.base import InvoiceCommand, as_row, find_owner, one_line_errors
-from invoices.settlement.credits import CREDIT_REASON, credit
+from invoices.output.files import as_json
+from invoices.store.credits import CREDIT_REASON, credit
+from invoices.store.issuing import check_may_issue
 
 
 class Command(InvoiceCommand):

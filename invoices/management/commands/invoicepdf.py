@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from invoices.documents import Invoice
+from invoices.document.invoice import Invoice
 from invoices.management.base import InvoiceFileCommand
-from invoices.printing.pdf import render
+from invoices.output.pdf import render
 
 
 class Command(InvoiceFileCommand):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.core.management.base import CommandError
 
-from invoices import einvoices
-from invoices.documents import Invoice
+from invoices.document.invoice import Invoice
 from invoices.management.base import InvoiceFileCommand
+from invoices.output import einvoices
 
 
 class Command(InvoiceFileCommand):

@@ -13,9 +13,14 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.languages import language_of
 from accounts.services import find_user
 from dynamo import Unavailable
-from invoices.documents import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
-from invoices.exports.files import as_json
-from invoices.issuing import (
+from invoices.document.amounts import Line, check_line, check_line_count, check_totals, totals
+from invoices.document.fields import fields_of
+from invoices.document.invoice import DEFAULT_LANGUAGE, TYPED_FIELDS, Draft, draft_of
+from invoices.document.kinds import Flag
+from invoices.document.requirements import check_requirements
+from invoices.management.base import InvoiceCommand, as_row, one_line_errors
+from invoices.output.files import as_json
+from invoices.store.issuing import (
     ISSUE_DATE,
     REQUEST_ID,
     check_may_issue,
@@ -24,11 +29,6 @@ from invoices.issuing import (
     issue_checked,
     seller_of,
 )
-from invoices.management.base import InvoiceCommand, as_row, one_line_errors
-from invoices.requirements import check_requirements
-from invoices.values.amounts import Line, check_line, check_line_count, check_totals, totals
-from invoices.values.fields import fields_of
-from invoices.values.kinds import Flag
 
 _OPTIONS = {"customer_name": "--customer", "customer_address": "--address"} | {
     name: f"--{name.replace('_', '-')}"

@@ -9,9 +9,9 @@ from django.core.management.base import CommandParser
 
 from dynamo import DamagedItem
 from dynamo.management.base import positive, unreadable
-from invoices.exports.files import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account
-from invoices.records import all_invoices, years_of
+from invoices.output.files import as_json
+from invoices.store.records import all_invoices, years_of
 
 
 class Command(InvoiceCommand):

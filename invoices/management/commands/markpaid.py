@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices.issuing import today
 from invoices.management.base import InvoiceCommand, find_owner, one_line_errors
-from invoices.settlement.states import PAID_ON, check_paid_on, mark_paid, mark_unpaid
+from invoices.store.issuing import today
+from invoices.store.states import PAID_ON, check_paid_on, mark_paid, mark_unpaid
 
 
 class Command(InvoiceCommand):

@@ -12,9 +12,9 @@ from accounts.exceptions import TooManyAttempts
 from accounts.services import find_user
 from dynamo import Unavailable
 from invoices.management.base import InvoiceCommand, one_line_errors
-from invoices.sending.mails import MESSAGE, TO
-from invoices.sending.services import Sending, clean_request_id, send_invoice
-from invoices.settlement.states import find_record
+from invoices.output.mails import MESSAGE, TO
+from invoices.output.sending import Sending, clean_request_id, send_invoice
+from invoices.store.states import find_record
 
 _FAILURES = {
     "refused": "The mail server refused the mail to {0.to}.",

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from invoices.exports.files import as_full_json
 from invoices.management.base import InvoiceCommand, as_text, find_account
-from invoices.settlement.states import find_record
+from invoices.output.files import as_full_json
+from invoices.store.states import find_record
 
 
 class Command(InvoiceCommand):

@@ -7,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from invoices.exports.files import as_json
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
-from invoices.records import VOID_REASON, find_invoice, void
+from invoices.output.files import as_json
+from invoices.store.records import VOID_REASON, find_invoice, void
 
 
 class Command(InvoiceCommand):

@@ -9,11 +9,11 @@ from datetime import date
 from decimal import Decimal
 
 from dynamo.exceptions import DynamoError
-from invoices import records
-from invoices.documents import Customer, Draft, Seller, label_of
+from invoices.document.amounts import Line
+from invoices.document.invoice import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
-from invoices.issuing import issue
-from invoices.values.amounts import Line
+from invoices.store import records
+from invoices.store.issuing import issue
 from tests.torture.history import Journal
 
 DAY = date(2026, 3, 14)

@@ -1,0 +1,194 @@
+"""The lines of an invoice and their sums: every rule of rounding.
+
+Amounts are whole minor units. VAT is rounded once for each category and rate, half up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from invoices.document.fields import declare
+from invoices.document.kinds import Amount, Choice, Number, SingleLine
+from invoices.document.money import minor_units
+
+MAX_LINES = 200
+#: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.
+GROSS_MAX = 10**15
+
+#: The tax categories, as stored, and their names.
+TAX_CATEGORIES = {
+    "standard": _("Standard rate"),
+    "reduced": _("Reduced rate"),
+    "zero": _("Zero rate"),
+    "exempt": _("Exempt from VAT"),
+    "reverse_charge": _("Reverse charge"),
+    "intra_community": _("Intra-community supply"),
+    "export": _("Export"),
+}
+_WITH_VAT = {"standard", "reduced"}
+
+# Wide enough for the largest quantity times the largest price with all decimals of both.
+_EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
+
+
+def category_of_rate(rate: Decimal) -> str:
+    """The category of a line that names none."""
+    return "standard" if rate else "zero"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is sold. `unit_price` is in major units; `vat_rate` is in percent.
+
+    The price is net, unless the prices of the invoice include tax. A negative quantity takes goods
+    back, a negative price is a discount. Without a `tax_category`, the rate decides it.
+    """
+
+    always_digested: ClassVar = ("description", "quantity", "unit_price", "vat_rate")
+
+    description: str = field(metadata=declare(SingleLine(1_000), _("Description")))
+    quantity: Decimal = field(
+        metadata=declare(Number(9, 6, may_be_zero=False), _("Quantity"), initial="1")
+    )
+    unit_price: Decimal = field(metadata=declare(Number(12, 6), _("Unit price")))
+    vat_rate: Decimal = field(
+        metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
+    )
+    tax_category: str = field(
+        default="", metadata=declare(Choice(TAX_CATEGORIES, _("By the rate")), _("Tax category"))
+    )
+
+    @property
+    def category(self) -> str:
+        return self.tax_category or category_of_rate(self.vat_rate)
+
+    def amount(self, currency: str) -> int:
+        """Quantity × unit price in minor units of `currency`, rounded half up.
+
+        Because lines are rounded one by one, they add up to the total as printed.
+        """
+        with localcontext(_EXACT):
+            return _whole(self.quantity * self.unit_price * minor_units(currency))
+
+
+@dataclass(frozen=True)
+class VatShare:
+    """The VAT of one category and rate (percent), and the net amount it is on, in minor units.
+
+    `tax_category` is empty if it follows from the rate.
+    """
+
+    rate: Decimal = field(metadata=declare(Number(3, 3)))
+    net: int = field(metadata=declare(Amount()))
+    vat: int = field(metadata=declare(Amount()))
+    tax_category: str = field(default="", metadata=declare(SingleLine(20)))
+
+    @property
+    def category(self) -> str:
+        return self.tax_category or category_of_rate(self.rate)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The sums of the lines, in minor units. `shares` are ordered by rate."""
+
+    net: int
+    shares: tuple[VatShare, ...]
+
+    @property
+    def vat(self) -> int:
+        return sum(share.vat for share in self.shares)
+
+    @property
+    def gross(self) -> int:
+        return self.net + self.vat
+
+
+def totals(lines: Iterable[Line], currency: str, prices_include_tax: bool = False) -> Totals:
+    """The sums of `lines`. VAT is computed on the sum of the lines of a category and rate.
+
+    If prices include tax, the gross total is the sum of the lines, and a share's VAT is the part
+    rate / (100 + rate) of its gross amount.
+    """
+    sums: dict[tuple[Decimal, str], int] = {}
+    for line in lines:
+        key = line.vat_rate, line.category
+        sums[key] = sums.get(key, 0) + line.amount(currency)
+    shares = []
+    with localcontext(_EXACT):
+        for (rate, category), amount in sorted(sums.items()):
+            if prices_include_tax:
+                vat = _whole(amount * rate / (100 + rate))
+                net = amount - vat
+            else:
+                vat, net = _whole(amount * rate / 100), amount
+            named = "" if category == category_of_rate(rate) else category
+            shares.append(VatShare(rate, net, vat, named))
+    return Totals(sum(share.net for share in shares), tuple(shares))
+
+
+def line_nets(
+    lines: Sequence[Line], sums: Totals, currency: str, prices_include_tax: bool
+) -> list[int]:
+    """The net amounts of `lines`, in minor units; they add up to those of the shares of `sums`.
+
+    If prices include tax, the net amount of a share is divided among its lines in proportion, and
+    the remaining units go to the largest remainders. Those of a credit note have the other sign.
+    """
+    amounts = [line.amount(currency) for line in lines]
+    if not prices_include_tax:
+        return amounts
+    nets = amounts.copy()
+    with localcontext(_EXACT):
+        for share in sums.shares:
+            own = [
+                at
+                for at, line in enumerate(lines)
+                if (line.vat_rate, line.category) == (share.rate, share.category)
+            ]
+            # Rounding down would divide the amounts of a credit note in another way.
+            sign = -1 if next((amounts[at] for at in own if amounts[at]), 0) < 0 else 1
+            exact = {at: sign * amounts[at] * 100 / (100 + share.rate) for at in own}
+            down = {at: int(exact[at].to_integral_value(ROUND_FLOOR)) for at in own}
+            left = sign * share.net - sum(down.values())
+            up = set(sorted(own, key=lambda at: down[at] - exact[at])[:left])
+            for at in own:
+                nets[at] = sign * (down[at] + (at in up))
+    return nets
+
+
+def check_line_count(lines: Sequence[Line]) -> None:
+    """Raises ValidationError if there is no line, or too many."""
+    if not lines:
+        raise ValidationError(_("An invoice needs at least one line."), code="no_lines")
+    if len(lines) > MAX_LINES:
+        raise ValidationError(
+            _("An invoice has at most %(limit)s lines."), "max_lines", {"limit": MAX_LINES}
+        )
+
+
+def check_line(line: Line) -> None:
+    """Raises ValidationError at `vat_rate` if the rate contradicts the tax category."""
+    if not line.tax_category or (line.tax_category in _WITH_VAT) == bool(line.vat_rate):
+        return
+    if line.vat_rate:
+        message = _("Enter 0, because this tax category has no VAT.")
+    else:
+        message = _("Enter a rate above 0, or choose another tax category.")
+    raise ValidationError({"vat_rate": ValidationError(message, code="category")})
+
+
+def check_totals(sums: Totals) -> None:
+    """Raises ValidationError if programs might not read the sums exactly."""
+    if max(abs(sums.net), abs(sums.vat), abs(sums.gross)) > GROSS_MAX:
+        raise ValidationError(_("The total of the invoice is too large."), code="too_much")
+
+
+def _whole(amount: Decimal) -> int:
+    return int(amount.quantize(Decimal(1)))

@@ -1,0 +1,299 @@
+"""The fonts that the PDFs embed, and which characters they can print.
+
+The files come from PyPI packages that are never imported, and from Debian packages if these are
+installed. All have the SIL Open Font License 1.1. A character is set in the first font that has it,
+so a font of the machine prints only what no font of `requirements.lock` has, and other invoices
+have the same bytes everywhere.
+
+This module reads the characters from the files, so that a form can reject a character without
+starting Typst.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import struct
+import tempfile
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from invoices.document.money import LEFT_TO_RIGHT_MARK, WORD_JOINER
+
+#: Where Debian's packages of Noto fonts have their files.
+DEBIAN_FOLDER = Path("/usr/share/fonts/truetype/noto")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A font family, and where to find it.
+
+    Files are those of the regular and the bold weight, or one that has all weights.
+    """
+
+    name: str
+    #: Module and file of PyPI packages.
+    wheels: tuple[tuple[str, str], ...] = ()
+    #: The Debian package, which is looked for if the wheels are not installed, and its files.
+    debian: str = ""
+    debian_files: tuple[str, ...] = ()
+
+    @property
+    def package(self) -> str:
+        """The package to install, by its name in PyPI or Debian."""
+        return self.wheels[0][0].replace("_", "-") if self.wheels else self.debian
+
+    @property
+    def script(self) -> str:
+        """The first word of the Unicode names of its letters."""
+        return self.name.rpartition(" ")[2].upper()
+
+    def from_wheels(self) -> list[Path]:
+        """The files of the PyPI packages; empty if one is not installed."""
+        found = [_in_package(*place) for place in self.wheels]
+        return [path for path in found if path] if all(found) else []
+
+    def from_debian(self) -> list[Path]:
+        """The files of the Debian package; empty if it is not installed."""
+        found = [DEBIAN_FOLDER / name for name in self.debian_files]
+        return found if all(path.is_file() for path in found) else []
+
+    def files(self) -> list[Path]:
+        """The installed files, the regular weight first; empty if there are none."""
+        return self.from_wheels() or self.from_debian()
+
+
+def _of_noto_core(script: str, *wheels: tuple[str, str]) -> Family:
+    weights = (f"NotoSans{script}-Regular.ttf", f"NotoSans{script}-Bold.ttf")
+    return Family(f"Noto Sans {script}", wheels, "fonts-noto-core", weights)
+
+
+_EMOJI = Family("Noto Color Emoji", (), "fonts-noto-color-emoji", ("NotoColorEmoji.ttf",))
+
+#: In the order in which a character is looked for.
+FAMILIES = (
+    # Latin, Greek, Cyrillic, Devanagari.
+    Family("Noto Sans", (("fontpkg_noto_sans", "files/NotoSans[wdth,wght].ttf"),)),
+    # Japanese, Chinese, Korean, symbols.
+    Family(
+        "Noto Sans CJK JP",
+        (
+            ("noto_cjk_sans_jp_regular", "NotoSansCJKjp-Regular.otf"),
+            ("noto_cjk_sans_jp_bold", "NotoSansCJKjp-Bold.otf"),
+        ),
+    ),
+    _of_noto_core("Arabic", ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf")),
+    _of_noto_core(
+        "Hebrew",
+        ("justmytype_intl_rtl", "fonts/ofl/notosanshebrew/NotoSansHebrew[wdth,wght].ttf"),
+    ),
+    _of_noto_core("Thai", ("fontpkg_noto_sans_thai", "files/NotoSansThai[wdth,wght].ttf")),
+    _of_noto_core("Armenian"),
+    _of_noto_core("Bengali"),
+    _of_noto_core("Georgian"),
+    _of_noto_core("Tamil"),
+    _EMOJI,
+)
+_REQUIRED = FAMILIES[:2]
+
+#: Printed in place of a character that no font has.
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_LINE_ENDS_AND_TABS = "\n\r\t"
+# Invisible characters of `invoices.document.money`, and variation selectors. They are left out, so
+# that text copied from the PDF is what people read.
+_WITHOUT_GLYPH = dict.fromkeys(map(ord, (LEFT_TO_RIGHT_MARK, WORD_JOINER))) | dict.fromkeys(
+    range(0xFE00, 0xFE10)
+)
+# Persian and Indic names and some emoji contain the joiners.
+_INVISIBLE_BUT_PRINTED = {
+    "\N{ZERO WIDTH NON-JOINER}",
+    "\N{ZERO WIDTH JOINER}",
+    "\N{RIGHT-TO-LEFT MARK}",
+}
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_MARKED = re.compile(".[\u0300-\u036f\u3099\u309a]+")
+_LIKELY_EMOJI = re.compile("[\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]")
+
+
+@cache
+def installed() -> tuple[Family, ...]:
+    """The families whose files are installed, looked up once per process.
+
+    Raises:
+        ModuleNotFoundError: a package that every invoice needs is not installed.
+    """
+    for family in _REQUIRED:
+        if not family.files():
+            raise ModuleNotFoundError(f"The font package {family.package!r} is not installed.")
+    return tuple(family for family in FAMILIES if family.files())
+
+
+def font_folders() -> list[Path]:
+    """The folders of the font files.
+
+    Debian has all its fonts in one folder, and some would print what the wheels should. So the
+    files needed from there are linked into a folder of this process.
+    """
+    folders = dict.fromkeys(path.parent for each in installed() for path in each.from_wheels())
+    linked = [path for each in installed() if not each.from_wheels() for path in each.files()]
+    return [*folders, _folder_of_links(linked)] if linked else list(folders)
+
+
+def _folder_of_links(files: list[Path]) -> Path:
+    folder, process = Path(tempfile.mkdtemp(prefix="invoice-fonts-")), os.getpid()
+    for path in files:
+        (folder / path.name).symlink_to(path)
+
+    def remove() -> None:
+        # A forked child ends earlier than this process.
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+def missing_characters(text: str) -> str:
+    """The characters of `text` that cannot be printed, each once, in order; empty if all can.
+
+    Line ends and tabs can. Show the others with `as_shown`.
+    """
+    return "".join(dict.fromkeys(char for char, fits in _checked(_composed(text)) if not fits))
+
+
+def as_shown(char: str) -> str:
+    """`char` for an error message: itself, or its code point if it is invisible."""
+    category = unicodedata.category(char)
+    if category in _UNSEEN or char.isspace():
+        return f"U+{ord(char):04X}"
+    if category[0] == "M":
+        return "\N{DOTTED CIRCLE}" + char
+    # Isolated, so that letters of scripts from right to left stay in order.
+    return f"\N{FIRST STRONG ISOLATE}{char}\N{POP DIRECTIONAL ISOLATE}"
+
+
+def packages_for(characters: str) -> list[str]:
+    """The packages that are not installed and have fonts for some of `characters`."""
+    absent = {each.script: each.package for each in FAMILIES if each not in installed()}
+    return list(
+        dict.fromkeys(absent[script] for script in map(_script, characters) if script in absent)
+    )
+
+
+def _script(char: str) -> str:
+    if _LIKELY_EMOJI.match(char):
+        return _EMOJI.script
+    return unicodedata.name(char, "").partition(" ")[0]
+
+
+def printable(text: str) -> str:
+    """`text` as it is printed: composed, with U+FFFD for every missing character."""
+    composed = _composed(text).replace("\t", " ").translate(_WITHOUT_GLYPH)
+    return "".join(char if fits else REPLACEMENT for char, fits in _checked(composed))
+
+
+def _composed(text: str) -> str:
+    # Only letters with marks. Composing everything would also change some kanji of names.
+    return _MARKED.sub(lambda marked: unicodedata.normalize("NFC", marked[0]), text)
+
+
+def _checked(text: str) -> Iterator[tuple[str, bool]]:
+    """Each character, and whether it can be printed."""
+    before = _fonts_with(REPLACEMENT)
+    for char in text:
+        fonts = _fonts_with(char)
+        if unicodedata.category(char)[0] == "M":
+            # A mark is set in the font of its letter.
+            fonts &= before
+        yield char, bool(fonts)
+        before = fonts or _fonts_with(REPLACEMENT)
+
+
+@lru_cache(0x10000)
+def _fonts_with(char: str) -> frozenset[int]:
+    """The positions of the installed families that print `char`."""
+    if char in _LINE_ENDS_AND_TABS or ord(char) in _WITHOUT_GLYPH:
+        return frozenset(range(len(installed())))
+    if unicodedata.category(char) in _UNSEEN and char not in _INVISIBLE_BUT_PRINTED:
+        return frozenset()
+    return frozenset(n for n, ranges in enumerate(_coverage()) if _has(ranges, ord(char)))
+
+
+#: Ranges of code points: the first of each, and the last of each.
+Ranges = tuple[list[int], list[int]]
+
+
+def _has(ranges: Ranges, code_point: int) -> bool:
+    firsts, lasts = ranges
+    place = bisect_right(firsts, code_point) - 1
+    return place >= 0 and code_point <= lasts[place]
+
+
+@cache
+def _coverage() -> list[Ranges]:
+    """The characters of each font, read once per process (a few milliseconds)."""
+    return [_ranges_of(family.files()[0]) for family in installed()]
+
+
+def _ranges_of(file: Path) -> Ranges:
+    """The code points of a font, from its `cmap` table.
+
+    https://learn.microsoft.com/en-us/typography/opentype/spec/cmap
+    """
+    with file.open("rb") as font:
+        (tables,) = struct.unpack(">4xH6x", font.read(12))
+        directory = {
+            name: (offset, length)
+            for name, offset, length in struct.iter_unpack(">4s4xII", font.read(16 * tables))
+        }
+        offset, length = directory[b"cmap"]
+        font.seek(offset)
+        cmap = font.read(length)
+    (subtables,) = struct.unpack_from(">2xH", cmap)
+    found = {}
+    for platform, encoding, start in struct.iter_unpack(">HHI", cmap[4 : 4 + 8 * subtables]):
+        if platform in _UNICODE_PLATFORMS and encoding in _UNICODE_ENCODINGS:
+            (format_number,) = struct.unpack_from(">H", cmap, start)
+            found[format_number] = cmap[start:]
+    if 12 in found:
+        (groups,) = struct.unpack_from(">12xI", found[12])
+        rows = list(struct.iter_unpack(">II4x", found[12][16 : 16 + 12 * groups]))
+    elif 4 in found:
+        rows = [(code_point, code_point) for code_point in _of_format_4(found[4])]
+    else:
+        raise ValueError(f"{file} does not list its characters.")
+    return [first for first, _ in rows], [last for _, last in rows]
+
+
+_UNICODE_PLATFORMS = {0, 3}
+_UNICODE_ENCODINGS = {1, 3, 4, 10}
+
+
+def _of_format_4(subtable: bytes) -> Iterator[int]:
+    """The code points, in order. Segments contain some that have no glyph."""
+    (doubled,) = struct.unpack_from(">6xH", subtable)
+    words = struct.unpack(f">{len(subtable) // 2}H", subtable[: len(subtable) // 2 * 2])
+    count = doubled // 2
+    ends, starts, deltas, offsets = (7, 8 + count, 8 + 2 * count, 8 + 3 * count)
+    for segment in range(count):
+        first, last = words[starts + segment], words[ends + segment]
+        offset = words[offsets + segment]
+        for code_point in range(first, last + 1):
+            glyph = code_point
+            if offset:
+                glyph = words[offsets + segment + offset // 2 + code_point - first]
+            if glyph and (glyph + words[deltas + segment]) % 0x10000:
+                yield code_point
+
+
+def _in_package(package: str, file: str) -> Path | None:
+    spec = find_spec(package)
+    return Path(spec.origin).parent / file if spec and spec.origin else None

@@ -1,0 +1,323 @@
+"""What an invoice says.
+
+An issued invoice never changes, except for one step from *issued* to *voided*, with a reason. The
+seller and the customer stay as they were when it was issued.
+
+Every field is declared once: here, or, if it is a line's, in `invoices.document.amounts`; see
+`invoices.document.fields`. How to add one: `docs/developers.md`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, ClassVar, Literal
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from invoices.document.amounts import Line, Totals, line_nets, totals
+from invoices.document.fields import Field, declare, fields_of
+from invoices.document.kinds import (
+    Country,
+    Currency,
+    Day,
+    Email,
+    Flag,
+    Moment,
+    MultiLine,
+    SingleLine,
+)
+from invoices.exceptions import UnknownInvoice
+
+Status = Literal["issued", "voided"]
+
+#: The language of invoices that are stored without one.
+DEFAULT_LANGUAGE = "en"
+
+NAME_MAX_LENGTH = 200
+_LABEL = re.compile(r"(\d{4})-(\d{6,15})")
+
+#: The request ids of credit notes begin with this, and no other ones.
+CREDIT_PREFIX = "credit#"
+
+
+# What an invoice says ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Party:
+    """What the seller and the customer have in common. `country` is an ISO 3166 code."""
+
+    always_digested: ClassVar = ("name", "address", "vat_id")
+
+    name: str = field(metadata=declare(SingleLine(NAME_MAX_LENGTH), _("Customer’s name")))
+    address: str = field(
+        default="", metadata=declare(MultiLine(500, rows=3), _("Customer’s address"))
+    )
+    vat_id: str = field(default="", metadata=declare(SingleLine(100), _("Customer’s VAT ID")))
+    country: str = field(default="", metadata=declare(Country(), _("Customer’s country")))
+
+
+@dataclass(frozen=True)
+class Customer(Party):
+    """The customer. The form asks for it. `number` is the customer number."""
+
+    number: str = field(default="", metadata=declare(SingleLine(50), _("Customer number")))
+    email: str = field(
+        default="",
+        metadata=declare(
+            Email(),
+            _("Customer’s email address"),
+            help_text=_("Not printed. The invoice can be sent there."),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Seller(Party):
+    """The seller, as the profile has it. In Japan `vat_id` is the registration number."""
+
+    tax_number: str = field(default="", metadata=declare(SingleLine(100)))
+    iban: str = field(default="", metadata=declare(SingleLine(34)))
+    bic: str = field(default="", metadata=declare(SingleLine(11)))
+    account_holder: str = field(default="", metadata=declare(SingleLine(NAME_MAX_LENGTH)))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a draft and the invoice made of it have in common.
+
+    A credit note names the invoice that it cancels in `credits` (`2026-000042`).
+    """
+
+    always_digested: ClassVar = ("currency", "note")
+
+    customer: Customer
+    lines: tuple[Line, ...]
+    currency: str = field(metadata=declare(Currency(), _("Currency"), initial="EUR"))
+    note: str = field(
+        default="",
+        metadata=declare(MultiLine(1_000), _("Note"), help_text=_("Printed below the total.")),
+    )
+    prices_include_tax: bool = field(
+        default=False, metadata=declare(Flag(), _("Prices include VAT"))
+    )
+    supplied_from: date | None = field(
+        default=None, metadata=declare(Day(), _("Date of supply, or its first day"))
+    )
+    supplied_to: date | None = field(default=None, metadata=declare(Day(), _("Last day of supply")))
+    due_date: date | None = field(default=None, metadata=declare(Day(), _("Due date")))
+    payment_terms: str = field(default="", metadata=declare(MultiLine(500), _("Payment terms")))
+    buyer_reference: str = field(
+        default="",
+        metadata=declare(
+            SingleLine(100),
+            _("Customer’s reference"),
+            help_text=_("For example, an order number or a cost center."),
+        ),
+    )
+    exemption_reason: str = field(
+        default="",
+        metadata=declare(
+            SingleLine(300),
+            _("Reason without VAT"),
+            help_text=_(
+                "For lines that are exempt from VAT. For example, the paragraph of the law."
+            ),
+        ),
+    )
+    credits: str = field(default="", metadata=declare(SingleLine(20)))
+    credit_reason: str = field(default="", metadata=declare(SingleLine(500)))
+
+
+@dataclass(frozen=True)
+class Draft(Contents):
+    """An invoice before it has a number. With `issued_on` None, it is issued today."""
+
+    issued_on: date | None = None
+
+    def digest(self) -> str:
+        """The SHA-256 of the contents, in hex. Equal for drafts that ask for the same invoice."""
+        currency, note, *others = _digested(self)
+        contents = [
+            _digested(self.customer),
+            [_digested(line) for line in self.lines],
+            currency,
+            self.issued_on.isoformat() if self.issued_on else None,
+            note,
+            *others,
+        ]
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
+
+
+def _digested(part: Customer | Line | Draft) -> list[Any]:
+    """The texts of the fields that are `always_digested`, and last the others, by name.
+
+    The others are left out while they are at their default, so a new field does not change the
+    digests that are stored with request ids.
+    """
+    always, others = [], {}
+    for each in fields_of(type(part)):
+        value = getattr(part, each.name)
+        if each.name in part.always_digested:
+            always.append(each.kind.to_text(value))
+        elif value != each.default:
+            others[each.name] = each.kind.to_text(value)
+    return [*always, others] if others else always
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invoice(Contents):
+    """An issued invoice. `language` is the one it was issued in; its PDF stays in this language."""
+
+    account: str
+    number: int
+    seller: Seller
+    totals: Totals
+    issued_at: date = field(metadata=declare(Day()))
+    request_id: str = field(default="", metadata=declare(SingleLine(100)))
+    status: Status = field(default="issued", metadata=declare(SingleLine(10)))
+    void_reason: str = field(default="", metadata=declare(SingleLine(500)))
+    voided_at: datetime | None = field(default=None, compare=False, metadata=declare(Moment()))
+    language: str = field(default=DEFAULT_LANGUAGE, metadata=declare(SingleLine(35)))
+
+    @property
+    def series(self) -> str:
+        return series_of(self.account, self.issued_at.year)
+
+    @property
+    def label(self) -> str:
+        """The number as people write it: `2026-000042`."""
+        return label_of(self.issued_at.year, self.number)
+
+    def line_nets(self) -> list[int]:
+        """The net amounts of the lines, which add up to the net total."""
+        return line_nets(self.lines, self.totals, self.currency, self.prices_include_tax)
+
+    @property
+    def is_credit_note(self) -> bool:
+        return bool(self.credits)
+
+    @property
+    def voided_on(self) -> date | None:
+        """The day it was voided, in the time zone of the settings, if it is known."""
+        if self.voided_at is None:
+            return None
+        return self.voided_at.astimezone(timezone.get_default_timezone()).date()
+
+    @property
+    def is_voided(self) -> bool:
+        return self.status == "voided"
+
+
+_CONTENTS = [each.name for each in dataclasses.fields(Contents)]
+
+
+def draw_up(
+    draft: Draft,
+    account: str,
+    seller: Seller,
+    today: date,
+    request_id: str,
+    language: str = DEFAULT_LANGUAGE,
+) -> Invoice:
+    """The invoice of `draft`, with number 0."""
+    contents = {name: getattr(draft, name) for name in _CONTENTS}
+    return Invoice(
+        **contents,
+        account=account,
+        number=0,
+        issued_at=draft.issued_on or today,
+        seller=seller,
+        totals=totals(draft.lines, draft.currency, draft.prices_include_tax),
+        request_id=request_id,
+        language=language,
+    )
+
+
+# Its number --------------------------------------------------------------------------------------
+
+
+def series_of(account: str, year: int) -> str:
+    """The series of the invoices of an account's year: `<account pk>#<year>`."""
+    return f"{account}#{year}"
+
+
+def label_of(year: int, number: int) -> str:
+    """A number as people write it: `2026-000042`."""
+    return f"{year}-{number:06}"
+
+
+def parse_label(label: str) -> tuple[int, int]:
+    """The year and the number of a label.
+
+    Raises:
+        UnknownInvoice: it is not a label.
+    """
+    match = _LABEL.fullmatch(label)
+    year, number = (int(match[1]), int(match[2])) if match else (0, 0)
+    # An invoice has one label: without more zeros, and in ASCII digits.
+    if not number or label != label_of(year, number):
+        raise UnknownInvoice(label)
+    return year, number
+
+
+def credit_request_id(label: str) -> str:
+    """The request id of the credit note for an invoice: so there is at most one."""
+    return f"{CREDIT_PREFIX}{label}"
+
+
+# What people type --------------------------------------------------------------------------------
+
+_CUSTOMER_FIELDS = {f"customer_{each.name}": each for each in fields_of(Customer) if each.is_typed}
+_OTHER_FIELDS = {each.name: each for each in fields_of(Contents) if each.is_typed}
+
+#: What people type apart from the lines, by the names of the form.
+TYPED_FIELDS: dict[str, Field] = _CUSTOMER_FIELDS | _OTHER_FIELDS
+
+
+def draft_of(
+    values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
+) -> Draft:
+    """The draft of clean values by the names of `TYPED_FIELDS`."""
+    customer = {each.name: values[name] for name, each in _CUSTOMER_FIELDS.items()}
+    others = {name: values[name] for name in _OTHER_FIELDS}
+    return Draft(customer=Customer(**customer), lines=tuple(lines), issued_on=issued_on, **others)
+
+
+def check_dates(contents: Contents, issued_at: date) -> None:
+    """Raises ValidationError, at its field, if a date of `contents` contradicts another one."""
+    errors: dict[str, Any] = {}
+    if contents.supplied_to and not contents.supplied_from:
+        errors["supplied_from"] = ValidationError(_("Enter the first day of supply."), "period")
+    elif (
+        contents.supplied_from
+        and contents.supplied_to
+        and contents.supplied_to < contents.supplied_from
+    ):
+        errors["supplied_to"] = ValidationError(
+            _("Enter a day that is not before the first day of supply."), "period"
+        )
+    if contents.due_date and contents.due_date < issued_at:
+        errors["due_date"] = ValidationError(
+            _("Enter a day that is not before the date of the invoice."), "due"
+        )
+    if errors:
+        raise ValidationError(errors)
+
+
+def typed_values_of(invoice: Invoice) -> dict[str, str]:
+    """What a person would type to issue the same again, apart from the lines."""
+    customer = {
+        name: each.to_text(getattr(invoice.customer, each.name))
+        for name, each in _CUSTOMER_FIELDS.items()
+    }
+    others = {name: each.to_text(getattr(invoice, name)) for name, each in _OTHER_FIELDS.items()}
+    return customer | others

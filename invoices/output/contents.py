@@ -1,0 +1,234 @@
+"""What the PDF of an invoice says, as texts in the active language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import accumulate
+from typing import Any
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _, gettext_lazy, pgettext
+
+from invoices.document.amounts import TAX_CATEGORIES, category_of_rate
+from invoices.document.fonts import installed, printable
+from invoices.document.invoice import Customer, Invoice, Party, Seller
+from invoices.document.money import bare_amount, bare_price, readable_amount, readable_decimal
+from invoices.output.payment_codes import payment_image
+from web.choices import country_name
+from web.identifiers import readable_iban
+
+# What the law wants to read where VAT is not charged; "Reverse charge" is a fixed term.
+_REASONS = {
+    "reverse_charge": gettext_lazy("Reverse charge: the customer is liable for the VAT."),
+    "intra_community": gettext_lazy("Intra-community supply, exempt from VAT."),
+    "export": gettext_lazy("Export, exempt from VAT."),
+}
+_JAPAN, _REDUCED = "JP", "※"
+
+
+def contents_of(invoice: Invoice) -> dict[str, Any]:
+    """Everything the template prints."""
+    day = invoice.issued_at
+    title = _("Credit note %(number)s") if invoice.is_credit_note else _("Invoice %(number)s")
+    title %= {"number": invoice.label}
+    contents: dict[str, Any] = _printable(
+        {
+            # Typst takes the language without script and region.
+            "language": invoice.language.partition("-")[0],
+            "fonts": [family.name for family in installed()],
+            "date": {"year": day.year, "month": day.month, "day": day.day},
+            "day": _day(day),
+            "title": title,
+            "foot": f"{title} · {_void()}" if invoice.is_voided else title,
+            "labels": {
+                "date": _("Date"),
+                "seller": _("Seller"),
+                "customer": _("Customer"),
+                "description": _("Description"),
+                "brought": _("Brought forward"),
+                "carried": _("Carried forward"),
+                "payment": _("Payment"),
+                "pay": _("Pay by QR code"),
+                "note": _("Note"),
+                "page": _("Page %(number)s of %(count)s")
+                % {"number": "{number}", "count": "{count}"},
+            },
+            "voided": _voided(invoice) if invoice.is_voided else None,
+            "credited": _credited(invoice) if invoice.is_credit_note else None,
+            "seller": _party(invoice.seller, invoice),
+            "customer": _party(invoice.customer, invoice),
+            "details": list(_details(invoice)),
+            "descriptions": _descriptions(invoice),
+            "columns": _columns(invoice),
+            "carried": _carried(invoice),
+            "totals": _totals(invoice),
+            "remarks": list(_remarks(invoice)),
+            # On a credit note, nothing is to be paid.
+            "terms": "" if invoice.is_credit_note else _lines(invoice.payment_terms),
+            "bank": list(_bank_account(invoice)),
+            "code": payment_image(invoice),
+            "note": _lines(invoice.note),
+        }
+    )
+    return contents
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {key: _printable(each) for key, each in value.items()}
+    if isinstance(value, Sequence):
+        return [_printable(each) for each in value]
+    return value
+
+
+def _void() -> str:
+    return pgettext("across the PDF of a voided invoice", "VOID")
+
+
+def _day(day: date) -> str:
+    # English dates stay as they were in the first release, so that its PDFs stay the same.
+    return date_format(day, pgettext("a date on the PDF, in Django’s letters", "Y-m-d"))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines())
+
+
+def _voided(invoice: Invoice) -> dict[str, str]:
+    banner = _("VOID: this invoice was voided.")
+    if invoice.voided_on:
+        day = _day(invoice.voided_on)
+        banner = _("VOID: this invoice was voided on %(date)s.") % {"date": day}
+    return {"mark": _void(), "banner": banner, "reason": _reason(invoice.void_reason)}
+
+
+def _credited(invoice: Invoice) -> dict[str, str]:
+    return {
+        "banner": _("This credit note cancels invoice %(number)s.") % {"number": invoice.credits},
+        "reason": _reason(invoice.credit_reason),
+    }
+
+
+def _reason(reason: str) -> str:
+    return _lines(_("Reason: %(reason)s") % {"reason": reason})
+
+
+def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
+    """The name, and what stands below it. Countries are named if they differ."""
+    below = [_lines(party.address)]
+    if invoice.seller.country != invoice.customer.country:
+        below.append(country_name(party.country))
+    if party.vat_id:
+        is_japanese = party.country == _JAPAN
+        label = _("Registration number %(vat_id)s") if is_japanese else _("VAT ID %(vat_id)s")
+        below.append(label % {"vat_id": party.vat_id})
+    if isinstance(party, Seller) and party.tax_number:
+        below.append(_("Tax number %(number)s") % {"number": party.tax_number})
+    if isinstance(party, Customer) and party.number:
+        below.append(_("Customer number %(number)s") % {"number": party.number})
+    return {"name": _lines(party.name), "below": [text for text in below if text]}
+
+
+def _details(invoice: Invoice) -> Iterator[tuple[str, str]]:
+    """Labels and texts of what is said in one line each."""
+    if invoice.supplied_from and invoice.supplied_to:
+        period = f"{_day(invoice.supplied_from)} – {_day(invoice.supplied_to)}"
+        yield _("Period of supply"), period
+    elif invoice.supplied_from:
+        yield _("Date of supply"), _day(invoice.supplied_from)
+    if invoice.due_date:
+        yield _("Due date"), _day(invoice.due_date)
+    if invoice.buyer_reference:
+        yield _("Customer’s reference"), _lines(invoice.buyer_reference)
+
+
+def _descriptions(invoice: Invoice) -> list[tuple[str, str]]:
+    """For each line its description, and its tax category unless the rate says it."""
+    texts = []
+    for line in invoice.lines:
+        description, category = _lines(line.description), ""
+        if _is_marked(line.category, invoice):
+            description += f" {_REDUCED}"
+        elif line.category != category_of_rate(line.vat_rate):
+            category = str(TAX_CATEGORIES.get(line.category, line.category))
+        texts.append((description, category))
+    return texts
+
+
+def _columns(invoice: Invoice) -> list[dict[str, Any]]:
+    """The columns of numbers, from left to right."""
+    currency, lines = invoice.currency, invoice.lines
+    named = {"currency": currency}
+    amounts = _("With VAT, %(currency)s") if invoice.prices_include_tax else _("Net, %(currency)s")
+    titles_and_cells = {
+        _("Quantity"): [readable_decimal(line.quantity) for line in lines],
+        _("Unit price, %(currency)s") % named: [
+            bare_price(line.unit_price, currency) for line in lines
+        ],
+        _("VAT %"): [readable_decimal(line.vat_rate) for line in lines],
+        amounts % named: [bare_amount(line.amount(currency), currency) for line in lines],
+    }
+    return [{"title": title, "cells": cells} for title, cells in titles_and_cells.items()]
+
+
+def _carried(invoice: Invoice) -> list[str]:
+    """The sum of the lines up to each of them."""
+    currency = invoice.currency
+    sums = accumulate(line.amount(currency) for line in invoice.lines)
+    return [bare_amount(amount, currency) for amount in sums]
+
+
+def _totals(invoice: Invoice) -> list[tuple[str, str]]:
+    """Labels and amounts: net, VAT per category and rate, and last the total."""
+    currency, totals = invoice.currency, invoice.totals
+    rows = [(_("Net"), readable_amount(totals.net, currency))]
+    for share in totals.shares:
+        label = _("VAT %(rate)s%% on %(net)s") % {
+            "rate": readable_decimal(share.rate),
+            "net": readable_amount(share.net, currency),
+        }
+        if _is_marked(share.category, invoice):
+            label = f"{label} {_REDUCED}"
+        elif share.tax_category:
+            category = TAX_CATEGORIES.get(share.tax_category, share.tax_category)
+            label = f"{category}: {label}"
+        rows.append((label, readable_amount(share.vat, currency)))
+    return [*rows, (_("Total"), readable_amount(totals.gross, currency))]
+
+
+def _remarks(invoice: Invoice) -> Iterator[str]:
+    """What explains the totals."""
+    categories = [share.category for share in invoice.totals.shares]
+    if invoice.prices_include_tax:
+        yield _("Prices include VAT")
+    if any(_is_marked(category, invoice) for category in categories):
+        yield _("%(mark)s Items at the reduced tax rate") % {"mark": _REDUCED}
+    for category in categories:
+        if category in _REASONS:
+            yield str(_REASONS[category])
+    if reason := _lines(invoice.exemption_reason):
+        is_exempt = "exempt" in categories
+        yield _("Exempt from VAT: %(reason)s") % {"reason": reason} if is_exempt else reason
+
+
+def _is_marked(category: str, invoice: Invoice) -> bool:
+    """Whether Japan asks to mark it as taxed at the reduced rate."""
+    is_japanese = invoice.seller.country == _JAPAN or invoice.language.startswith("ja")
+    return is_japanese and category == "reduced"
+
+
+def _bank_account(invoice: Invoice) -> Iterator[tuple[str, str]]:
+    """Labels and texts. A credit note has none, because nothing is to be paid."""
+    seller = invoice.seller
+    if invoice.is_credit_note:
+        return
+    for label, text in (
+        (_("Account holder"), seller.account_holder),
+        (_("IBAN"), readable_iban(seller.iban) if seller.iban else ""),
+        (_("BIC"), seller.bic),
+    ):
+        if text:
+            yield label, text

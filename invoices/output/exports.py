@@ -1,0 +1,213 @@
+"""Files that are made in the background and stored in S3, as AWS Lambda sends at most 6 MB.
+
+    exports/<account>/<id>/invoices-2026.zip    the file, once it is whole
+    exports/<account>/<id>/failed               it could not be made
+
+A page asks Lambda for the file (`start`), another function makes it (`invoices.output.making`),
+and the page looks into the bucket (`state_of`). The URL of the page says which export it is about,
+and is signed. Nothing else is stored, except in the cache which export of an account may be
+running.
+
+Source: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, cast
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from django.conf import settings
+from django.core import signing
+from django.core.cache import cache as default_cache
+from django.utils.http import content_disposition_header
+
+from dynamo.cache import DynamoCache
+from dynamo.extending import PerProcess, addressing, uncounted
+from invoices.exceptions import ExportUnavailable
+
+log = logging.getLogger(__name__)
+
+#: After this time the page offers to start again, and the account may. Lambda runs an event again
+#: one minute and three minutes after a function was killed.
+LATE_SECONDS = 5 * 60
+
+#: How long a link to S3 can be used. It is made when it is needed.
+LINK_SECONDS = 5 * 60
+
+#: How often a start is tried while other exports of the account end.
+_ATTEMPTS = 3
+
+#: The name of the empty object of an export that failed.
+FAILED = "failed"
+
+_CSV = "text/csv; charset=utf-8"
+CONTENT_TYPES = {
+    "csv": _CSV,
+    "lines.csv": _CSV,
+    "bookings.csv": _CSV,
+    "zip": "application/zip",
+    "json": "application/json",
+}
+
+State = Literal["preparing", "ready", "failed", "late"]
+
+# A request of a page takes at most 7 seconds.
+_CONFIG = Config(
+    connect_timeout=1.0,
+    read_timeout=2.0,
+    retries={"total_max_attempts": 2, "mode": "standard"},
+)
+
+
+def _make_s3() -> Any:
+    # S3 refuses links of the older version for some objects.
+    of_links = Config(signature_version="s3v4", s3={"addressing_style": addressing.s3_style()})
+    return addressing.client("s3", _CONFIG.merge(of_links))
+
+
+_s3: PerProcess[Any] = PerProcess(_make_s3)
+_lambda: PerProcess[Any] = PerProcess(lambda: addressing.client("lambda", _CONFIG))
+_cache = cast(DynamoCache, default_cache)
+
+
+def file_name(kind: str, year: int | None) -> str:
+    """The name under which a file of this kind is saved."""
+    return f"account.{kind}" if year is None else f"invoices-{year}.{kind}"
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file of an account: one of `YEAR_FILES`, or `json` of everything (year None)."""
+
+    account: str
+    kind: str
+    year: int | None
+    id: str
+    #: When it was asked for, in epoch seconds.
+    began: int
+
+    @property
+    def name(self) -> str:
+        """The name under which it is saved."""
+        return file_name(self.kind, self.year)
+
+    @property
+    def folder(self) -> str:
+        """What its keys in the bucket begin with."""
+        return f"exports/{self.account}/{self.id}/"
+
+    @property
+    def event(self) -> str:
+        """What the function gets, as JSON."""
+        return json.dumps(asdict(self))
+
+    @property
+    def token(self) -> str:
+        """The export, signed, for URLs."""
+        return _signer().sign_object(asdict(self))
+
+    @classmethod
+    def of_token(cls, token: str) -> Export | None:
+        """The export that was signed; None if none was."""
+        try:
+            return cls(**_signer().unsign_object(token))
+        except signing.BadSignature:
+            return None
+
+
+def _signer() -> signing.Signer:
+    # Made each time, because the keys of the site may change.
+    return signing.Signer(salt="invoices.exports.stored")
+
+
+def start(account: str, kind: str, year: int | None) -> Export:
+    """Let the file be made, and return it; or the one that may be running, of whatever kind.
+
+    Costs 1 write unit and 1 request to Lambda; 1 request and 1 read unit more if one is running.
+
+    Raises:
+        ExportUnavailable: Lambda did not take it.
+        Unavailable: see `dynamo.extending.send`.
+    """
+    export = Export(account, kind, year, str(uuid.uuid4()), int(time.time()))
+    for _attempt in range(_ATTEMPTS):
+        if _cache.add(_slot_of(account), export.event, LATE_SECONDS):
+            break
+        # None if it ended in between.
+        if running := _cache.get(_slot_of(account)):
+            return Export(**json.loads(running))
+    else:
+        raise ExportUnavailable
+    try:
+        with uncounted():
+            _lambda().invoke(
+                FunctionName=settings.EXPORTS_FUNCTION,
+                InvocationType="Event",
+                Payload=export.event.encode(),
+            )
+    except (BotoCoreError, ClientError) as error:
+        # If the reply was lost, it may be made all the same, and nobody will read it.
+        end(export)
+        raise _unavailable(error) from error
+    return export
+
+
+def end(export: Export) -> None:
+    """Let the account start another export, if this one is the running one. Costs 1 write unit."""
+    _cache.delete_if(_slot_of(export.account), export.event)
+
+
+def state_of(export: Export) -> State:
+    """How far the export is. Costs 1 request to S3, which lists the export's keys.
+
+    Raises:
+        ExportUnavailable: S3 refused, or did not answer.
+    """
+    try:
+        with uncounted():
+            answer = _s3().list_objects_v2(Bucket=settings.EXPORTS_BUCKET, Prefix=export.folder)
+    except (BotoCoreError, ClientError) as error:
+        raise _unavailable(error) from error
+    names = {found["Key"].removeprefix(export.folder) for found in answer.get("Contents", ())}
+    if export.name in names:
+        return "ready"
+    if names:
+        return "failed"
+    return "preparing" if time.time() - export.began < LATE_SECONDS else "late"
+
+
+def link_to(export: Export) -> str:
+    """A URL of the file in S3 that can be used by anybody for `LINK_SECONDS`. Costs no request.
+
+    It ends earlier if the credentials do.
+
+    Raises:
+        ExportUnavailable: there are no credentials.
+    """
+    what = {
+        "Bucket": settings.EXPORTS_BUCKET,
+        "Key": export.folder + export.name,
+        "ResponseContentDisposition": content_disposition_header(True, export.name),
+        "ResponseContentType": CONTENT_TYPES[export.kind],
+    }
+    try:
+        link: str = _s3().generate_presigned_url("get_object", what, LINK_SECONDS)
+    except BotoCoreError as error:
+        raise _unavailable(error) from error
+    return link
+
+
+def _unavailable(error: Exception) -> ExportUnavailable:
+    # Such as a missing right, which the operator must learn about.
+    log.warning("An export cannot be reached: %s", error)
+    return ExportUnavailable()
+
+
+def _slot_of(account: str) -> str:
+    return f"exports.{account}"

@@ -1,0 +1,317 @@
+"""Downloads: a year's invoices, and all data of an account.
+
+With `EXPORTS_BUCKET`, on AWS Lambda, a page lets the file be made and stored in S3, and then leads
+there. Otherwise the file is made while it is sent. That holds a thread of the server until the last
+byte is read, and the reader may be slow. So a process sends one file at a time to each account, and
+a few in total.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.log import log_response
+from django.utils.translation import gettext as _
+from django.views import View
+
+from accounts.forms import PasswordConfirmedForm
+from accounts.models import User
+from accounts.pages import signed_in
+from accounts.sessions.views import FreshSignInMixin
+from accounts.sessions.visitor import is_fresh
+from accounts.views import AccountDeleteView
+from dynamo.extending import PerProcess
+from invoices.exceptions import ExportUnavailable
+from invoices.output import exports as stored_exports
+from invoices.output.exports import CONTENT_TYPES, Export, file_name
+from invoices.output.files import YEAR_FILES, account_as_json
+from invoices.store.customers import delete_address_book
+from invoices.store.issuing import today
+from invoices.store.records import all_invoices, list_invoices, years_of
+
+#: Downloads at once in a process: fewer than the server has threads.
+AT_ONCE = 3
+
+RETRY_AFTER_SECONDS = 10
+
+#: The years whose downloads are offered before an account is deleted: as long as invoices must be
+#: kept in most countries.
+OFFERED_YEARS = 10
+
+#: How often the page of an export refreshes itself: ever less often.
+LEAST_REFRESH_SECONDS, MOST_REFRESH_SECONDS = 2, 15
+
+logger = logging.getLogger(__name__)
+
+
+class DownloadView(LoginRequiredMixin, View):
+    """A file of the signed-in account."""
+
+    ending = ""
+    http_method_names = ("get", "head", "options", "post")
+
+    def get(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
+        """The file, or the page that lets it be made."""
+        if not settings.EXPORTS_BUCKET:
+            return self.stream(request, year)
+        return _export_page(request, self.ending, year)
+
+    def post(self, request: HttpRequest, year: int | None = None) -> HttpResponseBase:
+        """Let the file be made, unless one is made already."""
+        if not settings.EXPORTS_BUCKET:
+            return self.http_method_not_allowed(request)
+        account = signed_in(request).pk
+        try:
+            export = stored_exports.start(account, self.ending, year)
+        except ExportUnavailable:
+            return _export_page(request, self.ending, year, "unavailable", status=503)
+        if (export.kind, export.year) != (self.ending, year):
+            messages.warning(request, _("Another file of your account is still being created."))
+        return redirect("export", export.token)
+
+    @abstractmethod
+    def stream(self, request: HttpRequest, year: Any) -> HttpResponseBase:
+        """The file, made while it is sent."""
+
+
+class YearDownloadView(DownloadView):
+    """All invoices of a year as one of `YEAR_FILES`, oldest first; 404 if the year has none."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer 404 before anything is offered or made."""
+        if settings.EXPORTS_BUCKET and request.user.is_authenticated:
+            year = kwargs["year"]
+            page = list_invoices(signed_in(request).pk, year, limit=1)
+            if not (page.invoices or page.damaged):
+                raise Http404(f"There are no invoices of {year}.")
+        return super().dispatch(request, *args, **kwargs)
+
+    def stream(self, request: HttpRequest, year: int) -> HttpResponseBase:
+        account = signed_in(request).pk
+
+        def make() -> Iterator[bytes]:
+            invoices = all_invoices(account, year, oldest_first=True)
+            # The first one is read before the answer begins, because it decides its status.
+            first = next(invoices, None)
+            if first is None:
+                raise Http404(f"There are no invoices of {year}.")
+            return YEAR_FILES[self.ending](chain([first], invoices))
+
+        return _stream(request, account, make, self.ending, year)
+
+
+class AccountExportView(FreshSignInMixin, DownloadView):
+    """All data that is stored about the signed-in user, as JSON."""
+
+    ending = "json"
+
+    def stream(self, request: HttpRequest, year: None) -> HttpResponseBase:
+        """The file, or 503 if DynamoDB does not answer before its first piece is known."""
+        user = signed_in(request)
+        return _stream(request, user.pk, lambda: account_as_json(user), self.ending, year)
+
+
+#: The page from which each kind of file is started.
+_STARTED_AT = {
+    "csv": "invoices_csv",
+    "lines.csv": "invoices_lines",
+    "bookings.csv": "invoices_bookings",
+    "zip": "invoices_zip",
+    "json": "account_export",
+}
+
+
+class OwnExportMixin(LoginRequiredMixin):
+    """A page of an export that the signed-in account started; others are 404."""
+
+    export: Export
+
+    def dispatch(self, request: HttpRequest, token: str) -> HttpResponseBase:
+        """Ask for the password again if the file has all data of the account."""
+        if not request.user.is_authenticated:
+            return self.handle_no_permission()
+        export = Export.of_token(token) if settings.EXPORTS_BUCKET else None
+        if export is None or export.account != signed_in(request).pk:
+            raise Http404("The account has no such export.")
+        if export.kind == "json" and not is_fresh(request):
+            return redirect_to_login(request.get_full_path(), reverse("reauthenticate"))
+        self.export = export
+        response: HttpResponseBase = super().dispatch(request)
+        return response
+
+
+class ExportView(OwnExportMixin, View):
+    """Shows whether the file is ready. Until then, the page refreshes itself."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        try:
+            state = stored_exports.state_of(self.export)
+        except ExportUnavailable:
+            # The next look may find it.
+            state = "preparing"
+        response = _own_page(request, self.export, state)
+        if state == "preparing":
+            waited = time.time() - self.export.began
+            seconds = min(max(round(waited / 5), LEAST_REFRESH_SECONDS), MOST_REFRESH_SECONDS)
+            response["Refresh"] = str(seconds)
+        return response
+
+
+class ExportFileView(OwnExportMixin, View):
+    """Leads to the file in S3."""
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            if stored_exports.state_of(self.export) == "ready":
+                return redirect(stored_exports.link_to(self.export))
+        except ExportUnavailable:
+            return _own_page(request, self.export, "unavailable", status=503)
+        return redirect("export", self.export.token)
+
+
+def _own_page(request: HttpRequest, export: Export, state: str, status: int = 200) -> HttpResponse:
+    return _export_page(request, export.kind, export.year, state, export.token, status=status)
+
+
+def _export_page(
+    request: HttpRequest,
+    kind: str,
+    year: int | None,
+    state: str = "",
+    token: str = "",
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "name": file_name(kind, year),
+        "state": state,
+        "token": token,
+        "start_url": reverse(_STARTED_AT[kind], args=[] if year is None else [year]),
+    }
+    return render(request, "invoices/export.html", context, status=status)
+
+
+class AccountDeleteWithInvoicesView(AccountDeleteView):
+    """The page that deletes the account, with the downloads of its invoices of the last years.
+
+    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting costs
+    those of `delete_address_book` more.
+    """
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if "unanswered" not in kwargs:
+            this_year = today().year
+            # Invoices may have dates of next year.
+            years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
+            kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
+        return super().get_context_data(**kwargs)
+
+    def change(self, user: User, form: PasswordConfirmedForm) -> None:
+        """Also delete the address book. `clearcustomers` finishes what an ended process leaves."""
+        super().change(user, form)
+        delete_address_book(user.pk)
+
+
+def _stream(
+    request: HttpRequest,
+    account: str,
+    make: Callable[[], Iterator[bytes]],
+    kind: str,
+    year: int | None,
+) -> HttpResponseBase:
+    """The file, made of the pieces that `make` returns, as a download of `account`.
+
+    Answers 429 instead if this process already sends a file to the account, 503 if it sends too
+    many to others. Raises what `make` raises.
+    """
+    running = _running()
+    if status := running.begin(account):
+        return _refused(request, status)
+    try:
+        pieces = make()
+    except BaseException:
+        running.end(account)
+        raise
+    return StreamingHttpResponse(
+        _Download(pieces, lambda: running.end(account)),
+        content_type=CONTENT_TYPES[kind],
+        headers={"Content-Disposition": f'attachment; filename="{file_name(kind, year)}"'},
+    )
+
+
+class _Running:
+    """The accounts that this process sends a file to."""
+
+    def __init__(self) -> None:
+        self._accounts: set[str] = set()
+        # Reentrant, because the garbage collector may end a download in the middle of `begin`.
+        self._lock = threading.RLock()
+
+    def begin(self, account: str) -> int | None:
+        """Add a download, or return the status that rejects it."""
+        with self._lock:
+            if account in self._accounts:
+                return 429
+            if len(self._accounts) >= AT_ONCE:
+                return 503
+            self._accounts.add(account)
+            return None
+
+    def end(self, account: str) -> None:
+        with self._lock:
+            self._accounts.discard(account)
+
+
+_running = PerProcess(_Running)
+
+
+class _Download(Iterator[bytes]):
+    """Pieces of a file. Calls `end` once: after the last one, when closed, or when dropped.
+
+    Nothing closes a response that a middleware replaced, for example by the 503 of a session that
+    could not be saved.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], end: Callable[[], None]) -> None:
+        self._pieces = pieces
+        self.close = weakref.finalize(self, end)
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
+
+
+def _refused(request: HttpRequest, status: int) -> HttpResponse:
+    """The page that says why the download is rejected."""
+    page = render_to_string("invoices/download_refused.html", {"is_own": status == 429})
+    response = HttpResponse(page, status=status)
+    response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    response["Cache-Control"] = "private, no-store"
+    # Otherwise Django would log a second line.
+    log_response(
+        "Too many downloads at once.",
+        response=response,
+        request=request,
+        logger=logger,
+        level="warning",
+    )
+    return response

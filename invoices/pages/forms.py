@@ -1,0 +1,311 @@
+"""The forms of the invoices' pages: issuing, voiding, searching. No form touches DynamoDB.
+
+The fields of an invoice are declared in `invoices.document.invoice`, with their rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain
+from typing import Any, cast
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.formsets import BaseFormSet
+from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
+
+from invoices.document.amounts import MAX_LINES, Line, check_line, check_totals, totals
+from invoices.document.fields import fields_of
+from invoices.document.invoice import (
+    NAME_MAX_LENGTH,
+    TYPED_FIELDS,
+    Draft,
+    Invoice,
+    Seller,
+    check_dates,
+    draft_of,
+)
+from invoices.document.requirements import Case, Requirement, check_requirements, missing
+from invoices.store.credits import CREDIT_REASON
+from invoices.store.issuing import check_seller
+from invoices.store.records import VOID_REASON
+from invoices.store.states import PAID_ON, check_paid_on
+from web.requestids import RequestIdForm
+from web.selects import LongSelect
+
+#: How many lines a rejected form can show. With more, Django would not parse so many fields.
+SHOWN_LINES = 240
+
+#: Years of four digits, as in the number of an invoice.
+FIRST_YEAR, LAST_YEAR = 1000, 9999
+#: A number has at most 15 digits.
+LAST_NUMBER = 10**15
+
+_PREFIX = "lines"
+_LINE_FIELDS = {each.name: each for each in fields_of(Line)}
+
+
+class LineForm(forms.Form):
+    """A line of an invoice."""
+
+    def has_changed(self) -> bool:
+        """Whether anything was typed. New lines come with a VAT rate and a quantity."""
+        typed = {name: str(self[name].data or "").strip() for name in self.fields}
+        return any(
+            text not in {"", _LINE_FIELDS[name].initial}
+            for name, text in typed.items()
+            if name not in {"vat_rate", "tax_category"}
+        )
+
+    def clean(self) -> dict[str, Any]:
+        if not self.errors:
+            check_line(self.line())
+        return self.cleaned_data
+
+    def line(self) -> Line:
+        return Line(**self.cleaned_data)
+
+
+LineForm.base_fields |= {name: each.form_field() for name, each in _LINE_FIELDS.items()}
+
+_LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(_LINE_FIELDS)})", re.ASCII)
+
+
+class _Lines(BaseFormSet):
+    """The lines of an invoice. Blank lines are ignored."""
+
+    default_error_messages = {  # noqa: RUF012 - a class attribute, as in Django
+        "too_many_forms": _("An invoice has at most %(num)d lines."),
+        "missing_management_form": _(
+            "Some lines may be missing. Check the lines and send the form again."
+        ),
+    }
+
+    def total_form_count(self) -> int:
+        """At least one, and as many as were sent, whatever the browser says about their number."""
+        if not self.is_bound:
+            return max(1, super().total_form_count())
+        sent = _count_lines(self.data)
+        return max(sent, super().total_form_count()) if self.management_form.is_valid() else sent
+
+    def initial_form_count(self) -> int:
+        """Zero when bound: every line may be blank."""
+        return 0 if self.is_bound else super().initial_form_count()
+
+    def clean(self) -> None:
+        if not any(form.has_changed() for form in self.forms):
+            self.forms[0].add_error("description", _("An invoice needs at least one line."))
+
+    def lines(self) -> list[Line]:
+        return [form.line() for form in self.forms if form.has_changed()]
+
+
+LineFormSet = forms.formset_factory(
+    LineForm,
+    formset=_Lines,
+    extra=0,
+    max_num=MAX_LINES,
+    validate_max=True,
+    absolute_max=SHOWN_LINES,
+)
+
+
+#: The fields of the form by the parts of the page. Those of a part with a title are folded away
+#: until one has a value or an error.
+_PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "customer": ("", ("customer_name", "customer_address")),
+    "more_of_customer": (
+        _("More about the customer"),
+        (
+            "customer_country",
+            "customer_vat_id",
+            "customer_email",
+            "customer_number",
+            "buyer_reference",
+        ),
+    ),
+    "dates": (
+        _("Supply and payment"),
+        ("supplied_from", "supplied_to", "due_date", "payment_terms"),
+    ),
+    "prices": ("", ("currency", "prices_include_tax")),
+    "below": ("", ("exemption_reason", "note")),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some fields of the form. With a `title` they are folded away unless `is_open`."""
+
+    title: Any
+    fields: list[forms.BoundField]
+
+    @property
+    def is_open(self) -> bool:
+        return any(field.errors or field.value() for field in self.fields)
+
+
+class InvoiceForm(RequestIdForm):
+    """A new invoice. `lines` is the formset of its lines."""
+
+    request_id_salt = "sequences.invoice"
+    request_id_refused = _(
+        "This form was open for more than a day, or it is not from this site. Nothing was issued. "
+        "Send it again, unless you have already issued this invoice."
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        seller: Seller,
+        issued_on: date,
+        is_named: bool = True,
+        lines: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """`lines` are the initial values of the lines; by default there is one blank line.
+
+        For `is_named` see `invoices.document.requirements.check_requirements`.
+        """
+        super().__init__(*args, **kwargs)
+        self.seller = seller
+        self.is_named = is_named
+        self.issued_on = issued_on
+        data = self.data if self.is_bound else None
+        self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
+
+    @cached_property
+    def parts(self) -> dict[str, Part]:
+        return {
+            key: Part(title, [self[name] for name in names])
+            for key, (title, names) in _PARTS.items()
+        }
+
+    def visible_fields(self) -> list[forms.BoundField]:
+        """All fields in the order of the page."""
+        lines = [bound for form in self.lines.forms for bound in form.visible_fields()]
+        *above, below = [part.fields for part in self.parts.values()]
+        return [*chain.from_iterable(above), *lines, *below]
+
+    def required_by_law(self) -> list[Requirement]:
+        """What the law of the seller's country requires in the first place, before it is typed."""
+        return list(missing(Case(self.seller, self.is_named)))
+
+    def clean(self) -> dict[str, Any]:
+        check_seller(self.seller)
+        if not self.lines.is_valid():
+            about_all = self.lines.non_form_errors()
+            where = (
+                _("Correct the marked fields, also in the lines below.")
+                if self.errors
+                else _("Correct the marked fields in the lines below.")
+            )
+            raise ValidationError(about_all.as_data() or where)
+        if not self.errors:
+            draft = self.draft()
+            check_totals(totals(draft.lines, draft.currency, draft.prices_include_tax))
+            check_dates(draft, self.issued_on)
+            check_requirements(draft, self.seller, is_named=self.is_named)
+        return self.cleaned_data
+
+    def draft(self) -> Draft:
+        return draft_of(self.cleaned_data, self.lines.lines())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no line can be added."""
+        return len(self.lines.forms) >= MAX_LINES
+
+
+InvoiceForm.base_fields |= {name: each.form_field() for name, each in TYPED_FIELDS.items()}
+
+
+def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
+    """The initial values of the lines of a form that issues the same again."""
+    return [
+        {name: each.to_typed(getattr(line, name)) for name, each in _LINE_FIELDS.items()}
+        for line in invoice.lines
+    ]
+
+
+def typed_values(data: Mapping[str, str]) -> dict[str, str]:
+    """What was typed into an invoice form above and below its lines, unchecked."""
+    return {name: data.get(name, "") for name in InvoiceForm.base_fields}
+
+
+def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
+    """What was typed into the lines, unchecked."""
+    return [
+        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in _LINE_FIELDS}
+        for count in range(_count_lines(data))
+    ]
+
+
+def blank_line_after(lines: list[dict[str, str]]) -> dict[str, str]:
+    """A new line, with the VAT rate and the tax category of the last one."""
+    return {name: lines[-1][name] for name in ("vat_rate", "tax_category")} if lines else {}
+
+
+def _count_lines(data: Iterable[str]) -> int:
+    """How many lines `data` has values for, whatever it says about their number; at least one."""
+    matches = map(_LINE_INPUT.fullmatch, data)
+    return min(SHOWN_LINES, 1 + max((int(match[1]) for match in matches if match), default=0))
+
+
+class VoidForm(forms.Form):
+    """Why an invoice is voided."""
+
+    reason = VOID_REASON.form_field()
+
+
+class CreditForm(forms.Form):
+    """Why an invoice is credited."""
+
+    reason = CREDIT_REASON.form_field()
+
+
+class PaidForm(forms.Form):
+    """When an invoice was paid."""
+
+    paid_on = PAID_ON.form_field()
+
+    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.today = today
+
+    def clean_paid_on(self) -> date:
+        return check_paid_on(self.cleaned_data["paid_on"], self.today)
+
+
+#: What the list can be limited to: its name, and the standings of the documents.
+FILTERS = {
+    "open": (_("Open"), ("open", "overdue")),
+    "overdue": (_("Overdue"), ("overdue",)),
+    "paid": (_("Paid"), ("paid",)),
+    "credited": (_("Credited"), ("credited",)),
+    "credit_note": (_("Credit notes"), ("credit_note",)),
+    "voided": (_("Voided"), ("voided",)),
+}
+
+
+class ListForm(forms.Form):
+    """The query of the list: `?year=2026&before=120&customer=bob&state=open`."""
+
+    year = forms.IntegerField(required=False, min_value=FIRST_YEAR, max_value=LAST_YEAR)
+    before = forms.IntegerField(required=False, min_value=1, max_value=LAST_NUMBER)
+    state = forms.ChoiceField(
+        label=_("State"),
+        required=False,
+        choices=[("", _("All")), *((name, label) for name, (label, _any) in FILTERS.items())],
+        widget=LongSelect,
+    )
+    customer = forms.CharField(
+        label=_("Customer"),
+        required=False,
+        max_length=NAME_MAX_LENGTH,
+        widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
+    )

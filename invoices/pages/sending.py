@@ -1,0 +1,151 @@
+"""The page that sends an invoice by email."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.views.generic import FormView
+
+from accounts.exceptions import TooManyAttempts
+from accounts.limits.client_address import counted_client
+from accounts.limits.middleware import in_words
+from accounts.pages import FormPageMixin, KeepFormMixin, SignedInFormMixin
+from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
+from invoices.output.sending import Sending, send_invoice
+from invoices.pages.sending_forms import SendForm
+from invoices.pages.views import OwnInvoicesMixin
+from invoices.store.states import Record
+
+logger = logging.getLogger(__name__)
+
+
+class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):
+    """Asks for the recipient and a message, and sends the invoice."""
+
+    template_name = "invoices/invoice_send.html"
+    form_class = SendForm
+
+    @cached_property
+    def record(self) -> Record:
+        return self.find_record(self.kwargs["label"])
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form. If the invoice is voided, its page, which shows that."""
+        if self.record.invoice.is_voided:
+            return redirect("invoice", self.record.invoice.label)
+        return super().get(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        # Read first, because the page needs it if the database does not answer later.
+        self.record  # noqa: B018
+        return super().post(request, *args, **kwargs)
+
+    def get_initial(self) -> dict[str, Any]:
+        return {
+            "to": self.record.invoice.customer.email,
+            "request_id": SendForm.new_request_id(),
+        }
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(
+            invoice=self.record.invoice,
+            reply_to=self.user.email,
+            must_confirm=not self.user.is_confirmed,
+            **kwargs,
+        )
+
+    def form_valid(self, form: SendForm) -> HttpResponse:
+        """Send it. The same form sent again sends nothing, and shows what became of the first."""
+        values = form.cleaned_data
+        try:
+            sending = send_invoice(
+                self.user,
+                self.record,
+                values["to"],
+                values["message"],
+                request_id=values["request_id"],
+                client=counted_client(self.request),
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        except (AlreadyVoided, SendingReused, TooManySendings) as error:
+            form.add_error(None, _refusal(error))
+            form.renew_request_id()
+        except TooManyAttempts as error:
+            return self.too_many(form, error)
+        else:
+            if sending.outcome == "sent":
+                messages.success(self.request, _sent(sending, self.record))
+                return redirect("invoice", self.record.invoice.label)
+            if sending.may_be_under_way:
+                # A second click on the button: the browser dropped the first request.
+                messages.info(
+                    self.request,
+                    _("The mail is still being sent. Load this page again to see the outcome."),
+                )
+                return redirect("invoice", self.record.invoice.label)
+            # Without the address and the text.
+            logger.warning("An invoice was not sent: %s. %s", sending.outcome, sending.error)
+            form.add_error(None, _not_sent(sending))
+            form.renew_request_id()
+        return self.form_invalid(form)
+
+    def form_invalid(self, form: SendForm) -> HttpResponse:
+        if "request_id" in form.errors:
+            form.renew_request_id()
+        return super().form_invalid(form)
+
+    def too_many(self, form: SendForm, error: TooManyAttempts) -> HttpResponse:
+        """The form again, as a 429."""
+        text = (
+            _("This address has received too many invoices. You can try again in %(wait)s.")
+            if error.limit in {"mail_account_recipient", "mail_recipient"}
+            else _("You have sent too many mails. You can try again in %(wait)s.")
+        )
+        form.add_error(None, text % {"wait": in_words(error.retry_after_seconds)})
+        response = self.form_invalid(form)
+        response.status_code = 429
+        response["Retry-After"] = str(error.retry_after_seconds)
+        return response
+
+
+def _sent(sending: Sending, record: Record) -> str:
+    return _("%(number)s was sent to %(to)s.") % {
+        "number": record.invoice.label,
+        "to": sending.to,
+    }
+
+
+def _not_sent(sending: Sending) -> str:
+    """Why the mail did not go out. The form then has a new request id."""
+    named = {"to": sending.to}
+    if sending.outcome == "refused":
+        return _("The mail server refused the mail to %(to)s. Check the address.") % named
+    if sending.outcome == "failed":
+        return _("The mail server cannot be reached, so nothing was sent. Try again later.")
+    return (
+        _(
+            "It is not known whether the mail to %(to)s was sent. If you send this form again, it "
+            "may arrive twice."
+        )
+        % named
+    )
+
+
+def _refusal(error: AlreadyVoided | SendingReused | TooManySendings) -> str:
+    """Why nothing was sent."""
+    if isinstance(error, AlreadyVoided):
+        return _("A voided invoice cannot be sent.")
+    if isinstance(error, SendingReused):
+        return _(
+            "This form has already sent the invoice to %(to)s. To send it to another address, "
+            "too, send the form again."
+        ) % {"to": error.to}
+    return _("This invoice was sent too often. You can send it again in two days.")

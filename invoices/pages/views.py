@@ -1,0 +1,413 @@
+"""The pages of invoices. They show the invoices of the signed-in account; others are 404."""
+
+from __future__ import annotations
+
+import logging
+from datetime import date, timedelta
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.utils.cache import get_conditional_response
+from django.utils.decorators import method_decorator
+from django.utils.formats import date_format
+from django.utils.http import content_disposition_header, quote_etag
+from django.utils.translation import get_language, gettext as _
+from django.views import View
+from django.views.generic import FormView, TemplateView
+
+from accounts.limits.client_address import counted_client
+from accounts.limits.lines import InLineMixin
+from accounts.models import User
+from accounts.pages import SignedInFormMixin, signed_in
+from dynamo import Unavailable
+from dynamo.middleware import as_unavailable
+from invoices.document.amounts import MAX_LINES
+from invoices.document.invoice import (
+    DEFAULT_LANGUAGE,
+    Invoice,
+    series_of,
+    typed_values_of,
+)
+from invoices.document.money import readable_amount
+from invoices.document.preview import preview
+from invoices.exceptions import DateTooEarly, InvoiceRequestReused, UnknownCustomer, UnknownInvoice
+from invoices.models import CustomerItem
+from invoices.output import einvoices
+from invoices.output.sending import sendings_of
+from invoices.output.typesetting import name_of, pdf_of
+from invoices.pages.forms import (
+    FILTERS,
+    FIRST_YEAR,
+    InvoiceForm,
+    ListForm,
+    blank_line_after,
+    line_values_of,
+    typed_lines,
+    typed_values,
+)
+from invoices.store.customers import customer_of, find_customer, list_customers
+from invoices.store.issuing import (
+    check_may_issue,
+    is_named,
+    issue_checked,
+    must_confirm,
+    seller_of,
+    today,
+)
+from invoices.store.records import find_invoice, latest_invoices, list_invoices
+from invoices.store.states import STANDINGS, Record, find_record
+from sequences import DamagedSeries, ItemTooLarge, SequenceError
+from web.choices import is_currency
+from web.focus import FocusFirstErrorMixin
+from web.helper import computed
+from web.locallimits import LocalLimit
+
+#: A person who types causes a few per second; an office may share an address.
+previews = LocalLimit(times=300, seconds=10)
+
+#: How many invoices the start page lists, and how many that are overdue.
+RECENT = 5
+
+logger = logging.getLogger(__name__)
+
+#: Buttons of the form that change it and issue nothing.
+_FORM_BUTTONS = ("add_line", "enter", "remove_line", "find_customer", "use_customer")
+
+
+class OwnInvoicesMixin(LoginRequiredMixin):
+    """A page about the invoices of the signed-in account."""
+
+    request: HttpRequest
+
+    @property
+    def user(self) -> User:
+        return signed_in(self.request)
+
+    @property
+    def account(self) -> str:
+        return self.user.pk
+
+    @property
+    def today(self) -> date:
+        return today(self.user.time_zone)
+
+    def find_record(self, label: str) -> Record:
+        """The account's invoice with this number, and what happened to it. Raises Http404."""
+        try:
+            return find_record(self.account, label, self.today)
+        except UnknownInvoice as error:
+            raise Http404(str(error)) from error
+
+    def find(self, label: str) -> Invoice:
+        """The account's invoice with this number. Raises Http404."""
+        try:
+            return find_invoice(self.account, label)
+        except UnknownInvoice as error:
+            raise Http404(str(error)) from error
+
+
+class HomeView(TemplateView):
+    """The start page: what this is, or the newest invoices and those that are overdue."""
+
+    template_name = "home.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        if not self.request.user.is_authenticated:
+            return super().get_context_data(**kwargs)
+        user = signed_in(self.request)
+        latest = latest_invoices(user.pk, today(user.time_zone))
+        return super().get_context_data(
+            recent=latest[:RECENT],
+            overdue=[each for each in latest if each.standing == "overdue"][:RECENT],
+            **kwargs,
+        )
+
+
+class InvoiceListView(OwnInvoicesMixin, TemplateView):
+    """The invoices of a year, newest first; optionally of a customer, or in a state."""
+
+    template_name = "invoices/invoice_list.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        form = ListForm(self.request.GET)
+        if not form.is_valid():
+            raise Http404("The query of the list is not valid.")
+        query = form.cleaned_data
+        this_year = self.today.year
+        year = query["year"] or this_year
+        state = query["state"]
+        page = list_invoices(
+            self.account,
+            year,
+            before=query["before"],
+            customer=query["customer"],
+            standings=FILTERS[state][1] if state else STANDINGS,
+            today=self.today,
+        )
+        if page.damaged:
+            series = series_of(self.account, year)
+            logger.error("Damaged invoices of %s: %s", series, ", ".join(page.damaged))
+        return super().get_context_data(
+            form=form,
+            page=page,
+            year=year,
+            customer=query["customer"],
+            state=state,
+            is_first_page=query["before"] is None,
+            earlier_year=year - 1 if year > FIRST_YEAR else None,
+            # Invoices may have dates of next year.
+            later_year=year + 1 if year <= this_year else None,
+            **kwargs,
+        )
+
+
+class InvoiceView(OwnInvoicesMixin, InLineMixin, TemplateView):
+    template_name = "invoices/invoice.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        record = self.find_record(kwargs["label"])
+        return super().get_context_data(
+            invoice=record.invoice,
+            record=record,
+            may_void=settings.INVOICES_ALLOW_VOID,
+            sendings=sendings_of(record.state),
+            zone=self.user.time_zone or settings.TIME_ZONE,
+            einvoice_lacks=einvoices.missing(record.invoice),
+            **kwargs,
+        )
+
+
+class InvoicePdfView(OwnInvoicesMixin, InLineMixin, View):
+    """One invoice as a PDF, which the browser shows."""
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponseBase | None:
+        """The file, or 304 if the browser has it; then it is not made."""
+        invoice = self.find(label)
+        etag = quote_etag(name_of(invoice))
+        headers = {
+            "Content-Disposition": content_disposition_header(False, f"{invoice.label}.pdf"),
+            "ETag": etag,
+        }
+        response = HttpResponse(content_type="application/pdf", headers=headers)
+        answer = get_conditional_response(request, etag=etag, response=response)
+        if answer is response:
+            response.content = pdf_of(invoice)
+        return answer
+
+
+class InvoiceXmlView(OwnInvoicesMixin, InLineMixin, View):
+    """One invoice as an electronic invoice. 404 if it lacks what the standard asks."""
+
+    def get(self, request: HttpRequest, label: str) -> HttpResponse:
+        invoice = self.find(label)
+        if missing := einvoices.missing(invoice):
+            raise Http404(f"Not an electronic invoice: {', '.join(missing)}")
+        headers = {"Content-Disposition": content_disposition_header(True, f"{invoice.label}.xml")}
+        xml = computed(einvoices.as_xml, invoice)
+        return HttpResponse(xml, content_type="application/xml", headers=headers)
+
+
+@method_decorator(csp_replace({"connect-src": [SELF]}), name="dispatch")
+class InvoiceNewView(
+    SignedInFormMixin, OwnInvoicesMixin, InLineMixin, FocusFirstErrorMixin, FormView
+):
+    """Issues an invoice. Lines are added and removed by a script, or by buttons of the form."""
+
+    template_name = "invoices/invoice_new.html"
+    form_class = InvoiceForm
+    http_method_names = ("get", "head", "options", "post")
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """A form with one line, or, with `?from=`, the form that issues an invoice again."""
+        if kept := self.kept_form_page():
+            return kept
+        values, lines = self.defaults(), []
+        if id_ := request.GET.get("customer"):
+            try:
+                values |= self.customer_values(id_)
+            except UnknownCustomer as error:
+                raise Http404(str(error)) from error
+        if label := request.GET.get("from"):
+            model = self.find(label)
+            # Its dates are over.
+            due = {"supplied_from": "", "supplied_to": "", "due_date": values.get("due_date", "")}
+            values, lines = typed_values_of(model) | due, line_values_of(model)
+        return self.show({**values, "request_id": InvoiceForm.new_request_id()}, lines)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Issue it, or show the form with a line added or removed."""
+        if any(request.POST.get(name) for name in _FORM_BUTTONS):
+            return self.show_sent(request.POST)
+        return super().post(request, *args, **kwargs)
+
+    def show_sent(self, sent: QueryDict) -> HttpResponse:
+        """The form with the values in `sent`, changed as the pressed button says."""
+        values, lines, focus, customers = typed_values(sent), typed_lines(sent), None, None
+        if sent.keys() & {"add_line", "enter"}:
+            if len(lines) < MAX_LINES:
+                lines.append(blank_line_after(lines))
+            focus = len(lines) - 1
+        elif number := sent.get("remove_line"):
+            at = next((at for at in range(len(lines)) if str(at) == number), len(lines))
+            del lines[at : at + 1]
+            focus = max(0, at - 1)
+        elif "find_customer" in sent:
+            customers = list_customers(self.account, values["customer_name"]).customers
+            if len(customers) == 1:
+                values |= _values_of_customer(customers[0])
+                customers = None
+        elif id_ := sent.get("use_customer"):
+            try:
+                values |= self.customer_values(id_)
+            except UnknownCustomer:
+                messages.error(self.request, _("This customer was deleted meanwhile."))
+        return self.show(values, lines, focus=focus, customers=customers)
+
+    def customer_values(self, id_: str) -> dict[str, str]:
+        """What a person would type for the customer with this id. Raises UnknownCustomer."""
+        return _values_of_customer(find_customer(self.account, id_))
+
+    def defaults(self) -> dict[str, str]:
+        """What a new form begins with, by the profile."""
+        user, values = self.user, {}
+        if user.currency and is_currency(user.currency):
+            values["currency"] = user.currency
+        if user.payment_terms:
+            values["payment_terms"] = user.payment_terms
+        if user.payment_days is not None:
+            due = today(user.time_zone) + timedelta(days=user.payment_days)
+            values["due_date"] = due.isoformat()
+        return values
+
+    def show(
+        self,
+        values: dict[str, str],
+        lines: list[dict[str, str]],
+        focus: int | None = None,
+        customers: list[CustomerItem] | None = None,
+    ) -> HttpResponse:
+        """The form with these values, unchecked, and the focus in the line `focus`.
+
+        `customers` are those to choose from; an empty list says that none was found.
+        """
+        form = InvoiceForm(initial=values, lines=lines, **self.form_arguments())
+        if focus is not None:
+            line = form.lines.forms[min(focus, len(form.lines.forms) - 1)]
+            line.fields["description"].widget.attrs["autofocus"] = True
+        return self.render_to_response(self.get_context_data(form=form, customers=customers))
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | self.form_arguments()
+
+    def form_arguments(self) -> dict[str, Any]:
+        return {
+            "seller": seller_of(self.user),
+            "issued_on": self.today,
+            "is_named": is_named(self.user),
+        }
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
+
+    def form_valid(self, form: InvoiceForm) -> HttpResponse:
+        """Issue it. The same form sent again leads to the same invoice."""
+        if must_confirm(self.user):
+            return self.form_invalid(form)
+        try:
+            invoice = issue_checked(
+                form.draft(),
+                self.account,
+                form.seller,
+                form.cleaned_data["request_id"],
+                get_language() or DEFAULT_LANGUAGE,
+                self.user.time_zone,
+            )
+        except SequenceError as error:
+            form.add_error(None, refusal_text(error))
+            if isinstance(error, InvoiceRequestReused):
+                form.renew_request_id()
+            return self.form_invalid(form)
+        except Unavailable as error:
+            # The form keeps its request id: with a new one it could issue a second invoice.
+            form.add_error(
+                None,
+                _(
+                    "The database did not answer in time. The invoice may have been issued. Send "
+                    "the form again: the invoice is issued only once."
+                ),
+            )
+            return as_unavailable(self.request, self.form_invalid(form), error)
+        messages.success(
+            self.request, _("Invoice %(number)s was issued.") % {"number": invoice.label}
+        )
+        return redirect("invoice", invoice.label)
+
+    def form_invalid(self, form: InvoiceForm) -> HttpResponse:
+        """Show the form again, with a request id that is still valid."""
+        if "request_id" in form.errors:
+            form.renew_request_id()
+        try:
+            check_may_issue(self.user)
+        except ValidationError as error:
+            form.add_error(None, error)
+        return super().form_invalid(form)
+
+
+def _values_of_customer(item: CustomerItem) -> dict[str, str]:
+    return {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
+
+
+class PreviewView(View):
+    """The amounts of a form that is not sent yet, as JSON: `{"lines": […], "totals": "<dl>…"}`.
+
+    Anybody may ask, with the token of a page: the answer depends on nothing but the numbers sent.
+    So it costs no request to DynamoDB.
+    """
+
+    http_method_names = ("options", "post")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if not previews.take(counted_client(request)):
+            return HttpResponse(status=429, headers={"Retry-After": str(previews.seconds)})
+        values, typed = typed_values(request.POST), typed_lines(request.POST)
+        shown = preview(typed, values["currency"], bool(values["prices_include_tax"]))
+        lines = [
+            "" if amount is None else readable_amount(amount, shown.currency)
+            for amount in shown.amounts
+        ]
+        html = render_to_string("invoices/_totals.html", {"invoice": shown}) if shown.totals else ""
+        return JsonResponse({"lines": lines, "totals": html})
+
+
+def refusal_text(error: SequenceError) -> str:
+    """Why the invoice was not issued."""
+    if isinstance(error, InvoiceRequestReused):
+        return _(
+            "You have already issued invoice %(number)s with this form, with other contents. To "
+            "issue another invoice, send the form again."
+        ) % {"number": error.number}
+    if isinstance(error, DateTooEarly):
+        return _(
+            "Your last invoice is dated %(last)s. You cannot issue an invoice before that day."
+        ) % {"last": date_format(error.last)}
+    if isinstance(error, ItemTooLarge):
+        return _(
+            "The invoice is too long: %(size)s KB, and %(limit)s KB are allowed. Shorten its "
+            "lines, or split it into two invoices."
+        ) % {"size": -(-error.size_bytes // 1024), "limit": error.limit_bytes // 1024}
+    if isinstance(error, DamagedSeries):
+        logger.error("%s", error)
+        return _(
+            "Your invoices of this year do not match their counter, so nothing was issued. Please "
+            "tell the operator of this site."
+        )
+    raise error

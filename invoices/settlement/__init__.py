@@ -1,1 +1,0 @@
-"""What happens to an invoice after it was issued: voided, credited, paid."""

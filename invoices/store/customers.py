@@ -1,0 +1,137 @@
+"""Reading and changing the customers of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dynamo import Transaction
+from dynamo.extending import Item, bulk
+from invoices.document.fields import fields_of
+from invoices.document.invoice import Customer
+from invoices.exceptions import UnknownCustomer
+from invoices.models import CustomerItem
+from sequences import next_value
+from web.search import folded
+
+#: After so many requests, 5 MB of customers, a list ends.
+MAX_REQUESTS = 5
+#: How many customers a page shows.
+SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Found:
+    """Customers in the order of their names. `has_more`: others match, too."""
+
+    customers: list[CustomerItem]
+    has_more: bool
+
+
+def add_customer(account: str, customer: Customer, *, request_id: str) -> CustomerItem:
+    """Add `customer` under the next customer number of the account.
+
+    `request_id` makes the call repeatable: a later call with the same id returns the stored
+    customer, as it is by then. Its `number` is not used. Costs 2 requests and 2 write units; a
+    repeated call 3 requests.
+    """
+    number = str(next_value(f"customers of {account}"))
+    values = _values_of(replace(customer, number=number))
+    try:
+        return CustomerItem(account, request_id, **values).insert()
+    except CustomerItem.AlreadyExists:
+        return find_customer(account, request_id)
+
+
+def find_customer(account: str, id_: str) -> CustomerItem:
+    """The account's customer with this id. Costs 1 request and 1 read unit.
+
+    Raises:
+        UnknownCustomer
+    """
+    try:
+        return CustomerItem.get(account, id_)
+    except CustomerItem.DoesNotExist:
+        raise UnknownCustomer(id_) from None
+
+
+def change_customer(
+    item: CustomerItem, customer: Customer, *, write: Transaction | None = None
+) -> None:
+    """Give the stored customer other values; it keeps its number. Costs 1 request, 1 write unit.
+
+    Repeated with the same copy and the same values, it changes nothing.
+
+    Raises:
+        StaleCustomer: it was changed or deleted since `item` was read.
+    """
+    item.change(write=write, **_values_of(replace(customer, number=item.number)))
+
+
+def delete_customer(item: CustomerItem, *, write: Transaction | None = None) -> None:
+    """Delete the customer. Invoices keep what they say. Costs 1 request and 1 write unit.
+
+    If it was deleted already, it is a success.
+
+    Raises:
+        StaleCustomer: it was changed since `item` was read.
+    """
+    item.delete(write=write)
+
+
+def list_customers(account: str, search: str = "", *, limit: int = SHOWN) -> Found:
+    """The customers whose name or number contains `search`, ordered by name.
+
+    The comparison ignores case, width and how letters are composed. Costs 1 request per MB of the
+    address book, at most `MAX_REQUESTS`, and 1 read unit per 4 KB.
+    """
+    wanted = folded(search)
+    matching, is_whole = [], True
+    for count, (items, has_more) in enumerate(_answers(account), 1):
+        customers = map(CustomerItem.from_raw_data, items)
+        matching += [each for each in customers if wanted in folded(f"{each.number} {each.name}")]
+        if has_more and count == MAX_REQUESTS:
+            is_whole = False
+            break
+    matching.sort(key=lambda each: (folded(each.name), each.id))
+    return Found(matching[:limit], not is_whole or len(matching) > limit)
+
+
+def all_customers(account: str) -> Iterator[Customer]:
+    """The customers of the account, one by one. Costs 1 request per MB, 1 read unit per 4 KB."""
+    for items, _has_more in _answers(account):
+        for item in items:
+            yield customer_of(CustomerItem.from_raw_data(item))
+
+
+def delete_address_book(account: str) -> None:
+    """Delete all customers of a deleted account.
+
+    Costs 1 request per MB, and 1 request and 25 write units per 25 customers. The command
+    `clearcustomers` finishes what an ended process has left.
+    """
+    for items, _has_more in _answers(account):
+        keys = [{name: item[name] for name in CustomerItem.key_attribute_names()} for item in items]
+        bulk.write_batches(CustomerItem.table(), [{"DeleteRequest": {"Key": key}} for key in keys])
+
+
+def customer_of(item: CustomerItem) -> Customer:
+    """What an invoice says about the customer."""
+    return Customer(**{each.name: getattr(item, each.name) or "" for each in fields_of(Customer)})
+
+
+def _values_of(customer: Customer) -> dict[str, Any]:
+    """The attributes of `customer`; None for an empty one."""
+    return {each.name: getattr(customer, each.name) or None for each in fields_of(Customer)}
+
+
+def _answers(account: str) -> Iterator[tuple[list[Item], bool]]:
+    """The items of each answer to the queries, and whether more may follow."""
+    request: dict[str, Any] = {
+        "TableName": CustomerItem.table(),
+        "KeyConditionExpression": "#account = :account",
+        "ExpressionAttributeNames": {"#account": "account"},
+        "ExpressionAttributeValues": {":account": {"S": account}},
+    }
+    return bulk.query_pages(request)
