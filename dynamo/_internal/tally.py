@@ -232,19 +232,18 @@ def _units_of(operation: str, consumed: Mapping[str, Any]) -> tuple[str, float, 
 
 
 _NOT_ASKING = (
-    str(Path(__file__).parents[1]),
+    *(str(Path(__file__).parents[2] / package) for package in ("dynamo", "locks", "sequences")),
     *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
     "<frozen",
 )
 
 
 def _asked_by() -> str:
-    """The nearest line of the call stack outside `dynamo` and the installed packages."""
+    """The nearest line of the call stack outside this library and the installed packages."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_ASKING):
         frame = frame.f_back
     if frame is None:
         return ""
-    parts = Path(frame.f_code.co_filename).parts
-    named = parts[-3:] if parts[-2] == "_internal" else parts[-2:]
-    return f"{'/'.join(named)}:{frame.f_lineno} {frame.f_code.co_qualname}"
+    path = Path(frame.f_code.co_filename)
+    return f"{'/'.join(path.parts[-2:])}:{frame.f_lineno} {frame.f_code.co_qualname}"

@@ -148,12 +148,12 @@ def test_a_call_has_the_line_of_code_that_made_it() -> None:
         Lock("report").try_acquire()
         send("GetItem", GET)
 
-    taken, read = tally.calls
+    taken, _read = tally.calls
     assert (taken.operation, taken.table, taken.outcome) == ("UpdateItem", LockItem.table(), "ok")
     assert taken.write_units == 1
     assert taken.milliseconds > 0
-    assert taken.asked_by.startswith("locks/_internal/requests.py:")
-    assert read.asked_by.partition(":")[0] == "dynamo/test_tally.py"
+    # Not that of the library which sends it.
+    assert {each.asked_by.partition(":")[0] for each in tally.calls} == {"dynamo/test_tally.py"}
 
 
 def test_a_limited_number_of_calls_is_kept() -> None:

@@ -18,5 +18,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
 ]
 ROOT_URLCONF = "project.urls"
+TIME_ZONE = "UTC"
 AWS_REGION = os.environ.get("AWS_REGION")
 DYNAMODB_PAGE_SECONDS = 3.0
