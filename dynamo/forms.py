@@ -55,7 +55,8 @@ from pynamodb import attributes as pynamodb
 
 from dynamo import attributes as own, exceptions
 from dynamo._internal import items
-from dynamo.models import VERSION, Model
+from dynamo._internal.model.objects import VERSION
+from dynamo.models import Model
 from dynamo.transactions import Transaction
 
 __all__ = ["ModelForm", "modelform_factory"]

@@ -40,9 +40,9 @@ from dynamo.exceptions import BadCursor
 from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:
-    from dynamo.models import Model
+    from dynamo._internal.model.reading import Readable
 
-M = TypeVar("M", bound="Model")
+M = TypeVar("M", bound="Readable")
 
 #: Requests of one page at most. A page needs more than one only if a filter leaves items out, or if
 #: its items are larger than 1 MB together.
@@ -77,34 +77,22 @@ class GlobalSecondaryIndex(PynamoIndex[M]):
         hash_key: Any,
         range_key_condition: Condition | None = None,
         filter_condition: Condition | None = None,
-        *,
-        scan_index_forward: bool = True,
-        after: str | None = None,
-        limit: int = 50,
-        scope: object = "",
+        **options: Any,
     ) -> Page[M]:
         """A page of the items with this value of the index's partition key; see `Model.page`.
 
         Items that were written within the last second may be missing. Objects of an index whose
         projection is not ALL cannot be written before `refresh`.
         """
-        return self._model.page(
-            hash_key,
-            range_key_condition,
-            filter_condition,
-            index_name=self.Meta.index_name,
-            scan_index_forward=scan_index_forward,
-            after=after,
-            limit=limit,
-            scope=scope,
-        )
+        conditions = range_key_condition, filter_condition
+        return self._model.page(hash_key, *conditions, index_name=self.Meta.index_name, **options)
 
     async def apage(self, hash_key: Any, *args: Any, **options: Any) -> Page[M]:
         """As `page`, asynchronously."""
         return await in_thread(self.page, hash_key, *args, **options)
 
 
-def complete_index(model: type[Model], index: Any) -> dict[str, int]:
+def complete_index(model: type[Readable], index: Any) -> dict[str, int]:
     """Check the index of a new model, and give PynamoDB's own class `page` and `apage`.
 
     Returns how many bytes each of its key attributes, by stored name, may have.

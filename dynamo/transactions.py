@@ -35,7 +35,7 @@ from pynamodb.expressions.update import Action
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import Item, PlainModel
-from dynamo._internal.updates import Update
+from dynamo._internal.updates import Update, conditional
 from dynamo.exceptions import (
     AlreadyDone,
     ConditionFailed,
@@ -46,7 +46,6 @@ from dynamo.exceptions import (
     Unavailable,
 )
 
-_ALL_OLD = "ALL_OLD"
 _PLAIN = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem"}
 
 #: How many items to read at most with one `read_together`. DynamoDB takes 100 since 2022; before
@@ -123,24 +122,10 @@ class Write:
     changes: Update | None = None
 
     @classmethod
-    def put(
-        cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise, part_of: object = None
-    ) -> Self:
+    def put(cls, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> Self:
         """Put the whole `item` if `condition` holds."""
-        names: dict[str, str] = {}
-        values: dict[str, Any] = {}
-        # PynamoDB's `get_save_kwargs_from_instance` takes more steps to the same.
-        request = {
-            "TableName": item.table(),
-            "Item": item.serialize(),
-            "ConditionExpression": condition.serialize(names, values),
-            "ReturnValuesOnConditionCheckFailure": _ALL_OLD,
-        }
-        if names:
-            request["ExpressionAttributeNames"] = {each: name for name, each in names.items()}
-        if values:
-            request["ExpressionAttributeValues"] = values
-        return cls(item, {"Put": request}, otherwise, part_of=part_of)
+        request = conditional({"TableName": item.table(), "Item": item.serialize()}, condition)
+        return cls(item, {"Put": request}, otherwise)
 
     @classmethod
     def update(
@@ -259,17 +244,10 @@ class Transaction:
         """The collected writes, for `sequences.issue(…, also=…)`."""
         return iter(self._writes)
 
-    def put(
-        self,
-        item: PlainModel,
-        condition: Condition,
-        *,
-        otherwise: Otherwise,
-        part_of: object = None,
-    ) -> None:
+    def put(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Put the whole `item` if `condition` holds."""
         item.refuse_raw_write("put")
-        self.add(Write.put(item, condition, otherwise=otherwise, part_of=part_of))
+        self.add(Write.put(item, condition, otherwise=otherwise))
 
     def update(
         self,
@@ -286,24 +264,12 @@ class Transaction:
     def delete(self, item: PlainModel, condition: Condition, *, otherwise: Otherwise) -> None:
         """Delete the stored item with the key of `item` if `condition` holds."""
         item.refuse_raw_write("delete")
-        request = _deletion(item, condition)
+        request = conditional(item._address(), condition)
         self.add(Write(item, {"Delete": request}, otherwise))
-
-    def delete_if(self, item: PlainModel, condition: Condition) -> None:
-        """Delete the stored item if `condition` holds; if not, leave it and write the rest.
-
-        If only deletions of this kind are refused, the transaction is sent again, with the
-        condition that `condition` is false. So an item for which it becomes true in between is
-        deleted as well.
-        """
-        item.refuse_raw_write("delete")
-        request = _deletion(item, condition)
-        left = _deletion(item, ~condition)
-        self.add(Write(item, {"Delete": request}, None, {"ConditionCheck": left}))
 
     def check(self, item: PlainModel, condition: Condition, *, otherwise: Exception) -> None:
         """Write nothing, but require `condition` of the stored item with the key of `item`."""
-        request = _deletion(item, condition)
+        request = conditional(item._address(), condition)
         self.add(Write(item, {"ConditionCheck": request}, otherwise))
 
     def add(self, *writes: Write) -> None:
@@ -432,11 +398,6 @@ def joined(write: Transaction | None) -> Iterator[Transaction]:
         return
     with Transaction() as own:
         yield own
-
-
-def _deletion(item: PlainModel, condition: Condition) -> dict[str, Any]:
-    # The method of a `Model` refuses.
-    return PlainModel.get_delete_kwargs_from_instance(item, condition, _ALL_OLD)
 
 
 def _refused(writes: list[Write], answer: ConditionFailed | TransactionCancelled) -> list[Refusal]:

@@ -144,12 +144,9 @@ class NumberedModel(Model):
 
     # Calls that would leave a gap ---------------------------------------------------------------
 
-    @classmethod
-    def create(cls, **_values: Any) -> NoReturn:
-        raise TypeError(f"Numbers are issued: call sequences.issue({cls.__name__}(…), series=…).")
-
-    def insert(self, **_options: Any) -> NoReturn:
-        self.create()
+    def _insert(self, *_arguments: Any, **_options: Any) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"Numbers are issued: call sequences.issue({name}(…), series=…).")
 
     def delete(self, *_conditions: Any, **_options: Any) -> NoReturn:
         raise TypeError("A numbered item is never deleted, because that would leave a gap.")

@@ -7,6 +7,8 @@ from typing import Any
 from django.conf import settings
 
 from dynamo._internal.client.sending import send
+from dynamo._internal.items import PlainModel
+from dynamo.transactions import Transaction
 
 
 def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
@@ -20,3 +22,10 @@ def stored_items(table: str | None = None) -> dict[str, dict[str, Any]]:
         if "LastEvaluatedKey" not in answer:
             return {item["pk"]["S"]: item for item in items}
         request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def insert(item: PlainModel) -> None:
+    """Store an item of a model without promises, whose key is absent."""
+    absent = type(item)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
+    with Transaction() as write:
+        write.put(item, absent, otherwise=AssertionError("its key is used"))

@@ -3,21 +3,6 @@
 PynamoDB's own `save` puts the whole item: it brings a deleted item back, and old values over what
 another process wrote meanwhile. Here an item is inserted once, under the condition that it is
 absent, and then changed by updates of single attributes, each under a condition.
-
-A version is what such a condition recognizes the item by that the caller read:
-
-    member = Member(key, version=new_version())
-    …
-    write.update(
-        member,
-        Member.set_or_remove({**values, "version": next_version(member.version)}),
-        Member.version == member.version,
-        otherwise=Stale(),
-    )
-
-The first version of an item is random, and each write adds one. If an item is deleted and another
-one is created under its key, a copy of the first never matches the second. Versions that count from
-1 do not have this property: both items have version 1 at some time (the ABA problem).
 """
 
 from __future__ import annotations
@@ -72,7 +57,7 @@ class SharedConnection(Connection):
         return send(operation_name, operation_kwargs)
 
 
-def _not_supported(advice: str) -> Any:
+def not_supported(advice: str) -> Any:
     def method(*args: Any, **kwargs: Any) -> Any:
         raise TypeError(advice)
 
@@ -236,31 +221,17 @@ class PlainModel(PynamoModel):
                 raise AttributeNullError(name)
         return item
 
-    def insert(self) -> None:
-        """Put the item under the condition that its key is absent.
-
-        Costs 1 request, 1 write unit per KB.
-
-        Raises:
-            ConditionFailed: an item has this key already.
-        """
-        absent = type(self)._hash_key_attribute().does_not_exist()  # type: ignore[no-untyped-call]  # PynamoDB's
-        super().save(condition=absent)
-        self.stored = self.serialize()
-
     # PynamoDB's methods would write without a condition, leave guard items behind, or use the
     # table's name without its prefix.
-    create_table = update_ttl = _not_supported(
+    create_table = update_ttl = not_supported(
         "Run manage.py createtables: it also creates indexes and the table of guard items."
     )
-    exists = _not_supported("Run manage.py check --tag dynamodb: it names the missing tables.")
-    delete_table = _not_supported("Delete tables with AWS's tools, and those of guard items.")
-    batch_get = _not_supported("Read many items with dynamo._internal.bulk.read_batches.")
-    batch_write = _not_supported("Write many items with dynamo._internal.bulk.write_batches.")
-    delete = _not_supported("Delete an item in a transaction, together with its guard items.")
-    save = _not_supported(
-        "Insert an item, then update single attributes; see dynamo._internal.items."
-    )
+    exists = not_supported("Run manage.py check --tag dynamodb: it names the missing tables.")
+    delete_table = not_supported("Delete tables with AWS's tools, and those of guard items.")
+    batch_get = not_supported("Read many items with dynamo.extending.read_batches.")
+    batch_write = not_supported("Write many items with dynamo.extending.bulk.write_batches.")
+    delete = not_supported("Delete an item in a transaction, together with its guard items.")
+    save = not_supported("Put an item in a transaction, then update single attributes.")
 
     @classmethod
     def set_or_remove(cls, values: Mapping[str, Any]) -> list[Action]:
@@ -284,22 +255,24 @@ def all_models() -> Iterator[type[PlainModel]]:
 
 def is_same_value(one: Any, other: Any) -> bool:
     """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
-    if one is None or other is None or one == other or one.keys() != other.keys():
-        return bool(one == other)
-    ((kind, left),), ((_kind, right),) = one.items(), other.items()
-    if kind == "N":
-        return Decimal(left) == Decimal(right)
-    if kind in {"SS", "BS"}:
-        return set(left) == set(right)
-    if kind == "NS":
-        return set(map(Decimal, left)) == set(map(Decimal, right))
-    if kind == "L":
-        return len(left) == len(right) and all(map(is_same_value, left, right))
-    if kind == "M":
-        return left.keys() == right.keys() and all(
-            is_same_value(left[name], right[name]) for name in left
-        )
-    return False
+    are_two = one is not None and other is not None
+    return bool(one == other) or (are_two and _comparable(one) == _comparable(other))
+
+
+def _comparable(typed: dict[str, Any]) -> Any:
+    ((kind, value),) = typed.items()
+    match kind:
+        case "N":
+            value = Decimal(value)
+        case "SS" | "BS":
+            value = set(value)
+        case "NS":
+            value = set(map(Decimal, value))
+        case "L":
+            value = list(map(_comparable, value))
+        case "M":
+            value = {name: _comparable(each) for name, each in value.items()}
+    return kind, value
 
 
 def ordered(value: Any) -> Any:

@@ -37,13 +37,17 @@ class Update:
 
     @classmethod
     def of_values(
-        cls, values: Mapping[Any, Typed | None], add: Mapping[Any, Typed] = _NONE
+        cls,
+        values: Mapping[Any, Typed | None],
+        add: Mapping[Any, Typed] = _NONE,
+        count: Mapping[Any, tuple[Typed, Typed]] = _NONE,
     ) -> Update:
         """Set `values`; None removes one."""
         return cls(
             {name: typed for name, typed in values.items() if typed is not None},
             [name for name, typed in values.items() if typed is None],
             add,
+            count,
         )
 
     @classmethod
@@ -139,6 +143,20 @@ class Update:
             and all(is_same_value(value_at(stored, name), each) for name, each in self.set.items())
             and all(value_at(stored, name) is None for name in self.remove)
         )
+
+
+def conditional(request: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
+    """The `request` under `condition`; its refusal shows the stored item."""
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    found = {
+        **request,
+        "ConditionExpression": condition.serialize(names, values),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        "ExpressionAttributeNames": {place: name for name, place in names.items()},
+    }
+    # DynamoDB rejects an empty one.
+    return found | ({"ExpressionAttributeValues": values} if values else {})
 
 
 def value_at(item: Item, name: Name) -> Any:

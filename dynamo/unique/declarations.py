@@ -38,6 +38,8 @@ Normalize = Callable[[str], str]
 SEPARATOR = "#"
 #: Guard items of request ids have keys that begin with this name.
 REQUEST_ID = "requestId"
+#: The stored name of what tells two requests with one id apart.
+REQUEST_DIGEST = "requestDigest"
 
 
 def casefolded(text: str) -> str:
@@ -114,6 +116,15 @@ class UniqueKey:
                 self.names, self.stored_names, self.attributes, strict=True
             )
             if values.get(name) is not None
+        }
+
+    def values(self, item: Item) -> dict[str, Any]:
+        """The values, by attribute name, that `item` stores; it has all of them."""
+        return {
+            name: attribute.deserialize(attribute.get_value(item[stored_name]))
+            for name, stored_name, attribute in zip(
+                self.names, self.stored_names, self.attributes, strict=True
+            )
         }
 
     def key(self, item: Item) -> str | None:

@@ -17,8 +17,8 @@ operation whose reply was lost recognize its own work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dynamo.transactions import Otherwise, Refusal, Write
 
@@ -44,90 +44,54 @@ class GuardTable:
     name: str
     key_name: str
 
+    def address(self, key: str) -> dict[str, Any]:
+        """The parameters of a request that name the guard item `key`."""
+        return {"TableName": self.name, "Key": {self.key_name: {"S": key}}}
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GuardWrite(Write):
-    """A write of one guard item: it claims a value for `owner`, or frees that of `owner`."""
-
-    table: GuardTable
-    guard_key: str
-    owner: str
-    claims: bool
-    digest: str = ""
-    #: Who gives up the value in the same transaction.
-    former_owners: tuple[str, ...] = ()
-
-    @classmethod
     def claim(
-        cls,
-        table: GuardTable,
-        key: str,
-        owner: str,
-        *,
-        part_of: object,
-        otherwise: Otherwise,
-        digest: str = "",
-        former_owners: tuple[str, ...] = (),
-    ) -> Self:
+        self, key: str, owner: str, part_of: object, otherwise: Otherwise, digest: str = ""
+    ) -> GuardWrite:
         """Put the guard item if the value is free or the owner's. Costs 2 write units."""
-        item = {table.key_name: {"S": key}, OWNER: {"S": owner}}
-        owners = {":owner": {"S": owner}}
+        item = {self.key_name: {"S": key}, OWNER: {"S": owner}}
         if digest:
             item[DIGEST] = {"S": digest}
-        owners |= {f":former{n}": {"S": each} for n, each in enumerate(former_owners)}
         action = {
-            "TableName": table.name,
+            "TableName": self.name,
             "Item": item,
             "ConditionExpression": "attribute_not_exists(#key) OR attribute_exists(#expires)"
-            f" OR attribute_exists(#reservation) OR #owner IN ({', '.join(owners)})",
-            "ExpressionAttributeNames": {"#key": table.key_name, **_NAMES},
-            "ExpressionAttributeValues": owners,
+            " OR attribute_exists(#reservation) OR #owner = :owner",
+            "ExpressionAttributeNames": {"#key": self.key_name, **_NAMES},
+            "ExpressionAttributeValues": {":owner": {"S": owner}},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        return cls(
-            None,
-            {"Put": action},
-            otherwise,
-            part_of=part_of,
-            table=table,
-            guard_key=key,
-            owner=owner,
-            claims=True,
-            digest=digest,
-            former_owners=former_owners,
-        )
+        return GuardWrite(None, {"Put": action}, otherwise, part_of=part_of, guard_key=key)
 
-    @classmethod
-    def free(cls, table: GuardTable, key: str, owner: str, *, part_of: object) -> Self:
+    def free(self, key: str, owner: str, part_of: object) -> GuardWrite:
         """Delete the guard item if it is the owner's. Costs 2 write units.
 
         A guard item that is absent or another item's was damaged, and the check reports it. It does
         not prevent the transaction.
         """
         action = {
-            "TableName": table.name,
-            "Key": {table.key_name: {"S": key}},
+            **self.address(key),
             "ConditionExpression": "#owner = :owner",
             "ExpressionAttributeNames": {"#owner": OWNER},
             "ExpressionAttributeValues": {":owner": {"S": owner}},
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        left = action | {"ConditionExpression": "NOT #owner = :owner"}
-        return cls(
-            None,
-            {"Delete": action},
-            None,
-            {"ConditionCheck": left},
-            part_of=part_of,
-            table=table,
-            guard_key=key,
-            owner=owner,
-            claims=False,
-        )
+        left = {"ConditionCheck": action | {"ConditionExpression": "NOT #owner = :owner"}}
+        return GuardWrite(None, {"Delete": action}, None, left, part_of=part_of, guard_key=key)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GuardWrite(Write):
+    """A write of one guard item: it claims a value for an item, or frees that of an item."""
+
+    guard_key: str
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return self.table.name, self.guard_key
+        return self.request["TableName"], self.guard_key
 
     @property
     def is_of_item(self) -> bool:
@@ -136,18 +100,17 @@ class GuardWrite(Write):
     def merged(self, other: Write) -> Write:
         if not isinstance(other, GuardWrite):
             return super().merged(other)
-        if self.claims and other.claims:
+        claim, free = (self, other) if self.kind == "Put" else (other, self)
+        if free.kind == "Put":
             # Two items of this transaction want the same value: the second one cannot have it.
             raise Refusal(other, None).error
-        claim, free = (self, other) if self.claims else (other, self)
-        if not claim.claims:
+        if claim.kind != "Put":
             return self
-        return GuardWrite.claim(
-            claim.table,
-            claim.guard_key,
-            claim.owner,
-            part_of=claim.part_of,
-            otherwise=claim.otherwise or ValueError(),
-            digest=claim.digest,
-            former_owners=(*claim.former_owners, free.owner),
-        )
+        put, owners = claim.request, claim.request["ExpressionAttributeValues"]
+        former = f":former{len(owners)}"
+        put = put | {
+            "ConditionExpression": f"{put['ConditionExpression']} OR #owner = {former}",
+            "ExpressionAttributeValues": owners
+            | {former: free.request["ExpressionAttributeValues"][":owner"]},
+        }
+        return replace(claim, action={"Put": put})

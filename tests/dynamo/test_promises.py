@@ -16,6 +16,7 @@ from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
 from dynamo._internal.client.sending import send
+from dynamo._internal.model.writing import _digest
 from dynamo._internal.updates import Update
 from dynamo.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
 from dynamo.exceptions import (
@@ -29,7 +30,7 @@ from dynamo.exceptions import (
     Stale,
     Taken,
 )
-from dynamo.models import Model, _digest
+from dynamo.models import Model
 from dynamo.transactions import Transaction
 from dynamo.unique.declarations import Unique, casefolded
 from tests.items import stored_items
@@ -428,11 +429,6 @@ def _pynamodb_deletion(member: Member) -> None:
         write.delete(member)
 
 
-def _deletion_if(member: Member) -> None:
-    with Transaction() as write:
-        write.delete_if(member, Member.pk.exists())
-
-
 def _in_transaction(verb: str, *arguments: Any) -> Callable[[Member], None]:
     def call(member: Member) -> None:
         with Transaction() as write:
@@ -448,7 +444,6 @@ RAW_WRITES: dict[str, tuple[Callable[[Member], Any], str]] = {
     "write.put": (_in_transaction("put"), "create"),
     "write.update": (_in_transaction("update", [Member.card.set("A")]), "change"),
     "write.delete": (_in_transaction("delete"), "delete"),
-    "write.delete_if": (_deletion_if, "delete"),
     "PynamoDB's transaction": (_pynamodb_transaction, "create"),
     "PynamoDB's deletion": (_pynamodb_deletion, "delete"),
     "setting and adding": (lambda m: m.change(visits=2, add={"visits": 1}), "not both"),

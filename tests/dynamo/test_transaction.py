@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
 from dynamo._internal.items import PlainModel
+from dynamo._internal.updates import conditional
 from dynamo.attributes import IntegerAttribute
 from dynamo.exceptions import (
     AlreadyDone,
@@ -21,11 +23,11 @@ from dynamo.exceptions import (
     TransactionConflict,
     Unavailable,
 )
-from dynamo.transactions import Refusal, Transaction, joined, read_together
+from dynamo.transactions import Refusal, Transaction, Write, joined, read_together
 from tests.emptying import empty
 from tests.faults.kinds import Answer, CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
-from tests.items import stored_items
+from tests.items import insert, stored_items
 from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -56,7 +58,7 @@ PRESENT: Condition = Page.pk.exists()
 def page(pk: str, text: str = "old") -> Page:
     """A page that is stored."""
     new = Page(pk, text=text)
-    new.insert()
+    insert(new)
     return new
 
 
@@ -73,14 +75,6 @@ def transaction_of_all_kinds() -> Transaction:
     write.delete(Page("deleted"), PRESENT, otherwise=Torn("deleted"))
     write.check(Page("checked"), PRESENT, otherwise=Torn("checked"))
     return write
-
-
-def test_an_inserted_item_knows_what_is_stored() -> None:
-    new = Page("new", text="new", reads=1, picture=b"\x00\xff")
-
-    new.insert()
-
-    assert new.stored == Page.get("new").stored == stored_items(Page.table())["new"]
 
 
 @pytest.mark.parametrize("method", ["batch_get", "batch_write", "delete", "save"])
@@ -308,7 +302,10 @@ def test_a_cancellation_names_its_reasons(proxy: FaultProxy) -> None:
 
 
 def delete_if_mine(write: Transaction, pk: str) -> None:
-    write.delete_if(Page(pk), Page.text == "mine")
+    request, mine = Page(pk)._address(), Page.text == "mine"
+    deletion = {"Delete": conditional(request, mine)}
+    left = {"ConditionCheck": conditional(request, ~mine)}
+    write.add(Write(Page(pk), deletion, None, left))
 
 
 def is_the_second_try(body: dict[str, Any]) -> bool:
@@ -657,7 +654,8 @@ def test_the_refusal_of_a_part_is_reported_unless_its_whole_is_refused(
     write = Transaction()
     whole = Page("whole", text="new")
     write.put(whole, ABSENT, otherwise=Torn("whole"))
-    write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"), part_of=whole)
+    part = Write.put(Page("part", text="new"), ABSENT, otherwise=Torn("part"))
+    write.add(replace(part, part_of=whole))
 
     with pytest.raises(Torn, match=reported):
         write.commit()

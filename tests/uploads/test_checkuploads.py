@@ -16,6 +16,7 @@ from locks._internal import heartbeats
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
+from tests.items import insert
 from tests.locks.items import abandoned, renewed_at_each_look
 from tests.uploads.folders import NAMES
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
@@ -47,7 +48,7 @@ def stored(engine: str, bucket: str, s3: Any) -> Any:
 
 def add_row(bucket: str, key: str, state: str = DONE, **values: Any) -> UploadItem:
     row = UploadItem(f"s3://{bucket}/{key}", state=state, **values)
-    row.insert()
+    insert(row)
     return row
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.faults.kinds import Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.forked import Forked
+from tests.items import insert
 from tests.requests import set_by
 from tests.uploads import worker
 from tests.uploads.s3_proxy import S3Answer
@@ -133,7 +134,7 @@ def _leave_free(bucket: str, name: str, **values: Any) -> None:
     """A row as an interrupted run leaves it."""
     from uploads.models import UPLOADING, UploadItem
 
-    UploadItem(f"s3://{bucket}/in/{name}", state=UPLOADING, size=1, **values).insert()
+    insert(UploadItem(f"s3://{bucket}/in/{name}", state=UPLOADING, size=1, **values))
 
 
 def test_a_file_that_became_small_leaves_no_parts(storage: Storage) -> None:

@@ -14,6 +14,7 @@ from dynamo._internal.bulk import pages
 from dynamo._internal.client.sending import send
 from tests.commands import run
 from tests.faults.proxy import NOWHERE, through
+from tests.items import insert
 from tests.requests import Requests
 from tests.uploads.folders import NAMES, without_privileges, write
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
@@ -197,7 +198,7 @@ def one_of_each(engine: str, bucket: str, s3: Any, tmp_path: Path) -> Path:
         write(folder / name, name)
     s3.put_object(Bucket=bucket, Key="logs/adoptable", Body=b"adoptable")
     s3.put_object(Bucket=bucket, Key="logs/foreign", Body=b"another")
-    UploadItem(f"s3://{bucket}/logs/begun", state=UPLOADING, size=5).insert()
+    insert(UploadItem(f"s3://{bucket}/logs/begun", state=UPLOADING, size=5))
     os.mkfifo(folder / "fifo")
     return folder
 

@@ -16,10 +16,11 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
 from dynamo._internal.items import Item
+from dynamo._internal.updates import conditional
 from dynamo.exceptions import Refused
-from dynamo.models import REQUEST_DIGEST, Model
+from dynamo.models import Model
 from dynamo.transactions import Transaction, Write, read_together
-from dynamo.unique.declarations import REQUEST_ID, SEPARATOR
+from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR
 from dynamo.unique.guarding import DIGEST, GUARD_ATTRIBUTES, OWNER, is_reserved
 
 Kind = Literal["missing", "orphaned", "foreign"]
@@ -105,7 +106,7 @@ class Snapshot:
         """
         wanted = list(pks)
         while True:
-            addresses = [_guard_address(model, key), *(_address(model, pk) for pk in wanted)]
+            addresses = [model._guard_table().address(key), *(_address(model, pk) for pk in wanted)]
             guard, *items = read_together(addresses)
             snapshot = cls(model, key, guard, dict(zip(wanted, items, strict=True)))
             if snapshot.owner is None or snapshot.owner in snapshot.items:
@@ -159,7 +160,7 @@ class Snapshot:
             ChangedMeanwhile: an item was not; nothing was written.
         """
         changed = ChangedMeanwhile(self.key)
-        address = _guard_address(self.model, self.key)
+        address = self.model._guard_table().address(self.key)
         as_read = _as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
         if finding.kind == "orphaned":
             action = {"Delete": {**address, **as_read}}
@@ -182,22 +183,11 @@ class Snapshot:
 
 def is_owner(model: type[Model], owner: str) -> bool:
     """Whether an item can have this key."""
-    key = model._key_of_owner(owner)
-    return key is not None and model._is_key(*_values(key))
-
-
-def _values(key: Item) -> tuple[Any, Any]:
-    values = [next(iter(typed.values())) for typed in key.values()]
-    return values[0], values[-1]
+    return model._key_of_owner(owner) is not None
 
 
 def _address(model: type[Model], owner: str) -> dict[str, Any]:
     return {"TableName": model.table(), "Key": model._key_of_owner(owner)}
-
-
-def _guard_address(model: type[Model], key: str) -> dict[str, Any]:
-    table = model._guard_table()
-    return {"TableName": table.name, "Key": {table.key_name: {"S": key}}}
 
 
 def _as_read(item: Item | None, *names: str) -> dict[str, Any]:
@@ -206,11 +196,4 @@ def _as_read(item: Item | None, *names: str) -> dict[str, Any]:
         Path([name]) == item[name] if item and name in item else Path([name]).does_not_exist()
         for name in names
     ]
-    places: dict[str, str] = {}
-    values: dict[str, Any] = {}
-    request: dict[str, Any] = {
-        "ConditionExpression": reduce(and_, conditions).serialize(places, values),
-        "ExpressionAttributeNames": {place: name for name, place in places.items()},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    return request | ({"ExpressionAttributeValues": values} if values else {})
+    return conditional({}, reduce(and_, conditions))

@@ -1,0 +1,266 @@
+"""Reads of a model: consistent ones, unless the caller asks otherwise, and without guard items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.operand import Path
+from pynamodb.pagination import ResultIterator
+
+from dynamo._internal import bulk
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import Item
+from dynamo._internal.model.objects import ItemObject
+from dynamo.pages import Page, read_page
+from dynamo.unique.guarding import OWNER, is_reserved
+
+
+class Readable(ItemObject):
+    """The reads of `Model`."""
+
+    _may_miss_writes = True
+
+    @classmethod
+    def find(cls, **values: Any) -> Self:
+        """The item that has `values`, those of one `Unique`: `Member.find(email="ann@x.example")`.
+
+        Costs 2 requests and 2 read units, 1 each if no item has them.
+
+        Raises:
+            DoesNotExist: no item has them.
+            TypeError: no `Unique` has exactly these attributes.
+        """
+        owner = cls.find_owner(**values)
+        if owner is None:
+            raise cls.DoesNotExist
+        return cls.find_from(owner, **values)
+
+    @classmethod
+    def find_owner(cls, **values: Any) -> str | None:
+        """The first half of `find`: the key of the item that the guard item of `values` names."""
+        try:
+            key = cls.guard_key_of(**values)
+        except ValueError:
+            return None
+        return None if key is None else cls._read_owner(key)
+
+    @classmethod
+    def find_from(cls, owner: str, **values: Any) -> Self:
+        """The second half of `find`: the item with the key `owner`, if it has `values`.
+
+        Costs 1 request and 1 read unit.
+        """
+        names = cls._unique_of(values).names
+        item = cls._get_owner(owner)
+        try:
+            has_values = cls.guard_keys_of(item.stored).get(names, "") == cls.guard_key_of(**values)
+        except ValueError:
+            has_values = False
+        if not has_values:
+            raise cls.DoesNotExist
+        return item
+
+    @classmethod
+    def is_taken(cls, **values: Any) -> bool:
+        """Whether an item has `values`, those of one `Unique`, now; only a write decides.
+
+        Costs 1 request and 1 read unit.
+        """
+        return cls.read_guard(**values) is not None
+
+    @classmethod
+    def read_guard(cls, **values: Any) -> Item | None:
+        """The guard item of `values`, those of one `Unique`; None if they are free now.
+
+        Costs 1 request and 1 read unit.
+
+        Raises:
+            ValueError: see `UniqueKey.key`.
+        """
+        key = cls.guard_key_of(**values)
+        return None if key is None else cls._read_guard(key)
+
+    @classmethod
+    def _read_guard(cls, key: str) -> Item | None:
+        guard: Item | None = send("GetItem", cls._guard_table().address(key)).get("Item")
+        return None if not guard or is_reserved(guard) else guard
+
+    @classmethod
+    def _read_owner(cls, key: str) -> str | None:
+        return (cls._read_guard(key) or {}).get(OWNER, {}).get("S") or None
+
+    @classmethod
+    def _get_owner(cls, owner: str) -> Self:
+        key = cls._key_of_owner(owner)
+        stored = key and send("GetItem", {"TableName": cls.table(), "Key": key}).get("Item")
+        if not stored:
+            raise cls.DoesNotExist
+        return cls.from_raw_data(stored)
+
+    @classmethod
+    def get(
+        cls,
+        hash_key: Any,
+        range_key: Any = None,
+        consistent_read: bool = True,
+        attributes_to_get: Any = None,
+    ) -> Self:
+        """The item with this key. Costs 1 request and 1 read unit per 4 KB.
+
+        `consistent_read=False` costs half and may miss recent writes. An object that was read with
+        `attributes_to_get` cannot be written.
+
+        Raises:
+            DoesNotExist: there is none, or the key is not one of an item.
+        """
+        if not cls._is_key(hash_key, range_key):
+            raise cls.DoesNotExist
+        options = cls._read_options(
+            {"consistent_read": consistent_read, "attributes_to_get": attributes_to_get}
+        )
+        item = super().get(hash_key, range_key, **options)
+        return item if attributes_to_get is None else cls._from_part(item.stored)
+
+    @classmethod
+    def get_or_none(cls, hash_key: Any, range_key: Any = None) -> Self | None:
+        """As `get`; None if there is no such item."""
+        try:
+            return cls.get(hash_key, range_key)
+        except cls.DoesNotExist:
+            return None
+
+    def refresh(self, consistent_read: bool = True) -> None:
+        """Read the stored item into this object. Costs 1 request and 1 read unit per 4 KB.
+
+        Raises:
+            DoesNotExist: it was deleted.
+        """
+        if not self._is_key_of(self._key()):
+            raise self.DoesNotExist
+        super().refresh(consistent_read=consistent_read)
+        self._is_partial = False
+
+    @classmethod
+    def batch_get(cls, items: Iterable[Any]) -> Iterator[Self]:  # type: ignore[override]
+        """The items with these keys (or pairs of keys), in no order; absent ones are left out.
+
+        Keys may be repeated. Costs 1 request per 100 keys, 1 read unit per 4 KB of each item.
+
+        Raises:
+            Unavailable: DynamoDB did not process all of them until the deadline.
+        """
+        keys: dict[Any, Item] = {}
+        for each in items:
+            pair = each if cls._range_keyname else (each, None)
+            if cls._is_key(*pair):
+                keys[tuple(pair)] = cls(pair[0], pair[1], _user_instantiated=False)._key()
+        for stored in bulk.read_batches(cls.table(), list(keys.values())):
+            yield cls.from_raw_data(stored)
+
+    @classmethod
+    def query(cls, hash_key: Any, *args: Any, **options: Any) -> ResultIterator[Self]:
+        """PynamoDB's: the items of a partition, or of an index. Guard items are left out."""
+        if not cls.is_partition(hash_key, options.get("index_name")):
+            options["limit"] = 0
+        return cls._marked(super().query(hash_key, *args, **cls._read_options(options)), options)
+
+    @classmethod
+    def page(
+        cls,
+        hash_key: Any,
+        range_key_condition: Condition | None = None,
+        filter_condition: Condition | None = None,
+        *,
+        index_name: str | None = None,
+        scan_index_forward: bool = True,
+        consistent_read: bool | None = None,
+        after: str | None = None,
+        limit: int = 50,
+        scope: object = "",
+    ) -> Page[Self]:
+        """A page of the items of a partition, in the order of the sort key.
+
+        `after` is the cursor of the page before, its `next`. It belongs to this query, to the same
+        `limit` or another, and to `scope`: name the user there if lists of several users have the
+        same partition and conditions. If the item that it leads to was deleted, it still works.
+
+        `scan_index_forward=False` gives the last items first. The other options are those of
+        `query`. Guard items are left out.
+
+        Costs 1 request, and 1 read unit per 4 KB of `limit` + 1 items (half of that if the read is
+        not consistent, as of an index). With `filter_condition`, or if the items exceed 1 MB, at
+        most 5 requests, each of which looks at no more than `limit` + 1 items. So such a page may
+        be short, even empty, and have a `next`.
+
+        Raises:
+            BadCursor: `after` was changed, or belongs to another query or scope.
+            ValueError: `limit` is below 1.
+        """
+        query = {
+            "range_key_condition": range_key_condition,
+            "filter_condition": filter_condition,
+            "index_name": index_name,
+            "scan_index_forward": scan_index_forward,
+            "consistent_read": consistent_read,
+        }
+        return read_page(cls, hash_key, limit, after, scope, query)
+
+    @classmethod
+    def scan(  # type: ignore[override]
+        cls, filter_condition: Condition | None = None, **options: Any
+    ) -> ResultIterator[Self]:
+        """PynamoDB's: all items of the table. Guard items are left out, and cost as items do."""
+        if not cls._has_own_guard_table and options.get("index_name") is None:
+            key = Path([cls.key_attribute_names()[0]])
+            for prefix in cls._guard_prefixes():
+                filter_condition &= ~key.startswith(prefix)
+        return cls._marked(super().scan(filter_condition, **cls._read_options(options)), options)
+
+    @classmethod
+    def count(cls, hash_key: Any = None, *args: Any, **options: Any) -> int:
+        """PynamoDB's: the number of items of a partition, or of an index."""
+        if hash_key is None:
+            raise TypeError(
+                "count needs a partition: DynamoDB does not know how many items a table has. "
+                "Read them all with sum(1 for each in scan())."
+            )
+        if not cls.is_partition(hash_key, options.get("index_name")):
+            return 0
+        return super().count(hash_key, *args, **cls._read_options(options))
+
+    @classmethod
+    def _read_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Reads are consistent, except of an index and where the caller asks otherwise.
+
+        A part of an item has its key.
+        """
+        consistent = options.get("consistent_read")
+        if consistent is None:
+            consistent = options.get("index_name") is None
+        options = {**options, "consistent_read": consistent}
+        if (names := options.get("attributes_to_get")) is not None:
+            options["attributes_to_get"] = [*{*names, *cls.key_attribute_names()}]
+        return options
+
+    @classmethod
+    def _marked(
+        cls, found: ResultIterator[Self], options: Mapping[str, Any]
+    ) -> ResultIterator[Self]:
+        """The results, of which those read in part cannot be written."""
+        index = cls._indexes.get(str(options.get("index_name")))
+        is_whole = index is None or index.Meta.projection.projection_type == "ALL"
+        if options.get("attributes_to_get") is not None or not is_whole:
+            found._map_fn = cls._from_part
+        return found
+
+    @classmethod
+    def _from_part(cls, data: Item) -> Self:
+        item = cls.from_raw_data(data)
+        item._is_partial = True
+        # No default stands for what was not read.
+        for name, stored_name, _attribute in item._named_attributes():
+            if stored_name not in data:
+                item.attribute_values.pop(name, None)
+        return item
