@@ -77,9 +77,9 @@ class _OnDynamo:
 
     @staticmethod
     def issue(draft: Any, user: Any, seller: Any) -> None:
-        from invoices.store.issuing import issue
+        from invoices.store.issuing import issue_invoice
 
-        issue(draft, account=user.pk, seller=seller)
+        issue_invoice(draft, account=user.pk, seller=seller)
 
 
 class _OnPostgres:

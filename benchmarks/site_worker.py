@@ -21,7 +21,7 @@ from dynamo.signals import request_sent  # noqa: E402
 from invoices.document.amounts import Line  # noqa: E402
 from invoices.document.invoice import Customer, Draft, Seller, draw_up  # noqa: E402
 from invoices.models import InvoiceItem  # noqa: E402
-from invoices.store.issuing import issue, today  # noqa: E402
+from invoices.store.issuing import issue_invoice, today  # noqa: E402
 from invoices.store.items import to_item  # noqa: E402
 from sequences._internal.counters import next_value  # noqa: E402
 from sequences.models import Counter  # noqa: E402
@@ -40,7 +40,7 @@ request_sent.connect(COST.note)
 
 def ours(account: str) -> None:
     """An invoice with its request-id guard."""
-    issue(DRAFT, account=account, seller=SELLER)
+    issue_invoice(DRAFT, account=account, seller=SELLER)
 
 
 def _bare_client() -> Any:

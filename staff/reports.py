@@ -39,7 +39,7 @@ FINDINGS: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class ReportKind:
     """A kind of report: its name in the command, and its key in the table and in URLs."""
 
     name: str
@@ -61,21 +61,21 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind(
+        ReportKind(
             "statistics",
             "survey",
             _("Counts accounts, sign-ups, counters, locks and uploads."),
             summaries.statistics,
             "17 3 * * *",
         ),
-        Kind(
+        ReportKind(
             "guards",
             "checkguards",
             _("Compares every account with the guard items of its username and email address."),
             summaries.guards,
             "27 3 * * *",
         ),
-        Kind(
+        ReportKind(
             "invoices",
             "checkinvoices",
             _("Looks for invoice numbers that are missing, duplicate, or beyond their counter."),
@@ -86,7 +86,7 @@ KINDS = {
 }
 
 
-def make_report(kind: Kind, *, by: str, progress: Progress) -> Report:
+def make_report(kind: ReportKind, *, by: str, progress: Progress) -> Report:
     """Do the work; `by` says which user and host do it. Costs and raises as `kind.work`."""
     started_at = _now()
     result = json.dumps(kind.work(progress), ensure_ascii=False)
@@ -118,7 +118,7 @@ def store(report: Report) -> None:
 class LastReport:
     """The last report of a kind; `result` is None if there is none."""
 
-    kind: Kind
+    kind: ReportKind
     result: Result | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -176,7 +176,7 @@ class LastReport:
         ]
 
 
-def last_reports(*kinds: Kind) -> list[LastReport]:
+def last_reports(*kinds: ReportKind) -> list[LastReport]:
     """Costs 1 request, and 2 read units per 4 KB of each report."""
     items = read_together([Report(kind.key) for kind in kinds])
     return [
@@ -185,7 +185,7 @@ def last_reports(*kinds: Kind) -> list[LastReport]:
     ]
 
 
-def _last_report(kind: Kind, report: Report) -> LastReport:
+def _last_report(kind: ReportKind, report: Report) -> LastReport:
     try:
         result = json.loads(report.result or "null")
     except ValueError:

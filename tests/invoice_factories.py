@@ -13,7 +13,7 @@ from dynamo._internal.items import Item
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.states import state_at
 from sequences.models import Counter
 from tests import numbered
@@ -43,7 +43,7 @@ def draft(
 
 def issued(account: str, *, request_id: str | uuid.UUID | None = None, **values: Any) -> Invoice:
     """An invoice of `account`, issued."""
-    return issue(draft(**values), account=account, seller=SELLER, request_id=request_id)
+    return issue_invoice(draft(**values), account=account, seller=SELLER, request_id=request_id)
 
 
 def series(account: str, year: int = DAY.year) -> str:

@@ -33,7 +33,7 @@ from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, draw_up, series_of
 from invoices.models import InvoiceItem
 from invoices.store.credits import credit
-from invoices.store.issuing import issue, today
+from invoices.store.issuing import issue_invoice, today
 from invoices.store.items import to_item
 from invoices.store.records import list_invoices, void
 from invoices.store.states import mark_paid
@@ -186,7 +186,7 @@ def _counters(measure: Measure) -> None:
 
 def _invoices(measure: Measure) -> None:
     def one() -> None:
-        issue(DRAFT, account="scale", seller=SELLER)
+        issue_invoice(DRAFT, account="scale", seller=SELLER)
 
     one()  # from now on the process knows how far the series is
     measure("issue an invoice", one)

@@ -4,8 +4,8 @@
 
     note: str = field(default="", metadata=declare(MultiLine(1_000), _("Note")))
 
-The form, the command `issueinvoice`, the checks of `issue`, the stored item, the digest, the JSON
-and the data of the PDF follow from these declarations.
+The form, the command `issueinvoice`, the checks of `issue_invoice`, the stored item, the digest,
+the JSON and the data of the PDF follow from these declarations.
 """
 
 from __future__ import annotations

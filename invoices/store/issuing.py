@@ -35,12 +35,7 @@ from invoices.document.kinds import Day, SingleLine, check_printable
 from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.items import from_item, to_item
-from sequences import (
-    DamagedSeries,
-    OutOfOrder,
-    RequestIdReused,
-    issue as issue_numbered,
-)
+from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
 from sequences.extending import REQUEST_PREFIX
 
 
@@ -64,7 +59,7 @@ _YEAR = re.compile(r"\d{4}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}")
 
 
-def issue(
+def issue_invoice(
     draft: Draft,
     *,
     account: str,
@@ -111,7 +106,7 @@ def issue_checked(
     time_zone: str | None,
     also: Sequence[Write] = (),
 ) -> Invoice:
-    """As `issue`, of contents that were checked before: clean values, or those of an invoice.
+    """As `issue_invoice`, of contents that were checked before: clean, or those of an invoice.
 
     The contents of an invoice of last year may not be allowed any more, such as its currency.
     """
@@ -128,7 +123,7 @@ def issue_checked(
                 return earlier
             raise
         try:
-            issued = issue_numbered(item, series=invoice.series, request_id=request_id, also=also)
+            issued = issue(item, series=invoice.series, request_id=request_id, also=also)
         except RequestIdReused as error:
             raise _request_id_reused(error, invoice.series) from error
         except OutOfOrder as error:
@@ -217,7 +212,7 @@ def check_seller(seller: Seller) -> None:
         ) from error
 
 
-# The arguments of `issue` ------------------------------------------------------------------------
+# The arguments of `issue_invoice` ----------------------------------------------------------------
 
 
 def _clean_request_id(request_id: str | uuid.UUID) -> str:

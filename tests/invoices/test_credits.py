@@ -22,7 +22,7 @@ from invoices.exceptions import (
     UnknownInvoice,
 )
 from invoices.store.credits import credit, negated
-from invoices.store.issuing import issue, today
+from invoices.store.issuing import issue_invoice, today
 from invoices.store.records import find_invoice, void
 from invoices.store.states import find_record
 from tests.faults.kinds import DropReply, Meanwhile
@@ -60,7 +60,7 @@ def invoice(account: str) -> Invoice:
 def test_a_credit_note_cancels_an_invoice_under_the_next_number(
     account: str, requests_sent: Requests
 ) -> None:
-    invoice = issue(
+    invoice = issue_invoice(
         draft(
             day=TODAY,
             note="Please pay soon.",

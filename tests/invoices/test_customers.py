@@ -21,7 +21,7 @@ from invoices.store.customers import (
     find_customer,
     list_customers,
 )
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
@@ -295,7 +295,7 @@ def test_the_command_clears_what_an_ended_process_left(ann: User) -> None:
 
 def test_invoices_keep_the_customer_of_that_time(client: Client, ann: User) -> None:
     item = added(ann.pk)
-    invoice = issue(replace(draft(), customer=BOB), account=ann.pk, seller=SELLER)
+    invoice = issue_invoice(replace(draft(), customer=BOB), account=ann.pk, seller=SELLER)
     delete_customer(item)
 
     assert "Bob Ltd" in client.get(f"/invoices/{invoice.label}/").text

@@ -1,4 +1,4 @@
-"""What `issue` rejects before any request, as forms and commands do."""
+"""What `issue_invoice` rejects before any request, as forms and commands do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from invoices.document.invoice import Customer, Draft, Seller
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_invoice
 from tests.invoice_factories import SELLER, assert_whole, draft, issued, new_account
 from tests.invoices.samples import a_line
@@ -94,7 +94,7 @@ def test_a_draft_that_no_form_allows_is_rejected_before_any_request(
     account: str, requests_sent: Requests, bad: Draft, message: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        issue(bad, account=account, seller=SELLER)
+        issue_invoice(bad, account=account, seller=SELLER)
 
     assert requests_sent.operations == []
 
@@ -112,7 +112,7 @@ def test_a_seller_that_is_not_allowed_is_rejected_before_any_request(
     account: str, requests_sent: Requests, seller: Any, message: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
-        issue(draft(), account=account, seller=seller)
+        issue_invoice(draft(), account=account, seller=seller)
 
     assert requests_sent.operations == []
 
@@ -124,14 +124,14 @@ def test_a_language_that_is_not_a_tag_is_rejected_before_any_request(
     account: str, requests_sent: Requests, language: Any
 ) -> None:
     with pytest.raises(ValueError, match=r"^The language:? must be a"):
-        issue(draft(), account=account, seller=SELLER, language=language)
+        issue_invoice(draft(), account=account, seller=SELLER, language=language)
 
     assert requests_sent.operations == []
 
 
 @pytest.mark.parametrize("language", ["ja", "pt-BR", "zh-Hant-TW"])
 def test_an_invoice_may_be_in_any_language_with_a_tag(account: str, language: str) -> None:
-    invoice = issue(draft(), account=account, seller=SELLER, language=language)
+    invoice = issue_invoice(draft(), account=account, seller=SELLER, language=language)
 
     assert find_invoice(account, invoice.label).language == language
 

@@ -17,7 +17,7 @@ from invoices.document.amounts import Line, line_nets, totals
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
 from invoices.output.einvoices import as_xml, missing
 from invoices.store.credits import negated
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules
@@ -223,7 +223,7 @@ def test_the_page_offers_the_xml_or_says_what_it_lacks(client: Client, engine: s
     whole = an_invoice()
     draft = Draft(CUSTOMER, whole.lines, "EUR", due_date=date(2099, 1, 1))
     for seller in (SELLER, replace(SELLER, country="")):
-        issue(draft, account=ann.pk, seller=seller)
+        issue_invoice(draft, account=ann.pk, seller=seller)
 
     offered, lacking = (client.get(f"/invoices/{DAY.year}-00000{at}/") for at in (1, 2))
 
@@ -240,7 +240,7 @@ def test_the_command_writes_the_xml_or_says_what_it_lacks(engine: str, tmp_path:
     whole = an_invoice()
     draft = Draft(CUSTOMER, whole.lines, "EUR", due_date=date(2099, 1, 1), issued_on=DAY)
     for seller in (SELLER, replace(SELLER, country="")):
-        issue(draft, account=ann.pk, seller=seller)
+        issue_invoice(draft, account=ann.pk, seller=seller)
     file = tmp_path / "invoice.xml"
 
     assert run("invoicexml", "--user", "ann", "2026-000001", "-o", str(file)) == ("", "", 0)

@@ -23,7 +23,7 @@ from invoices.document.money import readable_amount
 from invoices.models import InvoiceItem
 from invoices.pages.forms import InvoiceForm
 from invoices.store import records
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import all_invoices
 from sequences.models import Counter
 from tests.clocks import hold_the_day
@@ -91,7 +91,7 @@ def typed(*lines: dict[str, str], **values: Any) -> dict[str, Any]:
 def issued(user: User, customer: str = "Bob Ltd", **values: Any) -> Invoice:
     line = Line("Work", Decimal(2), Decimal("50.00"), Decimal(19))
     draft = Draft(**{"customer": Customer(customer), "lines": (line,), "currency": "EUR"} | values)
-    return issue(draft, account=user.pk, seller=Seller("Ann Ltd"))
+    return issue_invoice(draft, account=user.pk, seller=Seller("Ann Ltd"))
 
 
 def stored(user: User, year: int = YEAR) -> list[Invoice]:

@@ -13,7 +13,7 @@ from invoices.exceptions import (
     DateTooEarly,
     InvoiceRequestReused,
 )
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_invoice
 from sequences.exceptions import DamagedSeries
 from tests.factories import make_user
@@ -211,7 +211,7 @@ def test_a_counter_far_ahead_continues_exactly(account: str) -> None:
 
 def test_invoices_of_a_deleted_account_stay() -> None:
     user = make_user()
-    invoice = issue(draft(), account=user.pk, seller=SELLER)
+    invoice = issue_invoice(draft(), account=user.pk, seller=SELLER)
 
     delete(user)
 

@@ -18,7 +18,7 @@ from invoices.document.invoice import Invoice
 from invoices.output.files import as_csv
 from invoices.output.pdf import render
 from invoices.pages.forms import InvoiceForm
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.items import from_item, to_item
 from invoices.store.records import find_invoice
 from tests.commands import run
@@ -138,8 +138,8 @@ def test_the_page_issues_in_its_own_language() -> None:
 def test_a_request_repeated_in_another_language_gets_its_invoice() -> None:
     account = new_account()
 
-    first = issue(draft(), account=account, seller=SELLER, request_id="r", language="ja")
-    second = issue(draft(), account=account, seller=SELLER, request_id="r", language="en")
+    first = issue_invoice(draft(), account=account, seller=SELLER, request_id="r", language="ja")
+    second = issue_invoice(draft(), account=account, seller=SELLER, request_id="r", language="en")
 
     assert second == first
     assert [item["language"]["S"] for item in stored_invoices(account)] == ["ja"]

@@ -24,7 +24,7 @@ from invoices.output import typesetting
 from invoices.output.pdf import render
 from invoices.output.sending import send_invoice
 from invoices.output.typesetting import name_of, pdf_of
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import void
 from invoices.store.states import find_record
 from tests.commands import ROOT
@@ -54,7 +54,7 @@ def ann(engine: str) -> User:
     user = make_user()
     seller = Seller("Ann GmbH", "Hauptstraße 1\n10115 Berlin", "DE136695976", "DE")
     customer = Customer("Bob SA", "1 rue Basse\n75001 Paris", "FR40303265045", "FR")
-    issue(
+    issue_invoice(
         replace(draft(), customer=customer, due_date=DAY),
         account=user.pk,
         seller=seller,

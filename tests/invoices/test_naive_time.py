@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils.formats import date_format
 
 from invoices.document.invoice import Invoice
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_invoice, void
 from tests.commands import run
 from tests.factories import make_user
@@ -31,7 +31,7 @@ ACCOUNT = str(UUID(int=7))
 
 
 def issued_today(account: str) -> Invoice:
-    return issue(draft(day=None), account=account, seller=SELLER)
+    return issue_invoice(draft(day=None), account=account, seller=SELLER)
 
 
 # At every moment these two have different days.

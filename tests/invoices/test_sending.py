@@ -29,7 +29,7 @@ from invoices.output.mails import MESSAGE, TO
 from invoices.output.pdf import render
 from invoices.output.sending import MAX_SENDINGS, Sending, send_invoice, sendings_of
 from invoices.store.credits import credit
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import void
 from invoices.store.states import find_record, mark_paid
 from tests.clocks import hold_the_day
@@ -112,7 +112,7 @@ def test_the_mail_has_the_pdf_and_says_what_it_is(ann: User, settings: Any) -> N
 
 
 def test_the_mail_is_in_the_language_of_the_invoice(ann: User) -> None:
-    invoice = issue(draft(), account=ann.pk, seller=SELLER, language="ja")
+    invoice = issue_invoice(draft(), account=ann.pk, seller=SELLER, language="ja")
 
     send(ann, label=invoice.label)
 
@@ -125,7 +125,7 @@ def test_the_pdf_of_an_electronic_invoice_brings_its_xml(ann: User) -> None:
     customer = Customer("Bob", "Low Road 2\n12345 Town", country="DE")
     complete = draft(due_date=DAY + timedelta(days=7))
     complete = replace(complete, customer=customer)
-    invoice = issue(complete, account=ann.pk, seller=seller)
+    invoice = issue_invoice(complete, account=ann.pk, seller=seller)
 
     send(ann, label=invoice.label)
 
@@ -156,7 +156,7 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_adds_a_header_or_a_recipient(ann: User, server: MailServer, text: str) -> None:
     seller = replace(SELLER, name="Ann")
-    invoice = issue(draft(), account=ann.pk, seller=seller)
+    invoice = issue_invoice(draft(), account=ann.pk, seller=seller)
     record = find_record(ann.pk, invoice.label)
     # No form stores it, but another program might.
     record = replace(record, invoice=replace(record.invoice, seller=Seller(text)))

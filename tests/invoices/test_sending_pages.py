@@ -16,7 +16,7 @@ from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.output.sending import sendings_of
 from invoices.pages.sending_forms import SendForm
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import void
 from invoices.store.states import find_record
 from tests.clocks import LeapingClock, use_clock
@@ -44,7 +44,7 @@ def ann(engine: str, client: Client) -> User:
     user = make_user(username="ann", email="ann@example.org")
     mark_confirmed(User.get(user.pk))
     customer = Customer("Bob <b>Ltd</b>", email=BOB)
-    issue(replace(draft(), customer=customer), account=user.pk, seller=SELLER)
+    issue_invoice(replace(draft(), customer=customer), account=user.pk, seller=SELLER)
     client.force_login(user)
     return User.get(user.pk)
 

@@ -11,9 +11,9 @@ import pytest
 
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft
-from invoices.exceptions import AlreadyVoided, RequestIdReused
+from invoices.exceptions import AlreadyVoided, InvoiceRequestReused
 from invoices.store.credits import credit
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from invoices.store.records import all_invoices, find_invoice, list_invoices, void
 from invoices.store.states import find_record, mark_paid, mark_unpaid
 from sequences._internal.counters import last_value, next_value, next_values
@@ -63,10 +63,10 @@ def test_invoices_are_read_as_they_were_stored(stored: Stored, account: str) -> 
 
 def test_a_repeated_request_returns_the_stored_invoice(stored: Stored, account: str) -> None:
     def again(asked: Draft) -> str:
-        return issue(asked, account=account, seller=SELLER, request_id="first form").label
+        return issue_invoice(asked, account=account, seller=SELLER, request_id="first form").label
 
     assert again(FIRST) == "2026-000001"
-    with pytest.raises(RequestIdReused):
+    with pytest.raises(InvoiceRequestReused):
         again(draft(day=date(2026, 3, 15)))
     assert_whole(account, 3)
 
@@ -74,7 +74,7 @@ def test_a_repeated_request_returns_the_stored_invoice(stored: Stored, account: 
 def test_the_next_invoice_has_the_next_number(stored: Stored, account: str) -> None:
     later = draft(day=date(2026, 3, 16))
 
-    assert issue(later, account=account, seller=SELLER).label == "2026-000004"
+    assert issue_invoice(later, account=account, seller=SELLER).label == "2026-000004"
     assert_whole(account, 4)
     assert run("checkinvoices")[2] == 0
 

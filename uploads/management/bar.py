@@ -22,7 +22,7 @@ _COUNTING = "{desc} {n_fmt}B [{elapsed}, {rate_fmt}]"
 Sources = Callable[[], Iterable[Source | Unusable]]
 
 
-class Progress:
+class FilesBar:
     """A bar of the files and bytes of a run."""
 
     def __init__(self, bar: tqdm[Any]) -> None:
@@ -72,11 +72,11 @@ class Progress:
 
 
 @contextmanager
-def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[Progress]:
+def progress_bar(sources: Sources, stop: threading.Event) -> Iterator[FilesBar]:
     """A bar if stderr is a terminal; only then `sources` are counted."""
     shown = sys.stderr.isatty()
     with tqdm(unit="B", unit_scale=True, disable=not shown, bar_format=_COUNTING) as bar:
-        progress = Progress(bar)
+        progress = FilesBar(bar)
         if shown:
             counting = threading.Thread(
                 target=progress.count, args=(sources(), stop), name="counting", daemon=True

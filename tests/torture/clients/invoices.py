@@ -13,7 +13,7 @@ from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
 from invoices.store import records
-from invoices.store.issuing import issue
+from invoices.store.issuing import issue_invoice
 from tests.torture.history import Journal
 
 DAY = date(2026, 3, 14)
@@ -70,7 +70,7 @@ class InvoiceClient:
         asked = {"account": account, "request": request, "customer": draft.customer.name}
         with self._journal.call("issue", **asked) as call:
             try:
-                invoice = issue(draft, account=account, seller=SELLER, request_id=request)
+                invoice = issue_invoice(draft, account=account, seller=SELLER, request_id=request)
             except InvoiceError as error:
                 call.refused(type(error).__name__)
             except DynamoError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from uploads import s3
-from uploads.management.bar import Progress, lines_above_the_bar, progress_bar
+from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination, stop_on_signals
 from uploads.preview import preview_files
 from uploads.run import upload_files
@@ -75,7 +75,7 @@ class Command(UploadCommand):
             stop_on_signals() as stop,
             progress_bar(lambda: walk(paths, to, selection), stop) as progress,
         ):
-            self.progress: Progress = progress
+            self.progress: FilesBar = progress
             summary = self._run(sources(paths, to, selection), to, options["workers"], stop)
         self._print(summary)
         if stop.is_set():
