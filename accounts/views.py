@@ -38,6 +38,7 @@ from accounts.pages import (
     sign_in_page,
     signed_in,
 )
+from accounts.signals import account_deleted
 from accounts.values import readable_phone_number
 from dynamo import Refused, TableMissing, Unavailable
 from dynamo.middleware import unavailable
@@ -108,6 +109,7 @@ class AccountDeleteView(PasswordConfirmedView):
     def change(self, user: User, form: PasswordConfirmedForm) -> None:
         services.delete(user)
         logout(self.request)
+        account_deleted.send_robust(User, account=user.pk)
 
 
 class PasswordChangeView(KeepSessionMixin, FormPageMixin, auth_views.PasswordChangeView):

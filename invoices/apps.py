@@ -1,7 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.apps import AppConfig
 
 
 class InvoicesConfig(AppConfig):
     name = "invoices"
+
+    def ready(self) -> None:
+        from accounts.signals import account_deleted
+
+        account_deleted.connect(_delete_address_book)
+
+
+def _delete_address_book(account: str, **_signal: Any) -> None:
+    # Imported with the first deletion, so that commands and servers start without it.
+    from invoices.store.customers import delete_address_book
+
+    delete_address_book(account)

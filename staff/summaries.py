@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accounts.models import User
 from dynamo.extending import KINDS, Item, bulk, is_owner
-from invoices.store.records import check_invoices
+from invoices.store.lists import check_invoices
 from locks.extending import LockView, State, all_locks
 from sequences.extending import Counter, is_counter_of_series
 from uploads.models import DONE, UPLOADING, UploadItem
@@ -63,7 +63,7 @@ def guards(progress: Progress) -> Result:
 
 
 def invoices(progress: Progress) -> Result:
-    """Costs and raises as `invoices.store.records.check_invoices`."""
+    """Costs and raises as `invoices.store.lists.check_invoices`."""
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):

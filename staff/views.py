@@ -45,7 +45,8 @@ from invoices.exceptions import UnknownInvoice
 from invoices.output.typesetting import pdf_of
 from invoices.pages.forms import FIRST_YEAR, ListForm
 from invoices.store.issuing import today
-from invoices.store.records import find_invoice, list_invoices
+from invoices.store.lists import list_invoices
+from invoices.store.records import find_invoice
 from locks import BadLockName, LockChanged, UnknownLock, extending as locks
 from staff import actions, audit_log
 from staff.audit_log import Actor, list_actions, month_of, on_account

@@ -14,7 +14,7 @@ from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, series_of
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.issuing import issue_invoice
-from invoices.store.states import state_at
+from invoices.store.records import state_at
 from sequences.models import Counter
 from tests import numbered
 

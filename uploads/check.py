@@ -20,12 +20,13 @@ from dynamo import DamagedItem
 from dynamo.extending import CountingPool, Findings, Item, Spool, bulk
 from locks import LeaseLost
 from locks.extending import HolderWatch
-from uploads import claims, s3
+from uploads import claims
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import composite_of, is_composite, parts_of, sha256_of
-from uploads.exceptions import StorageFailed
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
+from web import s3
+from web.s3 import StorageFailed
 
 Kind = Literal["missing", "foreign", "different", "unfinished"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -77,7 +78,7 @@ def check_uploads(
     400 bytes of disk per row and object while it runs.
 
     Raises:
-        BucketMissing, StorageFailed: see `uploads.s3`.
+        BucketMissing, StorageFailed: see `web.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
@@ -205,7 +206,7 @@ def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator
     second until it is known whether it is gone, at most one lease.
 
     Raises:
-        BucketMissing, StorageFailed: see `uploads.s3`.
+        BucketMissing, StorageFailed: see `web.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     lease = ProcessLease()
@@ -230,7 +231,7 @@ def forget_missing(destination: Destination, keys: Iterable[str]) -> Iterator[st
     unit and 1 HeadObject.
 
     Raises:
-        StorageFailed: see `uploads.s3`.
+        StorageFailed: see `web.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
     for key in keys:

@@ -1,4 +1,4 @@
-"""Errors of uploads.
+"""Errors of uploads; those of S3 are in `web.s3`.
 
 UploadError
 ├── BadDestination         the text does not name a bucket and a prefix
@@ -7,13 +7,7 @@ UploadError
 ├── FileChanged            a file changed while it was read
 ├── Conflict               the key belongs to another object, which is left unchanged
 ├── ClaimLost              another process has taken over the row
-├── Interrupted            the run was told to stop; the next run continues the upload
-└── StorageFailed          S3 refused, or did not answer
-    ├── BucketMissing      the bucket does not exist
-    ├── ObjectExists       If-None-Match: an object has the key (412)
-    ├── StorageBusy        another request for the key was in progress (409); try again
-    ├── PartChanged        a stored part is not the one that was sent
-    └── UploadGone         the multipart upload was completed or aborted
+└── Interrupted            the run was told to stop; the next run continues the upload
 """
 
 from __future__ import annotations
@@ -59,35 +53,3 @@ class ClaimLost(UploadError):
 
 class Interrupted(UploadError):
     text = "The upload was interrupted."
-
-
-class StorageFailed(UploadError):
-    """`code` is S3's error code, or the name of botocore's exception.
-
-    `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
-    """
-
-    def __init__(self, operation: str, code: str, message: str, *, retries: int = 0) -> None:
-        super().__init__(operation, f"S3 {operation} failed: {code}: {message}".rstrip(". "))
-        self.code = code
-        self.retries = retries
-
-
-class BucketMissing(StorageFailed):
-    pass
-
-
-class ObjectExists(StorageFailed):
-    pass
-
-
-class StorageBusy(StorageFailed):
-    pass
-
-
-class PartChanged(StorageFailed):
-    pass
-
-
-class UploadGone(StorageFailed):
-    pass

@@ -16,11 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dynamo import DynamoError
-from uploads import claims, s3
+from uploads import claims
 from uploads.claims import Claim
 from uploads.contents import OpenFile, Span, composite_of, parts_of
-from uploads.exceptions import ClaimLost, Interrupted, PartChanged, StorageFailed, UploadGone
-from uploads.s3 import Part
+from uploads.exceptions import ClaimLost, Interrupted
+from web import s3
+from web.s3 import Part, PartChanged, StorageFailed, UploadGone
 
 #: How often parts are sent again because one of them was changed.
 TRIES = 3

@@ -9,7 +9,6 @@ from itertools import islice
 
 from dynamo import DamagedItem
 from dynamo.extending import READ_MAX_ITEMS, CountingPool, Item, read_batches
-from uploads import s3
 from uploads.contents import opened
 from uploads.exceptions import UploadError
 from uploads.models import DONE, UploadItem
@@ -25,6 +24,8 @@ from uploads.transfer import (
     Summary,
     is_equal,
 )
+from web import s3
+from web.s3 import StorageFailed
 
 
 def preview_files(
@@ -120,6 +121,6 @@ def _compared(first: str, job: Job) -> tuple[Outcome, str]:
 def _result(job: Job, outcome: Callable[[], tuple[Outcome, str]]) -> Result:
     try:
         kind, reason = outcome()
-    except (UploadError, DamagedItem) as error:
+    except (UploadError, StorageFailed, DamagedItem) as error:
         return job.result("failed", job.source.size, error)
     return job.result(kind, job.source.size, reason)

@@ -19,7 +19,7 @@ from typing import Literal
 from dynamo import DynamoError, TableMissing
 from dynamo.extending import pause_seconds, printable
 from locks import LeaseLost
-from uploads import claims, s3
+from uploads import claims
 from uploads.claims import Claim, Holder, ProcessLease
 from uploads.contents import (
     OpenFile,
@@ -31,22 +31,18 @@ from uploads.contents import (
     sha256_of,
 )
 from uploads.exceptions import (
-    BucketMissing,
     ClaimLost,
     Conflict,
     FileChanged,
     Interrupted,
-    ObjectExists,
-    StorageBusy,
-    StorageFailed,
     Unreadable,
     UploadError,
-    UploadGone,
 )
 from uploads.models import DONE, UploadItem
 from uploads.multipart import MultipartUploads, PartSenders
-from uploads.s3 import Found
 from uploads.sources import Destination, Source
+from web import s3
+from web.s3 import BucketMissing, Found, ObjectExists, StorageBusy, StorageFailed, UploadGone
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +110,7 @@ class Run:
         An error that concerns all files is then reported once. Costs 1 request until one succeeds.
 
         Raises:
-            BucketMissing, StorageFailed: see `uploads.s3`.
+            BucketMissing, StorageFailed: see `web.s3`.
         """
         if not self.reached.is_set():
             s3.check_bucket(self.destination.bucket, self.destination.key_prefix)
@@ -164,7 +160,7 @@ def store(job: Job, run: Run) -> Result | Holder:
             raise
         except Conflict as error:
             return job.result("conflict", job.source.size, error)
-        except (UploadError, DynamoError) as error:
+        except (UploadError, StorageFailed, DynamoError) as error:
             if isinstance(error, StorageFailed):
                 run.assert_reachable()
             return job.result("failed", job.source.size, error)
@@ -323,7 +319,7 @@ def _released_on_error(uploads: MultipartUploads) -> Iterator[None]:
     except (Conflict, FileChanged, Unreadable, BucketMissing):
         _give_back(uploads, keep_parts=False)
         raise
-    except (UploadError, DynamoError):
+    except (UploadError, StorageFailed, DynamoError):
         _give_back(uploads, keep_parts=True)
         raise
 

@@ -13,7 +13,7 @@ from django.utils.timezone import localdate
 
 from invoices.document.amounts import Line, Totals, VatShare, totals
 from invoices.document.invoice import Customer, Draft, Seller, label_of
-from invoices.store.states import Record
+from invoices.store.records import Record
 
 _NEXT_NUMBER = """
     INSERT INTO on_postgres_series (owner_id, year, last) VALUES (%s, %s, 1)

@@ -19,7 +19,7 @@ from accounts.forms import ProfileForm, SignInForm, SignUpForm
 from benchmarks.on_postgres.models import Invoice, User, issue
 from invoices.pages.forms import InvoiceForm, ListForm
 from invoices.store.issuing import seller_of
-from invoices.store.records import PAGE_SIZE, Page
+from invoices.store.lists import PAGE_SIZE, Page
 
 #: What the site says about the same invoice: `invoices.output.einvoices.missing` takes no row.
 LACKS = [

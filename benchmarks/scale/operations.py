@@ -32,11 +32,10 @@ from dynamo.transactions import Transaction
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, draw_up, series_of
 from invoices.models import InvoiceItem
-from invoices.store.credits import credit
 from invoices.store.issuing import issue_invoice, today
 from invoices.store.items import to_item
-from invoices.store.records import list_invoices, void
-from invoices.store.states import mark_paid
+from invoices.store.lists import list_invoices
+from invoices.store.settlement import credit, mark_paid, void
 from locks._internal import requests
 from locks._internal.leases import Lease
 from locks._internal.lock import Lock, claim_once

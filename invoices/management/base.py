@@ -19,8 +19,7 @@ from dynamo.management.base import DynamoCommand
 from invoices.document.fields import fields_of
 from invoices.document.invoice import Contents, Invoice, Party
 from invoices.document.money import plain_amount
-from invoices.store.records import find_invoice
-from invoices.store.states import Record
+from invoices.store.records import Record, find_invoice
 
 
 class InvoiceCommand(DynamoCommand):

@@ -21,8 +21,8 @@ from invoices.document.invoice import Invoice, Party
 from invoices.document.money import plain_amount
 from invoices.output.typesetting import pdf_of
 from invoices.store.customers import all_customers
-from invoices.store.records import all_records, years_of
-from invoices.store.states import Record
+from invoices.store.lists import all_records, years_of
+from invoices.store.records import Record
 
 COLUMNS = (
     "number",

@@ -7,8 +7,10 @@ were stored until then are removed by the bucket's lifecycle rule.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,15 +22,16 @@ from invoices.exceptions import ExportTooSlow
 from invoices.output import exports as stored_exports
 from invoices.output.exports import FAILED, Export
 from invoices.output.files import YEAR_FILES, account_as_json
-from invoices.store.records import all_invoices
-from uploads import s3
-from uploads.contents import PART_BYTES, sha256_of
-from uploads.exceptions import ObjectExists, StorageFailed
+from invoices.store.lists import all_invoices
+from web import s3
+from web.s3 import ObjectExists, StorageFailed
 
 log = logging.getLogger(__name__)
 
 #: What is kept of the function's time to remove what it stored.
 SECONDS_TO_CLEAN_UP = 10.0
+
+PART_BYTES = 8 * 1024 * 1024
 
 
 def make(event: dict[str, Any], seconds: float) -> None:
@@ -39,7 +42,7 @@ def make(event: dict[str, Any], seconds: float) -> None:
 
     Raises:
         ExportTooSlow: it would take longer. As after all errors, the parts are removed.
-        StorageFailed: see `uploads.s3`.
+        StorageFailed: see `web.s3`.
     """
     began = time.monotonic()
     ends_at = began + seconds - SECONDS_TO_CLEAN_UP
@@ -50,7 +53,7 @@ def make(event: dict[str, Any], seconds: float) -> None:
         except BaseException:
             # The page says so, and the account may start again.
             with suppress(ObjectExists):
-                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", sha256_of([]))
+                s3.put(settings.EXPORTS_BUCKET, export.folder + FAILED, b"", _sha256(b""))
             stored_exports.end(export)
             raise
         log.info("Stored %s%s in %.1f s", export.folder, export.name, time.monotonic() - began)
@@ -67,7 +70,7 @@ def _upload(export: Export, ends_at: float) -> None:
     upload_id, _was_repeated = s3.create_upload(bucket, key)
     try:
         parts = [
-            s3.send_part(bucket, key, upload_id, number, part, sha256_of([part]))
+            s3.send_part(bucket, key, upload_id, number, part, _sha256(part))
             for number, part in enumerate(_parts(_pieces(export), ends_at), 1)
         ]
         s3.complete_upload(bucket, key, upload_id, parts)
@@ -98,3 +101,7 @@ def _parts(pieces: Iterator[bytes], ends_at: float) -> Iterator[bytes]:
             yield bytes(part)
             part.clear()
     yield bytes(part)
+
+
+def _sha256(part: bytes) -> str:
+    return b64encode(hashlib.sha256(part).digest()).decode()

@@ -26,7 +26,7 @@ from dynamo import Busy, DamagedItem, Transaction, Unavailable
 from invoices.exceptions import AlreadyVoided, InvoiceError, SendingReused, TooManySendings
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.output.mails import OUTCOMES, Outcome, deliver, mail_of
-from invoices.store.states import Record, find_record
+from invoices.store.records import Record, find_record
 
 #: How many sendings an invoice keeps.
 MAX_SENDINGS = 10

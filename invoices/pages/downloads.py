@@ -30,8 +30,6 @@ from django.utils.log import log_response
 from django.utils.translation import gettext as _
 from django.views import View
 
-from accounts.forms import PasswordConfirmedForm
-from accounts.models import User
 from accounts.pages import signed_in
 from accounts.sessions.views import FreshSignInMixin
 from accounts.sessions.visitor import is_fresh
@@ -41,9 +39,8 @@ from invoices.exceptions import ExportUnavailable
 from invoices.output import exports as stored_exports
 from invoices.output.exports import CONTENT_TYPES, Export, file_name
 from invoices.output.files import YEAR_FILES, account_as_json
-from invoices.store.customers import delete_address_book
 from invoices.store.issuing import today
-from invoices.store.records import all_invoices, list_invoices, years_of
+from invoices.store.lists import all_invoices, list_invoices, years_of
 
 #: Downloads at once in a process: fewer than the server has threads.
 AT_ONCE = 3
@@ -210,8 +207,7 @@ def _export_page(
 class AccountDeleteWithInvoicesView(AccountDeleteView):
     """The page that deletes the account, with the downloads of its invoices of the last years.
 
-    Besides the requests of every page it costs 1, and 2 read units for each year. Deleting costs
-    those of `delete_address_book` more.
+    Besides the requests of every page it costs 1, and 2 read units for each year.
     """
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -221,11 +217,6 @@ class AccountDeleteWithInvoicesView(AccountDeleteView):
             years = range(this_year - OFFERED_YEARS + 1, this_year + 2)
             kwargs["invoice_years"] = years_of(signed_in(self.request).pk, years)
         return super().get_context_data(**kwargs)
-
-    def change(self, user: User, form: PasswordConfirmedForm) -> None:
-        """Also delete the address book. `clearcustomers` finishes what an ended process leaves."""
-        super().change(user, form)
-        delete_address_book(user.pk)
 
 
 def _stream(

@@ -30,10 +30,8 @@ from invoices.document.invoice import (
     draft_of,
 )
 from invoices.document.requirements import Case, Requirement, check_requirements, missing
-from invoices.store.credits import CREDIT_REASON
 from invoices.store.issuing import check_seller
-from invoices.store.records import VOID_REASON
-from invoices.store.states import PAID_ON, check_paid_on
+from invoices.store.settlement import CREDIT_REASON, PAID_ON, VOID_REASON, check_paid_on
 from web.requestids import RequestIdForm
 from web.selects import LongSelect
 

@@ -21,7 +21,7 @@ from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
 from invoices.output.sending import Sending, send_invoice
 from invoices.pages.sending_forms import SendForm
 from invoices.pages.views import OwnInvoicesMixin
-from invoices.store.states import Record
+from invoices.store.records import Record
 
 logger = logging.getLogger(__name__)
 

@@ -30,10 +30,9 @@ from invoices.exceptions import (
 )
 from invoices.pages.forms import CreditForm, PaidForm, VoidForm
 from invoices.pages.views import OwnInvoicesMixin, refusal_text
-from invoices.store.credits import credit
 from invoices.store.issuing import check_may_issue
-from invoices.store.records import void
-from invoices.store.states import PAID_ON, Record, mark_paid, mark_unpaid
+from invoices.store.records import Record
+from invoices.store.settlement import PAID_ON, credit, mark_paid, mark_unpaid, void
 from sequences import SequenceError
 from web.focus import FocusFirstErrorMixin
 

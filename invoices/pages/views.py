@@ -63,8 +63,8 @@ from invoices.store.issuing import (
     seller_of,
     today,
 )
-from invoices.store.records import find_invoice, latest_invoices, list_invoices
-from invoices.store.states import STANDINGS, Record, find_record
+from invoices.store.lists import latest_invoices, list_invoices
+from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin

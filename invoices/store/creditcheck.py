@@ -15,8 +15,8 @@ from dynamo.extending import Findings, Item, Spool, bulk
 from invoices.document.invoice import CREDIT_PREFIX, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceState
-from invoices.store.records import check_invoices, states_of
-from invoices.store.states import find_record
+from invoices.store.lists import check_invoices, states_of
+from invoices.store.records import find_record
 from sequences.extending import Progress, SeriesReport, Sizes
 
 _NOTE, _STATE = "note", "state"

@@ -235,7 +235,7 @@ def _check_draft(draft: Draft) -> None:
     _check_party("The customer", Customer, draft.customer)
     _check_fields("The ", draft)
     if draft.credits or draft.credit_reason:
-        raise ValueError("Credit notes are issued by invoices.store.credits.")
+        raise ValueError("Credit notes are issued by invoices.store.settlement.")
     _check("The issue date", ISSUE_DATE.check, draft.issued_on)
     _check_type("The lines", Sequence, draft.lines)
     _check("The lines", check_line_count, draft.lines)

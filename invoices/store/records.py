@@ -1,107 +1,116 @@
-"""Stored invoices: finding, voiding, listing and checking them."""
+"""An invoice and what happened to it after it was issued: it was paid, voided, or credited.
+
+The invoice itself only changes when it is voided. Everything else is in its `InvoiceState`. That
+an invoice is credited is decided by the guard item of its credit note's request id; its state
+repeats it for lists.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from decimal import Decimal
-from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import Any
 
-from django.utils.translation import gettext_lazy as _
-
-from dynamo import DamagedItem, Transaction, joined
-from dynamo.extending import (
-    READ_TOGETHER,
-    Item,
-    Refusal,
-    Update,
-    Write,
-    query_pages,
-    read_together,
-    send,
-    together,
-)
-from invoices.document.fields import Field
-from invoices.document.invoice import Invoice, label_of, series_of
-from invoices.document.kinds import YEARS, SingleLine, is_blank
+from dynamo.extending import Item, read_together, send
+from invoices.document.invoice import Invoice, credit_request_id, label_of, parse_label, series_of
 from invoices.exceptions import UnknownInvoice
 from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.items import from_item
-from invoices.store.states import (
-    ISSUED,
-    STANDINGS,
-    Record,
-    check_not_credited,
-    invoice_at,
-    standing_of,
-    table_and_key,
-    why_not_issued,
-)
-from web.search import folded
 
-if TYPE_CHECKING:
-    from sequences.extending import Progress, SeriesReport, Sizes
-
-#: Why an invoice is voided.
-VOID_REASON = Field(
-    "reason",
-    SingleLine(500),
-    label=_("Reason"),
-    help_text=_("Your customer sees it on the invoice."),
-)
-REASON_MAX_BYTES = 2_000
-
-PAGE_SIZE = 50
-
-#: After so many requests a list stops and offers a link: 800 invoices of a search, or 4 MB.
-MAX_REQUESTS = 5
-SEARCH_PAGE_SIZE = 200
+#: What became of a document; see `Record.standing`.
+STANDINGS = ("voided", "credit_note", "credited", "paid", "overdue", "open")
 
 
 @dataclass(frozen=True)
-class Listed:
-    """What lists show of an invoice, and which of `STANDINGS` it has. `gross` is in minor units."""
+class Record:
+    """An invoice and what happened to it, as of the day `today`.
 
-    number: int
-    issued_at: date
-    customer_name: str
-    currency: str
-    gross: int
-    standing: str
-
-    @property
-    def label(self) -> str:
-        return label_of(self.issued_at.year, self.number)
-
-    @property
-    def is_voided(self) -> bool:
-        return self.standing == "voided"
-
-
-#: What lists read: of an invoice, and of its state.
-_LISTED = (
-    *("series", "number", "status", "credits", "issuedAt", "dueDate"),
-    *("customerName", "currency", "gross"),
-)
-_LISTED_OF_STATE = ("number", "paidOn", "creditedBy")
-
-
-@dataclass(frozen=True)
-class Page:
-    """Some invoices, newest first. The next page begins at `before`, None at the end.
-
-    `searched` counts the invoices that were read. `damaged` has the labels (`2026-000042`) of those
-    that cannot be shown.
+    `credit_note` is the label of the credit note that cancels it (`2026-000043`), if it is known:
+    lists do not read it. Without `today`, no invoice is overdue.
     """
 
-    invoices: list[Listed]
-    before: int | None
-    searched: int
-    damaged: list[str]
+    invoice: Invoice
+    state: InvoiceState
+    today: date | None = None
+    credit_note: str = ""
+
+    @property
+    def is_credited(self) -> bool:
+        return bool(self.credit_note or self.state.credited_by)
+
+    @property
+    def is_paid(self) -> bool:
+        return bool(self.state.paid_on)
+
+    @property
+    def can_be_paid(self) -> bool:
+        return self.standing in {"open", "overdue"}
+
+    @property
+    def can_be_canceled(self) -> bool:
+        """Whether it can be voided or credited."""
+        return self.can_be_paid or self.standing == "paid"
+
+    @property
+    def standing(self) -> str:
+        """The one of `STANDINGS` that it has."""
+        invoice = self.invoice
+        return standing_of(
+            is_voided=invoice.is_voided,
+            is_credit_note=invoice.is_credit_note,
+            is_credited=self.is_credited,
+            is_paid=self.is_paid,
+            due_date=invoice.due_date,
+            today=self.today,
+        )
+
+
+def standing_of(
+    *,
+    is_voided: bool,
+    is_credit_note: bool,
+    is_credited: bool,
+    is_paid: bool,
+    due_date: date | None,
+    today: date | None,
+) -> str:
+    """The first of `STANDINGS` that holds. Without `today`, no invoice is overdue."""
+    if is_voided:
+        return "voided"
+    if is_credit_note:
+        return "credit_note"
+    if is_credited:
+        return "credited"
+    if is_paid:
+        return "paid"
+    return "overdue" if due_date and today and due_date < today else "open"
+
+
+def find_record(account: str, label: str, today: date | None = None) -> Record:
+    """The account's invoice with this label (`2026-000042`), and what happened to it.
+
+    Costs 1 request, 2 read units per 4 KB of the invoice, and 4 more.
+
+    Raises:
+        UnknownInvoice: there is no such invoice, or `label` is not a label.
+        DamagedItem: a stored item is damaged.
+    """
+    key, state_key = invoice_at(account, label), state_at(account, label)
+    item, state, guard = read_together([key, state_key, credit_guard(key.series, label)])
+    if not item:
+        raise UnknownInvoice(label)
+    return Record(
+        from_item(item),
+        InvoiceState.from_raw_data(state) if state else state_key,
+        today,
+        label_of_guard(guard) if guard else "",
+    )
+
+
+def state_at(account: str, label: str) -> InvoiceState:
+    """The key of the state of an invoice. Raises UnknownInvoice if `label` is not a label."""
+    year, number = parse_label(label)
+    return InvoiceState(series_of(account, year), number)
 
 
 def find_invoice(account: str, label: str) -> Invoice:
@@ -119,278 +128,26 @@ def find_invoice(account: str, label: str) -> Invoice:
     return from_item(item)
 
 
-def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
-    """Void the invoice. It keeps its number and its contents.
-
-    Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
-    call tells whether the first one voided it.
-
-    Raises (ValueError at once, the others when the transaction is refused):
-        ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
-        UnknownInvoice: the account has no such invoice.
-        IsCreditNote: a credit note cannot be voided.
-        AlreadyVoided: it was voided before.
-        AlreadyCredited: a credit note cancels it.
-        DamagedItem: its stored item is damaged.
-        Unavailable: no answer in time; it may be voided.
-    """
-    reason = reason.strip()
-    if is_blank(reason):
-        raise ValueError("The reason must not be empty.")
-    if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
-        raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
-    voided_at = datetime.now(UTC)
-    changes = Update(
-        {
-            "status": {"S": "voided"},
-            "voidReason": {"S": reason},
-            "voidedAt": {"S": voided_at.isoformat()},
-        }
-    )
-    request = changes.request(
-        table_and_key(invoice_at(account, label)),
-        ISSUED,
-        names={"#status": "status"},
-        values={":issued": {"S": "issued"}},
-    )
-
-    def refused(refusal: Refusal) -> Exception | None:
-        # This very write was carried out before: no other one has its time and its reason.
-        if changes.is_done(refusal.stored):
-            return None
-        return why_not_issued(label, refusal)
-
-    with joined(write) as write:
-        write.add(check_not_credited(account, label))
-        write.add(Write(request, {"Update": request}, refused, changes=changes))
+def invoice_at(account: str, label: str) -> InvoiceItem:
+    """The key of an invoice. Raises UnknownInvoice if `label` is not a label."""
+    year, number = parse_label(label)
+    return InvoiceItem.at(series_of(account, year), number)
 
 
-def list_invoices(
-    account: str,
-    year: int,
-    *,
-    before: int | None = None,
-    customer: str = "",
-    standings: Collection[str] = STANDINGS,
-    today: date | None = None,
-    limit: int = PAGE_SIZE,
-) -> Page:
-    """A page of the account's invoices of `year`, newest first, with numbers below `before`.
-
-    With `customer`, only those whose customer's name contains it. The comparison ignores case,
-    width and how letters are composed. With `standings`, only those with one of them; without
-    `today`, no invoice is overdue. A page of a search may be short or empty although more pages
-    follow.
-
-    Costs 2 requests, sent together, and 1 read unit per 4 KB of what is listed and of its states. A
-    search costs up to `MAX_REQUESTS`: one for the states, the others for `SEARCH_PAGE_SIZE`
-    invoices or 1 MB each.
-    """
-    found: list[Listed] = []
-    damaged: list[str] = []
-    wanted = folded(customer)
-    is_search = bool(wanted) or len(standings) < len(STANDINGS)
-    page_size, queries = (SEARCH_PAGE_SIZE, MAX_REQUESTS - 1) if is_search else (limit + 1, 1)
-    answers = _answers(InvoiceItem, account, year, before, page_size=page_size, only=_LISTED)
-    # The numbers of a series have no gaps, so as many states as invoices are enough. If states of
-    # newer invoices are added meanwhile, the page ends where the states do.
-    (states, known_from), first = together(
-        partial(_states, account, year, before=before, limit=page_size * queries),
-        partial(next, answers),
-    )
-    searched = 0
-
-    def page(before: Decimal | int | None) -> Page:
-        return Page(found, None if before is None else math.ceil(before), searched, damaged)
-
-    for requests, (items, has_more) in enumerate(chain([first], answers), 1):
-        for item in items:
-            number = Decimal(item["number"]["N"])
-            if number < known_from:
-                return page(known_from)
-            try:
-                invoice = _listed(item, states.get(number, {}), today)
-            except (KeyError, ValueError):
-                damaged.append(f"{year}-{item['number']['N'].zfill(6)}")
-            else:
-                if wanted in folded(invoice.customer_name) and invoice.standing in standings:
-                    if len(found) == limit:
-                        return page(found[-1].number)
-                    found.append(invoice)
-            searched += 1
-        if has_more and requests == MAX_REQUESTS - 1:
-            return page(number)
-    return page(None)
+def credit_guard(series: str, label: str) -> InvoiceItem:
+    """The key of the guard item of the credit note for an invoice."""
+    return InvoiceItem.at(InvoiceItem.guard_key(series, credit_request_id(label)), 0)
 
 
-def latest_invoices(account: str, today: date) -> list[Listed]:
-    """The newest invoices, of this year and, if these are few, of the last one: up to 100.
-
-    Costs 2 requests for each of both years, and 1 read unit per 4 KB.
-    """
-    page = list_invoices(account, today.year, today=today)
-    if page.before is not None:
-        return page.invoices
-    return page.invoices + list_invoices(account, today.year - 1, today=today).invoices
+def label_of_guard(guard: Item) -> str:
+    """The label of the document that a guard item names."""
+    place = InvoiceItem.place_of(guard)
+    if place is None:
+        return ""
+    return label_of(int(place.series.rpartition("#")[2]), place.number)
 
 
-def _states(
-    account: str, year: int, *, before: int | None, limit: int
-) -> tuple[dict[Decimal, Item], Decimal]:
-    """The newest states of the year by number, and the number from which on they are complete."""
-    answers = _answers(InvoiceState, account, year, before, page_size=limit, only=_LISTED_OF_STATE)
-    items, has_more = next(answers)
-    states = {Decimal(item["number"]["N"]): item for item in items}
-    return states, min(states) if has_more else Decimal(0)
-
-
-def _listed(item: Item, state: Item, today: date | None) -> Listed:
-    """What lists show. Raises KeyError, ValueError."""
-    issued_at = date.fromisoformat(item["issuedAt"]["S"])
-    if item["series"]["S"].rpartition("#")[2] != str(issued_at.year):
-        raise ValueError(f"issued at {issued_at}")
-    standing = standing_of(
-        is_voided=item["status"]["S"] == "voided",
-        is_credit_note="credits" in item,
-        is_credited="creditedBy" in state,
-        is_paid="paidOn" in state,
-        due_date=date.fromisoformat(item["dueDate"]["S"]) if "dueDate" in item else None,
-        today=today,
-    )
-    return Listed(
-        int(item["number"]["N"]),
-        issued_at,
-        item["customerName"]["S"],
-        item["currency"]["S"],
-        int(item["gross"]["N"]),
-        standing,
-    )
-
-
-def all_invoices(
-    account: str,
-    year: int,
-    *,
-    before: int | None = None,
-    oldest_first: bool = False,
-    damaged: list[DamagedItem] | None = None,
-) -> Iterator[Invoice]:
-    """All invoices of the account's year, one by one. Memory holds one page of the answer.
-
-    Errors of damaged items are appended to `damaged`, if given. Costs 1 request per MB and 1 read
-    unit per 4 KB.
-
-    Raises:
-        DamagedItem: an item is damaged, and `damaged` is not given.
-    """
-    for items, _has_more in _answers(InvoiceItem, account, year, before, oldest_first=oldest_first):
-        for item in items:
-            try:
-                invoice = from_item(item)
-            except DamagedItem as error:
-                if damaged is None:
-                    raise
-                damaged.append(error)
-            else:
-                yield invoice
-
-
-def all_records(account: str, year: int) -> Iterator[Record]:
-    """All invoices of the account's year, oldest first, and what became of them.
-
-    Memory holds one page of both tables. Costs 1 request per MB of each, 1 read unit per 4 KB.
-
-    Raises:
-        DamagedItem: an item is damaged.
-    """
-    answers = _answers(InvoiceState, account, year, oldest_first=True)
-    states = (item for items, _has_more in answers for item in items)
-    state = next(states, None)
-    for items, _has_more in _answers(InvoiceItem, account, year, oldest_first=True):
-        for item in items:
-            number = Decimal(item["number"]["N"])
-            while state and Decimal(state["number"]["N"]) < number:
-                state = next(states, None)
-            invoice = from_item(item)
-            stored = InvoiceState(invoice.series, invoice.number)
-            if state and Decimal(state["number"]["N"]) == number:
-                stored = InvoiceState.from_raw_data(state)
-            yield Record(invoice, stored)
-
-
-def years_of(account: str, among: range = YEARS) -> list[int]:
-    """The years, of those `among`, that the account issued invoices in, the latest first.
-
-    Costs 2 read units for each year that is looked at, and 1 request for 25 of them: 6 for all.
-    """
-    keys = [InvoiceItem.counter_of(series_of(account, year)) for year in among]
-    counters: list[Item | None] = []
-    for start in range(0, len(keys), READ_TOGETHER):
-        counters += read_together([*keys[start : start + READ_TOGETHER]])
-    return [year for year, counter in zip(among, counters, strict=True) if counter][::-1]
-
-
-def states_of(account: str) -> Iterator[Item]:
-    """The states of all invoices of the account. Costs a Query for each of `YEARS`."""
-    for year in YEARS:
-        for items, _has_more in _answers(InvoiceState, account, year):
-            yield from items
-
-
-def check_invoices(
-    account: str | None = None,
-    *,
-    on_item: Callable[[Item], object] | None = None,
-    progress: Progress | None = None,
-    sizes: Sizes | None = None,
-) -> Iterator[SeriesReport]:
-    """The report of each series, in the order of their names; or of the series of `account`.
-
-    `counts` has the number of invoices by status. For one account, each of `YEARS` costs a Query,
-    also without a counter: a lost counter must be found, too. Other costs: see
-    `sequences.check_series`.
-    """
-    from sequences import check_series
-
-    series = None if account is None else [series_of(account, year) for year in YEARS]
-    return check_series(
-        InvoiceItem,
-        series=series,
-        count_by="status",
-        on_item=on_item,
-        progress=progress,
-        sizes=sizes,
-    )
-
-
-def _answers(
-    model: type[InvoiceItem | InvoiceState],
-    account: str,
-    year: int,
-    before: int | None = None,
-    *,
-    oldest_first: bool = False,
-    page_size: int | None = None,
-    only: Sequence[str] = (),
-) -> Iterator[tuple[list[Item], bool]]:
-    """The items of each answer to the queries for a year, and whether more may follow.
-
-    With `only`, no other attributes are sent.
-    """
-    request: dict[str, Any] = {
-        "TableName": model.table(),
-        "KeyConditionExpression": "series = :series",
-        "ExpressionAttributeValues": {":series": {"S": series_of(account, year)}},
-        "ScanIndexForward": oldest_first,
-    }
-    if before is not None:
-        request["KeyConditionExpression"] += " AND #number < :before"
-        request["ExpressionAttributeValues"][":before"] = {"N": str(before)}
-    if page_size is not None:
-        request["Limit"] = page_size
-    names = {*only, *(["number"] if before is not None else [])}
-    if only:
-        request["ProjectionExpression"] = ", ".join(f"#{name}" for name in only)
-    if names:
-        request["ExpressionAttributeNames"] = {f"#{name}": name for name in names}
-    return query_pages(request)
+def table_and_key(item: InvoiceItem) -> dict[str, Any]:
+    """The parameters of a request that name `item`."""
+    key: Item = {"series": {"S": item.series}, "number": {"N": str(item.number)}}
+    return {"TableName": InvoiceItem.table(), "Key": key}

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _, pgettext
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line
 from invoices.document.invoice import Invoice
-from invoices.store.records import Listed
+from invoices.store.lists import Listed
 from web.choices import country_name
 from web.identifiers import readable_iban
 

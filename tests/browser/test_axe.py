@@ -18,9 +18,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from dynamo._internal.client.sending import send
-from invoices.store.credits import credit
-from invoices.store.records import void
-from invoices.store.states import mark_paid
+from invoices.store.settlement import credit, mark_paid, void
 from locks._internal.lock import Lock, claim_once
 from staff.actions import deactivate
 from staff.audit_log import Actor

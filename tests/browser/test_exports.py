@@ -19,7 +19,7 @@ from tests.browser.test_invoices import let_in
 from tests.factories import make_user
 from tests.invocations import Invocations
 from tests.invoice_factories import DAY, issued
-from uploads import s3 as uploads_s3
+from web import s3 as uploads_s3
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,7 @@ from accounts.services import edit_profile
 from dynamo.sessions import SessionStore
 from invoices.document.invoice import Invoice
 from invoices.document.money import readable_amount
-from invoices.store.records import all_invoices
+from invoices.store.lists import all_invoices
 from tests.clocks import hold_the_day
 from tests.factories import PASSWORD, make_user
 

@@ -43,8 +43,8 @@ from tests.dynamo.providers import (
     keys,
 )
 from tests.waiting import wait_until
-from uploads import s3
-from uploads.exceptions import StorageFailed
+from web import s3
+from web.s3 import StorageFailed
 
 KEY = {"pk": {"S": "thing"}}
 

@@ -12,7 +12,7 @@ import pytest
 from dynamo._internal import tables
 from dynamo._internal.client.sending import send
 from dynamo.exceptions import ConditionFailed, Unavailable
-from invoices.store.records import all_invoices
+from invoices.store.lists import all_invoices
 from tests import engines
 from tests.faults.kinds import Duplicate, Meanwhile, Torn, Truncate
 from tests.faults.proxy import FaultProxy, through

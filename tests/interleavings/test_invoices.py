@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from invoices.store.credits import credit
 from invoices.store.issuing import today
-from invoices.store.records import find_invoice, void
-from invoices.store.states import find_record, mark_paid
+from invoices.store.records import find_invoice, find_record
+from invoices.store.settlement import credit, mark_paid, void
 from tests.interleavings.conftest import LOSSES, Explore, runs_of
 from tests.interleavings.invoices import ANN, InvoiceScenario, asks, numbers_of
 from tests.interleavings.operations import DEAD

@@ -12,8 +12,8 @@ from django.core import mail
 from accounts.limits.windows import DEFAULTS
 from accounts.models import User
 from invoices.output.sending import Sending, send_invoice, sendings_of
-from invoices.store.records import void
-from invoices.store.states import find_record
+from invoices.store.records import find_record
+from invoices.store.settlement import void
 from tests.interleavings.accounts import words_of
 from tests.interleavings.conftest import LOSSES, Explore
 from tests.interleavings.invoices import ANN, InvoiceScenario

@@ -17,8 +17,7 @@ from accounts.sessions import services as sessions
 from dynamo.exceptions import Unavailable
 from invoices.document.invoice import Customer
 from invoices.store.customers import add_customer
-from invoices.store.records import void
-from invoices.store.states import mark_paid
+from invoices.store.settlement import mark_paid, void
 from tests.commands import run
 from tests.factories import make_user
 from tests.faults.kinds import Answer

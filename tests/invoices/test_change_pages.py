@@ -12,9 +12,8 @@ from django.test import Client
 
 from accounts.models import User
 from invoices.document.invoice import Invoice
-from invoices.store.credits import credit
-from invoices.store.records import find_invoice, void
-from invoices.store.states import find_record, mark_paid
+from invoices.store.records import find_invoice, find_record
+from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.commands import run
 from tests.factories import make_user

@@ -11,9 +11,8 @@ from django.core.management import CommandError, call_command
 
 from accounts.services import delete
 from dynamo._internal.client.sending import send
-from invoices.store.credits import credit
-from invoices.store.records import check_invoices, void
-from invoices.store.states import mark_paid
+from invoices.store.lists import check_invoices
+from invoices.store.settlement import credit, mark_paid, void
 from sequences._internal.check import Sizes
 from sequences._internal.seriesreport import SeriesReport
 from sequences.models import Counter

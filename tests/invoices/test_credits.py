@@ -21,10 +21,9 @@ from invoices.exceptions import (
     IsCreditNote,
     UnknownInvoice,
 )
-from invoices.store.credits import credit, negated
 from invoices.store.issuing import issue_invoice, today
-from invoices.store.records import find_invoice, void
-from invoices.store.states import find_record
+from invoices.store.records import find_invoice, find_record
+from invoices.store.settlement import credit, negated, void
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (

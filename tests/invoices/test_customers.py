@@ -284,6 +284,14 @@ def test_the_address_book_of_a_deleted_account_is_deleted(client: Client, ann: U
     assert find_customer(other.account, other.id).name == "Bob Ltd"
 
 
+def test_deleteuser_deletes_the_address_book_too(ann: User) -> None:
+    added(ann.pk)
+
+    run("deleteuser", ann.username, "--no-input")
+
+    assert list_customers(ann.pk).customers == []
+
+
 def test_the_command_clears_what_an_ended_process_left(ann: User) -> None:
     kept, gone = added(ann.pk), added(new_account())
 

@@ -14,8 +14,8 @@ from accounts.models import User
 from dynamo.exceptions import DamagedItem
 from invoices.document.invoice import Invoice
 from invoices.models import InvoiceItem
-from invoices.store.records import find_invoice, list_invoices
-from invoices.store.states import find_record
+from invoices.store.lists import list_invoices
+from invoices.store.records import find_invoice, find_record
 from sequences.exceptions import DamagedSeries
 from tests.factories import make_user
 from tests.invoice_factories import DAY, issued, put_invoice, series, stored_invoices

@@ -16,8 +16,8 @@ from lxml import etree
 from invoices.document.amounts import Line, line_nets, totals
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
 from invoices.output.einvoices import as_xml, missing
-from invoices.store.credits import negated
 from invoices.store.issuing import issue_invoice
+from invoices.store.settlement import negated
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoices.en16931 import broken_rules

@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.invoice import Invoice
 from invoices.pages.forms import InvoiceForm
-from invoices.store.records import all_invoices
+from invoices.store.lists import all_invoices
 from tests.factories import make_user
 from tests.pages import Page
 from tests.requests import Requests

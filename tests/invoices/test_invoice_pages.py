@@ -22,9 +22,9 @@ from invoices.document.invoice import Customer, Draft, Invoice, Seller
 from invoices.document.money import readable_amount
 from invoices.models import InvoiceItem
 from invoices.pages.forms import InvoiceForm
-from invoices.store import records
+from invoices.store import lists
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import all_invoices
+from invoices.store.lists import all_invoices
 from sequences.models import Counter
 from tests.clocks import hold_the_day
 from tests.factories import make_user
@@ -712,8 +712,8 @@ def test_the_years_before_and_after_are_a_link_away(client: Client, ann: User, s
 def test_a_search_without_a_match_continues_where_it_stopped(
     client: Client, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 2)
-    monkeypatch.setattr(records, "MAX_REQUESTS", 3)
+    monkeypatch.setattr(lists, "SEARCH_PAGE_SIZE", 2)
+    monkeypatch.setattr(lists, "MAX_REQUESTS", 3)
     for customer in ("Zoe", *"abcde"):
         issued(ann, customer)
 

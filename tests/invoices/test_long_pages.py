@@ -25,8 +25,8 @@ from invoices.output.pdf import render
 from invoices.output.sending import send_invoice
 from invoices.output.typesetting import name_of, pdf_of
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import void
-from invoices.store.states import find_record
+from invoices.store.records import find_record
+from invoices.store.settlement import void
 from tests.commands import ROOT
 from tests.factories import make_user
 from tests.invoice_factories import DAY, draft, stored_invoices

@@ -13,7 +13,7 @@ from accounts.models import User
 from dynamo._internal import bulk
 from dynamo._internal.items import Item, PlainModel
 from invoices.models import InvoiceItem, InvoiceState
-from invoices.store.records import MAX_REQUESTS
+from invoices.store.lists import MAX_REQUESTS
 from tests.clocks import hold_the_day
 from tests.factories import make_user
 from tests.invoice_factories import issued, put_counter, stored_invoices, sweep

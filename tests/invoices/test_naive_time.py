@@ -13,7 +13,8 @@ from django.utils.formats import date_format
 
 from invoices.document.invoice import Invoice
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import find_invoice, void
+from invoices.store.records import find_invoice
+from invoices.store.settlement import void
 from tests.commands import run
 from tests.factories import make_user
 from tests.invoice_factories import SELLER, draft

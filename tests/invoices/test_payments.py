@@ -18,9 +18,8 @@ from invoices.exceptions import (
     UnknownInvoice,
 )
 from invoices.models import InvoiceState
-from invoices.store.credits import credit
-from invoices.store.records import void
-from invoices.store.states import find_record, mark_paid, mark_unpaid
+from invoices.store.records import find_record
+from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from tests.faults.kinds import DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import DAY, issued, new_account, put_state, stored_invoices

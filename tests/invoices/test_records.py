@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from invoices.store import records
-from invoices.store.records import list_invoices
+from invoices.store import lists
+from invoices.store.lists import list_invoices
 from tests.invoice_factories import DAY, issued, new_account
 from tests.requests import Requests
 
@@ -22,8 +22,8 @@ def account() -> str:
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that reads at most 2 times 3 invoices."""
-    monkeypatch.setattr(records, "SEARCH_PAGE_SIZE", 3)
-    monkeypatch.setattr(records, "MAX_REQUESTS", 3)
+    monkeypatch.setattr(lists, "SEARCH_PAGE_SIZE", 3)
+    monkeypatch.setattr(lists, "MAX_REQUESTS", 3)
 
 
 @pytest.mark.usefixtures("small_pages")
@@ -101,7 +101,7 @@ def test_the_pages_of_a_search_have_every_match_once(account: str) -> None:
 def test_a_page_of_large_invoices_is_short_and_another_follows(
     account: str, monkeypatch: pytest.MonkeyPatch, requests_sent: Requests
 ) -> None:
-    monkeypatch.setattr(records, "MAX_REQUESTS", 2)
+    monkeypatch.setattr(lists, "MAX_REQUESTS", 2)
     for _ in range(5):
         issued(account, description="x" * 300_000)
     requests_sent.clear()

@@ -28,10 +28,9 @@ from invoices.output.einvoices import XML_NAME, as_xml
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.pdf import render
 from invoices.output.sending import MAX_SENDINGS, Sending, send_invoice, sendings_of
-from invoices.store.credits import credit
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import void
-from invoices.store.states import find_record, mark_paid
+from invoices.store.records import find_record
+from invoices.store.settlement import credit, mark_paid, void
 from tests.clocks import hold_the_day
 from tests.commands import ROOT
 from tests.engines import free_port

@@ -17,8 +17,8 @@ from invoices.document.invoice import Customer
 from invoices.output.sending import sendings_of
 from invoices.pages.sending_forms import SendForm
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import void
-from invoices.store.states import find_record
+from invoices.store.records import find_record
+from invoices.store.settlement import void
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run
 from tests.engines import free_port

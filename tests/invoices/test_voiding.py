@@ -8,7 +8,8 @@ from dynamo._internal.items import ITEM_MAX_BYTES
 from dynamo.exceptions import Unavailable
 from invoices.exceptions import AlreadyVoided, UnknownInvoice
 from invoices.models import InvoiceItem
-from invoices.store.records import find_invoice, void
+from invoices.store.records import find_invoice
+from invoices.store.settlement import void
 from tests.faults.kinds import CloseBefore, DropReply, Meanwhile
 from tests.faults.proxy import FaultProxy
 from tests.invoice_factories import (

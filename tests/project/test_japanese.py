@@ -18,7 +18,7 @@ from accounts.services import edit_profile
 from accounts.sessions import services as sessions
 from invoices.document.invoice import Customer, Seller
 from invoices.output.pdf import render
-from invoices.store.records import void
+from invoices.store.settlement import void
 from tests.invoice_factories import DAY, issued
 from tests.invoices.samples import a_line, a_voided_invoice
 from tests.project.test_url_map import ROWS, arrive, path_of, send

@@ -62,7 +62,7 @@ FIRST_LOADED_BY: dict[str, str | None] = {
     "stdnum.iban": None,
     "tqdm": None,
     "typst": None,
-    "uploads.s3": None,
+    "web.s3": None,
 }
 
 #: A part of a file's path, and the first step that may open such a file.

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.services import delete
 from dynamo._internal.client.sending import send
 from invoices.models import InvoiceItem
-from invoices.store.records import void
+from invoices.store.settlement import void
 from tests.factories import make_user
 from tests.faults.kinds import DropReply
 from tests.faults.proxy import FaultProxy, through

@@ -12,10 +12,10 @@ import pytest
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft
 from invoices.exceptions import AlreadyVoided, InvoiceRequestReused
-from invoices.store.credits import credit
 from invoices.store.issuing import issue_invoice
-from invoices.store.records import all_invoices, find_invoice, list_invoices, void
-from invoices.store.states import find_record, mark_paid, mark_unpaid
+from invoices.store.lists import all_invoices, list_invoices
+from invoices.store.records import find_invoice, find_record
+from invoices.store.settlement import credit, mark_paid, mark_unpaid, void
 from sequences._internal.counters import last_value, next_value, next_values
 from tests.commands import run
 from tests.invoice_factories import SELLER, assert_whole, draft

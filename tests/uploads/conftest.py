@@ -12,7 +12,8 @@ from botocore.retries.standard import ExponentialBackoff
 
 from tests.uploads.s3_proxy import S3Proxy, through
 from tests.uploads.samples import Storage
-from uploads import claims, s3 as uploads_s3
+from uploads import claims
+from web import s3 as uploads_s3
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pytest
 from tests.faults.handler import Handler, RawReply, Seen
 from tests.faults.kinds import Answer
 from tests.faults.proxy import FaultProxy
-from uploads import s3
+from web import s3
 
 _OPERATIONS = {
     ("DELETE", "uploadId"): "AbortMultipartUpload",

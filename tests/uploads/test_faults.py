@@ -20,7 +20,7 @@ from tests.uploads.samples import (
     content,
     locks,
 )
-from uploads import s3 as uploads_s3
+from web import s3 as uploads_s3
 
 SMALL_BYTES = 1000
 

@@ -27,9 +27,8 @@ from tests.uploads.samples import (
 )
 from uploads import contents
 from uploads.contents import PART_BYTES
-from uploads.exceptions import BucketMissing
-from uploads.s3 import AT_ONCE_BYTES
 from uploads.sources import Source, Unusable
+from web.s3 import AT_ONCE_BYTES, BucketMissing
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -19,8 +19,8 @@ from tests.requests import Requests
 from tests.uploads.folders import NAMES, without_privileges, write
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import objects_in
-from uploads import s3 as storage
 from uploads.models import DONE, UPLOADING, UploadItem
+from web import s3 as storage
 
 
 def rows() -> dict[str, str]:

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from dynamo.management.base import DynamoCommand
 from uploads.exceptions import BadDestination, UploadError
 from uploads.sources import Destination
+from web.s3 import StorageFailed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -28,7 +29,7 @@ class UploadCommand(DynamoCommand):
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
-        except UploadError as error:
+        except (UploadError, StorageFailed) as error:
             raise CommandError(" ".join(str(error).split())) from error
 
 

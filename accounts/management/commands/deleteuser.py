@@ -7,6 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.management.base import UserCommand
 from accounts.models import User
 from accounts.services import delete
+from accounts.signals import account_deleted
 
 
 class Command(UserCommand):
@@ -22,6 +23,7 @@ class Command(UserCommand):
         if options["interactive"] and not self._confirmed(user):
             raise CommandError("Nothing was deleted.")
         delete(user)
+        account_deleted.send_robust(User, account=user.pk)
         self.stdout.write(f"The account of {user.username} was deleted.")
 
     def _confirmed(self, user: User) -> bool:

@@ -13,9 +13,8 @@ from invoices.store.customers import delete_address_book
 
 class Command(DynamoCommand):
     help = (
-        "Delete the address books of deleted accounts: after deleteuser, and if a process ended "
-        "between the deletion of an account and that of its customers. Reads the whole table "
-        "`customers`."
+        "Delete the address books of deleted accounts: of those whose process ended between the "
+        "deletion of the account and that of its customers. Reads the whole table `customers`."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 from dynamo import Unavailable
 from invoices.management.base import InvoiceCommand, as_row, find_owner, one_line_errors
 from invoices.output.files import as_json
-from invoices.store.credits import CREDIT_REASON, credit
 from invoices.store.issuing import check_may_issue
+from invoices.store.settlement import CREDIT_REASON, credit
 
 
 class Command(InvoiceCommand):

@@ -11,7 +11,7 @@ from dynamo import DamagedItem
 from dynamo.management.base import positive, unreadable
 from invoices.management.base import InvoiceCommand, as_row, find_account
 from invoices.output.files import as_json
-from invoices.store.records import all_invoices, years_of
+from invoices.store.lists import all_invoices, years_of
 
 
 class Command(InvoiceCommand):

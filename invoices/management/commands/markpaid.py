@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from invoices.management.base import InvoiceCommand, find_owner, one_line_errors
 from invoices.store.issuing import today
-from invoices.store.states import PAID_ON, check_paid_on, mark_paid, mark_unpaid
+from invoices.store.settlement import PAID_ON, check_paid_on, mark_paid, mark_unpaid
 
 
 class Command(InvoiceCommand):

@@ -14,7 +14,7 @@ from dynamo import Unavailable
 from invoices.management.base import InvoiceCommand, one_line_errors
 from invoices.output.mails import MESSAGE, TO
 from invoices.output.sending import Sending, clean_request_id, send_invoice
-from invoices.store.states import find_record
+from invoices.store.records import find_record
 
 _FAILURES = {
     "refused": "The mail server refused the mail to {0.to}.",

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from invoices.management.base import InvoiceCommand, as_text, find_account
 from invoices.output.files import as_full_json
-from invoices.store.states import find_record
+from invoices.store.records import find_record
 
 
 class Command(InvoiceCommand):

@@ -9,7 +9,8 @@ from django.core.management.base import CommandError
 
 from invoices.management.base import InvoiceCommand, as_row, find_account, one_line_errors
 from invoices.output.files import as_json
-from invoices.store.records import VOID_REASON, find_invoice, void
+from invoices.store.records import find_invoice
+from invoices.store.settlement import VOID_REASON, void
 
 
 class Command(InvoiceCommand):

@@ -12,7 +12,7 @@ from dynamo.exceptions import DynamoError
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Seller, label_of
 from invoices.exceptions import AlreadyVoided, InvoiceError, UnknownInvoice
-from invoices.store import records
+from invoices.store import lists, records, settlement
 from invoices.store.issuing import issue_invoice
 from tests.torture.history import Journal
 
@@ -83,7 +83,7 @@ class InvoiceClient:
         reason = f"because {self._chance.getrandbits(64)}"
         with self._journal.call("void", account=account, number=number, reason=reason) as call:
             try:
-                records.void(account, label_of(DAY.year, number), reason)
+                settlement.void(account, label_of(DAY.year, number), reason)
             except AlreadyVoided as error:
                 call.refused("AlreadyVoided", reason=error.reason)
             except UnknownInvoice:
@@ -107,7 +107,7 @@ class InvoiceClient:
     def _list(self, account: str) -> None:
         with self._journal.call("list", account=account) as call:
             try:
-                page = records.list_invoices(account, DAY.year)
+                page = lists.list_invoices(account, DAY.year)
             except DynamoError as error:
                 call.unanswered(error)
             else:

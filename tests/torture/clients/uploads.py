@@ -9,9 +9,9 @@ from pathlib import Path
 
 from dynamo.exceptions import DynamoError
 from tests.torture.history import Journal
-from uploads.exceptions import BucketMissing
 from uploads.run import upload_files
 from uploads.sources import Destination, Source
+from web.s3 import BucketMissing
 
 BUCKET = "torture"
 PREFIX = "in"

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from uploads import s3
 from uploads.management.bar import FilesBar, lines_above_the_bar, progress_bar
 from uploads.management.base import UploadCommand, destination, stop_on_signals
 from uploads.preview import preview_files
 from uploads.run import upload_files
 from uploads.sources import Destination, Selection, Source, Unusable, sources, walk
 from uploads.transfer import Result, Summary
+from web import s3
 
 #: Each worker may send a file and a part at once, which takes two connections.
 MAX_WORKERS = s3.CONNECTIONS // 2

@@ -1,10 +1,17 @@
-"""Access to S3: one client per process, and the requests that uploads need.
+"""Access to S3: one client per process, and the requests that uploads and exports need.
 
 botocore retries what fails temporarily (its standard mode: 503, a reset connection). Each request
 here can safely be repeated, as an object is only ever stored where there is none.
 
 Every function that sends a request raises `StorageFailed` or one of its subclasses:
 `BucketMissing`, and those that the function names.
+
+    StorageFailed        S3 refused, or did not answer
+    ├── BucketMissing    the bucket does not exist
+    ├── ObjectExists     If-None-Match: an object has the key (412)
+    ├── StorageBusy      another request for the key was in progress (409); try again
+    ├── PartChanged      a stored part is not the one that was sent
+    └── UploadGone       the multipart upload was completed or aborted
 """
 
 from __future__ import annotations
@@ -19,15 +26,7 @@ from botocore.compat import unquote_str
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamo.extending import PerProcess, addressing, credentials
-from uploads.exceptions import (
-    BucketMissing,
-    ObjectExists,
-    PartChanged,
-    StorageBusy,
-    StorageFailed,
-    UploadGone,
-)
+from dynamo.extending import ErrorWithValues, PerProcess, addressing, credentials
 
 CONNECT_SECONDS = 3.0
 READ_SECONDS = 10.0
@@ -44,6 +43,42 @@ CONNECTIONS = 64
 AT_ONCE_BYTES = 64 * 1024
 
 DOWNLOAD_CHUNK_BYTES = 256 * 1024
+
+
+class StorageFailed(ErrorWithValues):
+    """`code` is S3's error code, or the name of botocore's exception.
+
+    `retries` is how often botocore repeated the request: an earlier attempt may have succeeded.
+    """
+
+    operation: str
+    code: str
+    message: str
+    retries: int = 0
+
+    def __str__(self) -> str:
+        return f"S3 {self.operation} failed: {self.code}: {self.message}".rstrip(". ") + "."
+
+
+class BucketMissing(StorageFailed):
+    pass
+
+
+class ObjectExists(StorageFailed):
+    pass
+
+
+class StorageBusy(StorageFailed):
+    pass
+
+
+class PartChanged(StorageFailed):
+    pass
+
+
+class UploadGone(StorageFailed):
+    pass
+
 
 _ERRORS: dict[str, type[StorageFailed]] = {
     "ConditionalRequestConflict": StorageBusy,

@@ -1,0 +1,319 @@
+"""Voiding, crediting and paying an invoice. One transaction each, and only one of them succeeds.
+
+A credit note cancels an invoice which was already sent or booked. It is numbered in the series of
+the day it is issued on. It has the seller, the customer and the lines of the invoice, with negated
+quantities. Its request id is derived from the invoice, so there is at most one, whoever asks how
+often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from dynamo import Transaction, joined
+from dynamo.extending import Refusal, Update, Write
+from invoices.document.amounts import Line
+from invoices.document.fields import Field
+from invoices.document.invoice import Draft, Invoice, credit_request_id
+from invoices.document.kinds import Day, SingleLine, is_blank
+from invoices.exceptions import (
+    AlreadyCredited,
+    AlreadyPaid,
+    AlreadyVoided,
+    DateTooEarly,
+    InvoiceRequestReused,
+    IsCreditNote,
+    NotPaid,
+    UnknownInvoice,
+)
+from invoices.models import InvoiceState
+from invoices.store.issuing import issue_checked, today
+from invoices.store.items import from_item
+from invoices.store.records import (
+    credit_guard,
+    find_invoice,
+    find_record,
+    invoice_at,
+    label_of_guard,
+    state_at,
+    table_and_key,
+)
+
+#: Why an invoice is voided.
+VOID_REASON = Field(
+    "reason",
+    SingleLine(500),
+    label=_("Reason"),
+    help_text=_("Your customer sees it on the invoice."),
+)
+REASON_MAX_BYTES = 2_000
+#: Why an invoice is credited.
+CREDIT_REASON = Field(
+    "reason",
+    SingleLine(500),
+    label=_("Reason"),
+    help_text=_("Your customer sees it on the credit note."),
+)
+#: When an invoice was paid.
+PAID_ON = Field("paid_on", Day(), label=_("Paid on"))
+
+# Voiding -----------------------------------------------------------------------------------------
+
+
+def void(account: str, label: str, reason: str, *, write: Transaction | None = None) -> None:
+    """Void the invoice. It keeps its number and its contents.
+
+    Costs 1 request, 2 write units per KB of the invoice, and 2 more. After `Unavailable`, a second
+    call tells whether the first one voided it.
+
+    Raises (ValueError at once, the others when the transaction is refused):
+        ValueError: the reason is empty, or longer than `REASON_MAX_BYTES`.
+        UnknownInvoice: the account has no such invoice.
+        IsCreditNote: a credit note cannot be voided.
+        AlreadyVoided: it was voided before.
+        AlreadyCredited: a credit note cancels it.
+        DamagedItem: its stored item is damaged.
+        Unavailable: no answer in time; it may be voided.
+    """
+    reason = reason.strip()
+    if is_blank(reason):
+        raise ValueError("The reason must not be empty.")
+    if (size_bytes := len(reason.encode())) > REASON_MAX_BYTES:
+        raise ValueError(f"The reason has {size_bytes:,} bytes; {REASON_MAX_BYTES:,} are allowed.")
+    voided_at = datetime.now(UTC)
+    changes = Update(
+        {
+            "status": {"S": "voided"},
+            "voidReason": {"S": reason},
+            "voidedAt": {"S": voided_at.isoformat()},
+        }
+    )
+    request = changes.request(
+        table_and_key(invoice_at(account, label)),
+        ISSUED,
+        names={"#status": "status"},
+        values={":issued": {"S": "issued"}},
+    )
+
+    def refused(refusal: Refusal) -> Exception | None:
+        # This very write was carried out before: no other one has its time and its reason.
+        if changes.is_done(refusal.stored):
+            return None
+        return why_not_issued(label, refusal)
+
+    with joined(write) as write:
+        write.add(check_not_credited(account, label))
+        write.add(Write(request, {"Update": request}, refused, changes=changes))
+
+
+# Crediting ---------------------------------------------------------------------------------------
+
+
+def credit(account: str, label: str, reason: str, *, time_zone: str | None = None) -> Invoice:
+    """The credit note for an invoice, dated today in `time_zone`; see `issuing.today`.
+
+    It is issued in the language of the invoice. If the invoice is credited already, the first
+    credit note is returned, with the reason that was given then.
+
+    Costs 2 requests, 6 read and 10 write units for an invoice of up to 1 KB; the first call of a
+    process on the series costs 1 read more, and so does an invoice that another process has
+    issued since.
+
+    Raises:
+        ValidationError: the reason is empty, too long, or cannot be printed; nothing was sent.
+        UnknownInvoice: the account has no such invoice.
+        IsCreditNote: it is a credit note.
+        AlreadyVoided: it was voided.
+        AlreadyCredited: it is marked as credited, but its credit note does not exist.
+        DateTooEarly: the invoice or the series already has a later date.
+        InvoiceRequestReused: an invoice has the request id, which version 0.1 did not reserve.
+        ItemTooLarge, DamagedSeries, DamagedItem, Unavailable: see `sequences.issue`.
+    """
+    reason = CREDIT_REASON.clean(reason)
+    record = find_record(account, label)
+    invoice = record.invoice
+    if record.credit_note:
+        return _credit_note(account, record.credit_note, invoice)
+    if invoice.is_credit_note:
+        raise IsCreditNote(label)
+    if invoice.is_voided:
+        raise AlreadyVoided(label, invoice.void_reason)
+    if (day := today(time_zone)) < invoice.issued_at:
+        raise DateTooEarly(day, invoice.issued_at)
+    try:
+        return issue_checked(
+            _draft(invoice, reason),
+            account,
+            invoice.seller,
+            credit_request_id(label),
+            invoice.language,
+            time_zone,
+            also=[check_issued(account, label), mark_credited(account, label)],
+        )
+    except (AlreadyCredited, InvoiceRequestReused):
+        # Another call was faster, perhaps with another reason.
+        record = find_record(account, label)
+        if not record.credit_note:
+            raise
+        return _credit_note(account, record.credit_note, invoice)
+
+
+def _draft(invoice: Invoice, reason: str) -> Draft:
+    """Without what asks for a payment: the due date, the terms, and the note."""
+    return Draft(
+        customer=invoice.customer,
+        lines=negated(invoice.lines),
+        currency=invoice.currency,
+        prices_include_tax=invoice.prices_include_tax,
+        supplied_from=invoice.supplied_from,
+        supplied_to=invoice.supplied_to,
+        buyer_reference=invoice.buyer_reference,
+        exemption_reason=invoice.exemption_reason,
+        credits=invoice.label,
+        credit_reason=reason,
+    )
+
+
+def negated(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """The lines with negated quantities. Rounding is symmetric, so all sums change their sign."""
+    return tuple(replace(line, quantity=-line.quantity) for line in lines)
+
+
+def _credit_note(account: str, label: str, invoice: Invoice) -> Invoice:
+    note = find_invoice(account, label)
+    if note.credits != invoice.label:
+        raise InvoiceRequestReused(credit_request_id(invoice.label), label)
+    return note
+
+
+# Payments ----------------------------------------------------------------------------------------
+
+
+def check_paid_on(day: date, today: date) -> date:
+    """Return `day`. Raises ValidationError if people cannot know yet of a payment on it."""
+    if day > today:
+        raise ValidationError(_("Enter a day that is not in the future."), "future")
+    return day
+
+
+def mark_paid(account: str, label: str, day: date, *, write: Transaction | None = None) -> None:
+    """Note that the invoice was paid on `day`. Repeated with the same day, it changes nothing.
+
+    Costs 1 request and 4 write units for an invoice of up to 1 KB.
+
+    Raises (ValidationError at once, the others when the transaction is refused):
+        UnknownInvoice, IsCreditNote, AlreadyVoided, AlreadyCredited: it cannot be paid.
+        AlreadyPaid: it is marked as paid on another day.
+        ValidationError: `day` is not a date that an invoice can have.
+    """
+    PAID_ON.check(day)
+    state = state_at(account, label)
+
+    def refused(refusal: Refusal) -> Exception | None:
+        stored = _state_of(refusal)
+        if stored.credited_by:
+            return AlreadyCredited(label)
+        # Also if this very write was carried out before.
+        if stored.paid_on == day:
+            return None
+        return AlreadyPaid(label, stored.paid_on)
+
+    with joined(write) as write:
+        write.add(check_issued(account, label))
+        write.add(
+            Write.update(
+                state,
+                [InvoiceState.paid_on.set(day)],
+                InvoiceState.paid_on.does_not_exist() & InvoiceState.credited_by.does_not_exist(),
+                otherwise=refused,
+            )
+        )
+
+
+def mark_unpaid(account: str, label: str, day: date, *, write: Transaction | None = None) -> None:
+    """Undo `mark_paid` with the same `day`. Without a payment, it changes nothing.
+
+    Costs 1 request and 1 write unit.
+
+    Raises:
+        NotPaid: it is marked as paid on another day.
+        UnknownInvoice: `label` is not a label.
+    """
+
+    def refused(refusal: Refusal) -> Exception | None:
+        return NotPaid(label, day) if bool(_state_of(refusal).paid_on) else None
+
+    with joined(write) as write:
+        write.update(
+            state_at(account, label),
+            [InvoiceState.paid_on.remove()],
+            InvoiceState.paid_on == day,
+            otherwise=refused,
+        )
+
+
+def _state_of(refusal: Refusal) -> InvoiceState:
+    return InvoiceState.from_raw_data(refusal.stored or {})
+
+
+# What the operations check ------------------------------------------------------------------
+
+
+def check_issued(account: str, label: str) -> Write:
+    """The check that this is an invoice that is not voided, for a transaction.
+
+    Its refusal means UnknownInvoice, IsCreditNote, AlreadyVoided, or DamagedItem.
+    """
+    key = invoice_at(account, label)
+    check = {
+        **table_and_key(key),
+        "ConditionExpression": ISSUED,
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":issued": {"S": "issued"}},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    return Write(key, {"ConditionCheck": check}, lambda refusal: why_not_issued(label, refusal))
+
+
+#: The condition of `check_issued`, with its names and values.
+ISSUED = "#status = :issued AND attribute_not_exists(credits)"
+
+
+def why_not_issued(label: str, refusal: Refusal) -> Exception:
+    """What it means that an item does not meet `ISSUED`."""
+    invoice = from_item(refusal.stored) if refusal.stored else None
+    if invoice is None:
+        return UnknownInvoice(label)
+    return (
+        IsCreditNote(label) if invoice.is_credit_note else AlreadyVoided(label, invoice.void_reason)
+    )
+
+
+def check_not_credited(account: str, label: str) -> Write:
+    """The check that no credit note cancels the invoice; its refusal means AlreadyCredited."""
+    guard = credit_guard(invoice_at(account, label).series, label)
+    check = {
+        **table_and_key(guard),
+        "ConditionExpression": "attribute_not_exists(series)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+    def otherwise(refusal: Refusal) -> Exception:
+        return AlreadyCredited(label, label_of_guard(refusal.stored or {}))
+
+    return Write(guard, {"ConditionCheck": check}, otherwise)
+
+
+def mark_credited(account: str, label: str) -> Write:
+    """The write that notes in the state of an invoice that it is credited."""
+    return Write.update(
+        state_at(account, label),
+        [InvoiceState.credited_by.set(credit_request_id(label))],
+        InvoiceState.credited_by.does_not_exist(),
+        otherwise=AlreadyCredited(label),
+    )
