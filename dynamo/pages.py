@@ -34,6 +34,8 @@ from dynamo._internal.items import (
     SORT_KEY_MAX_BYTES,
     TABLE_NAME_PATTERN,
     Item,
+    as_hex,
+    with_binary,
 )
 from dynamo._internal.threads import in_thread
 from dynamo.exceptions import BadCursor
@@ -158,7 +160,7 @@ def read_page(
             break
         if not last:
             break
-    cursor = signing.dumps(_as_json(last), salt=salt) if last else None
+    cursor = signing.dumps(with_binary(last, as_hex), salt=salt) if last else None
     return Page(list(map(found._map_fn or model.from_raw_data, items)), cursor)
 
 
@@ -182,16 +184,4 @@ def _opened(cursor: str, salt: str) -> Item:
         key: Item = signing.loads(cursor, salt=salt)
     except (signing.BadSignature, ValueError) as error:
         raise BadCursor from error
-    return {
-        name: {kind: bytes.fromhex(value) if kind == "B" else value}
-        for name, each in key.items()
-        for kind, value in each.items()
-    }
-
-
-def _as_json(key: Item) -> dict[str, Any]:
-    return {
-        name: {kind: bytes(value).hex() if kind == "B" else value}
-        for name, each in key.items()
-        for kind, value in each.items()
-    }
+    return with_binary(key, bytes.fromhex)

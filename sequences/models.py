@@ -18,14 +18,12 @@ Counters are written and read as on the wire, because PynamoDB's numbers are flo
 
 from __future__ import annotations
 
-import hashlib
-import json
 from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 from pynamodb.attributes import UnicodeAttribute
 
-from dynamo._internal.items import Item, PlainModel, ordered
+from dynamo._internal.items import Item, PlainModel, digest_of, ordered
 from dynamo.attributes import IntegerAttribute, TextAttribute
 from dynamo.models import Model
 from sequences.exceptions import RequestIdReused
@@ -129,8 +127,7 @@ class NumberedModel(Model):
 
     def digest(self) -> str:
         """The SHA-256 of `contents`, in hex."""
-        text = json.dumps(self.contents(), default=_as_text, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.contents())
 
     def to_wire(self) -> Item:
         """The attributes as on the wire; `issue` adds series, number and request id.
@@ -196,8 +193,3 @@ _KEPT_APART = {"series", "number", "requestId"}
 
 def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
-
-
-def _as_text(value: Any) -> str:
-    """Binary attribute values, which JSON does not have."""
-    return bytes(value).hex()

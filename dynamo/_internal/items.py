@@ -7,8 +7,10 @@ absent, and then changed by updates of single attributes, each under a condition
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -287,6 +289,26 @@ def ordered(value: Any) -> Any:
             for kind, each in value.items()
         }
     return value
+
+
+def digest_of(value: Any) -> str:
+    """The SHA-256 of the JSON of `value`, in hex. Its binary values are hexadecimal there."""
+    text = json.dumps(value, default=as_hex, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_hex(value: Any) -> str:
+    """A binary value for JSON, which has none."""
+    return bytes(value).hex()
+
+
+def with_binary(item: Item, convert: Callable[[Any], Any]) -> Item:
+    """The `item`, or key, with its binary values converted."""
+    return {
+        name: {kind: convert(value) if kind == "B" else value}
+        for name, typed in item.items()
+        for kind, value in typed.items()
+    }
 
 
 def item_bytes(item: Item) -> int:

@@ -23,8 +23,9 @@ import json
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from pynamodb.attributes import Attribute, JSONAttribute
@@ -50,7 +51,6 @@ def casefolded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-@dataclass(frozen=True)
 class Unique:
     """Declares that the attributes `names`, alone or together, are unique.
 
@@ -58,15 +58,12 @@ class Unique:
     value of one of the attributes, or with an empty one, is not compared. 0 is a value.
     """
 
-    names: tuple[str, ...]
-    normalize: Normalize | None
-
     def __init__(self, *names: str, normalize: Normalize | None = None) -> None:
         are_names = all(isinstance(each, str) for each in names)
         if not (names and are_names and len({*names}) == len(names)):
             raise TypeError("Unique takes the names of different attributes.")
-        object.__setattr__(self, "names", names)
-        object.__setattr__(self, "normalize", normalize)
+        self.names = names
+        self.normalize = normalize
 
 
 @dataclass(frozen=True)
@@ -76,14 +73,15 @@ class UniqueKey:
     names: tuple[str, ...]
     normalize: Normalize | None
     attributes: tuple[Attribute[Any], ...]
-    stored_names: tuple[str, ...] = field(init=False)
-    #: How the keys of its guard items begin.
-    prefix: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        stored_names = tuple(str(each.attr_name) for each in self.attributes)
-        object.__setattr__(self, "stored_names", stored_names)
-        object.__setattr__(self, "prefix", ",".join(stored_names) + SEPARATOR)
+    @cached_property
+    def stored_names(self) -> tuple[str, ...]:
+        return tuple(str(each.attr_name) for each in self.attributes)
+
+    @cached_property
+    def prefix(self) -> str:
+        """How the keys of its guard items begin."""
+        return ",".join(self.stored_names) + SEPARATOR
 
     @classmethod
     def of(cls, unique: Unique, attributes: Mapping[str, Attribute[Any]]) -> UniqueKey:
@@ -111,20 +109,16 @@ class UniqueKey:
     def wire(self, values: Mapping[str, Any]) -> Item:
         """The `values`, by attribute name, as stored; None and absent ones are left out."""
         return {
-            stored_name: {attribute.attr_type: attribute.serialize(values[name])}
-            for name, stored_name, attribute in zip(
-                self.names, self.stored_names, self.attributes, strict=True
-            )
+            str(each.attr_name): {each.attr_type: each.serialize(values[name])}
+            for name, each in zip(self.names, self.attributes, strict=True)
             if values.get(name) is not None
         }
 
     def values(self, item: Item) -> dict[str, Any]:
         """The values, by attribute name, that `item` stores; it has all of them."""
         return {
-            name: attribute.deserialize(attribute.get_value(item[stored_name]))
-            for name, stored_name, attribute in zip(
-                self.names, self.stored_names, self.attributes, strict=True
-            )
+            name: each.deserialize(each.get_value(item[str(each.attr_name)]))
+            for name, each in zip(self.names, self.attributes, strict=True)
         }
 
     def key(self, item: Item) -> str | None:

@@ -16,7 +16,7 @@ from pynamodb.connection import Connection
 from pynamodb.transactions import TransactWrite
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.model.writing import _digest
+from dynamo._internal.items import digest_of, ordered
 from dynamo._internal.updates import Update
 from dynamo.attributes import DecimalAttribute, IntegerAttribute, JSONAttribute, TextAttribute
 from dynamo.exceptions import (
@@ -902,7 +902,7 @@ def test_add_counts_up_from_the_constant_that_stands_for_an_absent_number() -> N
 def test_the_digest_of_a_request_does_not_depend_on_the_order_of_a_set() -> None:
     texts = [{"SS": ["a", "b"]}, {"SS": ["b", "a"]}]
 
-    assert len({_digest({"tags": {"L": [each]}}) for each in texts}) == 1
+    assert len({digest_of(ordered({"tags": {"L": [each]}})) for each in texts}) == 1
 
 
 def test_a_commit_that_counts_up_is_a_success_also_if_the_item_is_deleted_right_after_it() -> None:

@@ -15,6 +15,8 @@ from dynamo._internal.items import (
     SORT_KEY_MAX_BYTES,
     Item,
     PlainModel,
+    as_hex,
+    with_binary,
 )
 from dynamo.attributes import number_text
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR, UniqueKey
@@ -124,7 +126,7 @@ class Keyed(PlainModel):
             return str(typed[0]["S"])
         # 1.0 and 1 are one key.
         typed = [{"N": number_text(Decimal(each["N"]))} if "N" in each else each for each in typed]
-        return json.dumps(typed, default=lambda value: bytes(value).hex())
+        return json.dumps(typed, default=as_hex)
 
     @classmethod
     def _key_of_owner(cls, owner: str) -> Item | None:
@@ -134,11 +136,7 @@ class Keyed(PlainModel):
             if [each.attr_type for *_names, each in cls._key_attributes()] == ["S"]:
                 key: Item = {names[0]: {"S": owner}}
             else:
-                key = {
-                    name: {kind: bytes.fromhex(value) if kind == "B" else value}
-                    for name, each in zip(names, json.loads(owner), strict=True)
-                    for kind, value in each.items()
-                }
+                key = with_binary(dict(zip(names, json.loads(owner), strict=True)), bytes.fromhex)
             return key if cls._is_key_of(key) else None
         except (AttributeError, LookupError, TypeError, ValueError):
             return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -12,7 +10,7 @@ from typing import Any, Never, Self
 from pynamodb.expressions.condition import Condition
 
 from dynamo._internal.client.sending import send
-from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, is_same_value, ordered
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, Item, digest_of, is_same_value, ordered
 from dynamo._internal.model.objects import VERSION
 from dynamo._internal.model.reading import Readable
 from dynamo._internal.updates import Update, conditional
@@ -79,7 +77,7 @@ class Writable(Readable):
         """Store this new object as `create` does for a request id and the arguments `asked`."""
         if not request_id.strip():
             raise ValueError("The request id must not be empty.")
-        digest = {"S": _digest(self._wire_of(asked))}
+        digest = {"S": digest_of(ordered(self._wire_of(asked)))}
         marks: Item = {REQUEST_DIGEST: digest}
         claims = []
         reused = self.RequestIdReused(request_id, self._noun())
@@ -363,12 +361,3 @@ class Writable(Readable):
 
     def _taken_by(self, unique: UniqueKey, item: Item, _refusal: Refusal) -> Exception:
         return self._taken(unique.names, unique.values(item))
-
-
-def _digest(asked: Item) -> str:
-    text = json.dumps(ordered(asked), default=_as_json, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _as_json(value: Any) -> Any:
-    return sorted(value) if isinstance(value, (set, frozenset)) else bytes(value).hex()
