@@ -6,8 +6,8 @@ commands `checkguards` and `checkinvoices` list all of them.
 
 from __future__ import annotations
 
+import collections
 import heapq
-from collections import Counter as Tally
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -116,7 +116,7 @@ def statistics(progress: Progress) -> Result:
 def _accounts(progress: Progress) -> Result:
     until = datetime.now(UTC).date()
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
-    joined = Tally[str]()
+    joined = collections.Counter[str]()
     counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
     for page in bulk.pages(
         User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
@@ -160,7 +160,7 @@ def _counters(progress: Progress) -> Result:
 
 def _locks(progress: Progress) -> Result:
     """The locks that are held or claimed, the longest without renewal first."""
-    states = Tally[State]()
+    states = collections.Counter[State]()
     taken: list[LockView] = []
     for lock in all_locks():
         states[lock.state] += 1
@@ -196,7 +196,7 @@ def _longest_silent(locks: list[LockView]) -> list[LockView]:
 
 
 def _uploads(progress: Progress) -> Result:
-    counts, sizes_bytes = Tally({UPLOADING: 0, DONE: 0}), Tally[str]()
+    counts, sizes_bytes = collections.Counter({UPLOADING: 0, DONE: 0}), collections.Counter[str]()
     oldest: Result | None = None
     for page in bulk.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
         for item in page:
