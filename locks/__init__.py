@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from locks._internal.leases import (
-        Lease as Lease,
-    )
-    from locks._internal.lock import (
-        Lock as Lock,
-        claim_once as claim_once,
-    )
+    from locks._internal.leases import Lease as Lease
+    from locks._internal.lock import Lock as Lock, claim_once as claim_once
     from locks.exceptions import (
         BadLockName as BadLockName,
         LeaseLost as LeaseLost,
@@ -22,10 +17,7 @@ if TYPE_CHECKING:
         LockTaken as LockTaken,
         UnknownLock as UnknownLock,
     )
-    from locks.signals import (
-        lease_lost as lease_lost,
-        lock_awaited as lock_awaited,
-    )
+    from locks.signals import lease_lost as lease_lost, lock_awaited as lock_awaited
 
 __all__, __getattr__ = lazily(
     __name__,

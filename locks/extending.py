@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from locks._internal.holders import (
-        HolderWatch as HolderWatch,
-    )
+    from locks._internal.holders import HolderWatch as HolderWatch
     from locks._internal.registry import (
         BREAK_ATTEMPTS as BREAK_ATTEMPTS,
         LockView as LockView,

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from sequences._internal.check import (
-        check_series as check_series,
-    )
+    from sequences._internal.check import check_series as check_series
     from sequences._internal.counters import (
         Sequence as Sequence,
         anext_value as anext_value,
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
         SequenceError as SequenceError,
         SeriesError as SeriesError,
     )
-    from sequences.signals import (
-        numbers_given as numbers_given,
-    )
+    from sequences.signals import numbers_given as numbers_given
 
 __all__, __getattr__ = lazily(
     __name__,

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from sequences._internal.check import (
-        Progress as Progress,
-        Sizes as Sizes,
-    )
-    from sequences._internal.groups import (
-        counted as counted,
-    )
-    from sequences._internal.seriesreport import (
-        SeriesReport as SeriesReport,
-    )
+    from sequences._internal.check import Progress as Progress, Sizes as Sizes
+    from sequences._internal.groups import counted as counted
+    from sequences._internal.seriesreport import SeriesReport as SeriesReport
     from sequences.models import (
         REQUEST_PREFIX as REQUEST_PREFIX,
         Counter as Counter,

@@ -17,8 +17,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from django.dispatch import receiver
-
 from dynamo._internal.client.deadline import page
 from dynamo._internal.client.retries import pause_seconds
 from dynamo._internal.clock import now
@@ -177,8 +175,4 @@ def _forget_all() -> None:
 
 
 on_new_process(_forget_all)
-
-
-@receiver(tables_emptied)
-def _drop_all(**_signal: object) -> None:
-    _of_process.drop_all()
+tables_emptied.connect(lambda **_signal: _of_process.drop_all(), weak=False)

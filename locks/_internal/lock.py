@@ -36,7 +36,6 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
-from types import TracebackType
 
 from dynamo._internal.client.deadline import within
 from dynamo._internal.clock import now
@@ -279,19 +278,11 @@ class Lock:
         self._held.setdefault(holder, []).append(lease)
         return lease
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         self._leave(threading.get_ident(), error)
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, _kind: object, error: BaseException | None, _traceback: object
     ) -> None:
         # Shielded: a task that is cancelled now releases the lock all the same.
         leaving = submit(self._leave, asyncio.current_task(), error)
@@ -342,15 +333,10 @@ def claim_once(key: str) -> bool:
     return requests.claim(requests.checked_name(key), _process_name())
 
 
-def _process_name() -> str:
-    return _name_of(os.getpid())
-
-
 @cache
-def _name_of(pid: int) -> str:
+def _process_name() -> str:
     """A name for this host and process that no other has."""
-    return f"{socket.gethostname()}:{pid}:{uuid.uuid4().hex[:12]}"
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
 
-# A process forked from a child may get the id of a process that has ended.
-on_new_process(_name_of.cache_clear)
+on_new_process(_process_name.cache_clear)

@@ -20,15 +20,11 @@ from locks.models import RELEASED, LockItem
 #: A running holder rarely renews between our read and our write.
 BREAK_ATTEMPTS = 5
 
-_SHOWN = [
-    "key",
-    "ownerName",
-    "leaseDuration",
-    "recordVersionNumber",
-    "isReleased",
-    "fencingToken",
-    "renewedAt",
-]
+#: All attributes but `data`, which may be large.
+_SHOWN = (
+    *("key", "ownerName", "leaseDuration", "recordVersionNumber"),
+    *("isReleased", "fencingToken", "renewedAt"),
+)
 
 
 class State(Enum):
@@ -88,6 +84,12 @@ class Broken(Enum):
     NOT_HELD = "nothing: the lock was released before"
 
 
+_WAYS = {
+    State.HELD: (Broken.RELEASED, requests.release_seen),
+    State.CLAIMED: (Broken.DELETED, requests.delete_seen),
+}
+
+
 def all_locks() -> Iterator[LockView]:
     """Yield every lock, in no order, with a few pages of 1 MB in memory at a time.
 
@@ -130,30 +132,24 @@ def break_lock(
         Unavailable: no answer.
     """
     requests.checked_name(name)
-    sent: LockView | None = None
+    broken, sent = Broken.NOT_HELD, None
     for _attempt in range(BREAK_ATTEMPTS):
         item = _read(name)
         view = view_of(item)
         if sent is not None and not view.is_same_holding(sent):
             # That holder is gone: by our request whose reply was lost, or on its own.
-            return _result_for(sent)
+            return broken
         if as_seen is not None and not view.is_same_holding(as_seen):
             raise LockChanged(name)
         if view.state is State.RELEASED:
             return Broken.NOT_HELD
-        sent = view
-        is_claim = view.state is State.CLAIMED
-        break_seen = requests.delete_seen if is_claim else requests.release_seen
+        sent, (broken, break_seen) = view, _WAYS[view.state]
         try:
             break_seen(name, item, write=write)
         except LockChanged:
             continue
-        return _result_for(view)
+        return broken
     raise Unavailable("UpdateItem", "the lock changed each time")
-
-
-def _result_for(broken: LockView) -> Broken:
-    return Broken.DELETED if broken.state is State.CLAIMED else Broken.RELEASED
 
 
 def _read(name: str) -> Item:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from locks._internal.leases import Lease
@@ -35,14 +35,11 @@ _ENVIRONMENT = Path("/proc/self/environ")
 class CannotRun(LockError):
     """The command did not start; `exit_code` is what a shell returns then."""
 
-    def __init__(self, command: str, reason: str, exit_code: int) -> None:
-        super().__init__(command, reason, exit_code)
-        self.command = command
-        self.reason = reason
-        self.exit_code = exit_code
+    command: str
+    reason: str
+    exit_code: int
 
-    def __str__(self) -> str:
-        return f"Cannot run {self.command!r}: {self.reason}."
+    text = "Cannot run {command!r}: {reason}."
 
 
 class Signals:
@@ -68,12 +65,7 @@ class Signals:
                 self._before[each] = signal.signal(each, self._arrived)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         for each, handler in self._before.items():
             signal.signal(each, handler)
         signal.set_wakeup_fd(self._wakeup)

@@ -61,13 +61,7 @@ class SeriesCheckCommand(DynamoCommand):
             raise CommandError(f"{damaged} series {'is' if damaged == 1 else 'are'} damaged.")
 
     def _as_json(self, report: SeriesReport) -> str:
-        found: dict[str, Findings[Any]] = {
-            "gaps": report.gaps,
-            "duplicates": report.duplicates,
-            "beyond": report.beyond,
-            "guards": report.guards,
-            **report.others,
-        }
+        found = _findings(report, beyond="beyond", guards="guards")
         shown: dict[str, Any] = {
             "series": report.series,
             "last": report.last,
@@ -83,17 +77,20 @@ class SeriesCheckCommand(DynamoCommand):
         last = "no number in its counter" if report.last is None else f"last {report.last}"
         counts = ", ".join(_counted(*each) for each in self.counts(report).items())
         parts = [f"{report.series}  {last}, {counts}"]
-        findings: dict[str, Findings[Any]] = {
-            "gaps": report.gaps,
-            "duplicates": report.duplicates,
-            "beyond the counter": report.beyond,
-            "wrong guard items": report.guards,
-            **report.others,
-        }
-        for what, found in findings.items():
-            if found:
-                parts.append(f"{what}: {_listed(found)}")
+        findings = _findings(report, beyond="beyond the counter", guards="wrong guard items")
+        parts += [f"{what}: {_listed(found)}" for what, found in findings.items() if found]
         return "; ".join(parts)
+
+
+def _findings(report: SeriesReport, *, beyond: str, guards: str) -> dict[str, Findings[Any]]:
+    """The findings by the words to print."""
+    return {
+        "gaps": report.gaps,
+        "duplicates": report.duplicates,
+        beyond: report.beyond,
+        guards: report.guards,
+        **report.others,
+    }
 
 
 def _counted(word: str, count: int) -> str:
