@@ -13,14 +13,14 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, ClassVar, Literal
 
 from django.core.exceptions import ValidationError
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import Field, declare, fields_of
@@ -272,6 +272,29 @@ def parse_label(label: str) -> tuple[int, int]:
 def credit_request_id(label: str) -> str:
     """The request id of the credit note for an invoice: so there is at most one."""
     return f"{CREDIT_PREFIX}{label}"
+
+
+# Its details ------------------------------------------------------------------------------------
+
+#: The fields that pages and PDF show elsewhere than among the details.
+_ELSEWHERE = {
+    *("currency", "note", "prices_include_tax", "payment_terms", "exemption_reason"),
+    *("supplied_from", "supplied_to"),
+}
+
+
+def details_of(invoice: Invoice, readable: Callable[[date], str]) -> Iterator[tuple[str, str]]:
+    """Labels and texts of what page and PDF say in one line each: also each new field."""
+    first, last = invoice.supplied_from, invoice.supplied_to
+    if first and last:
+        yield gettext("Period of supply"), f"{readable(first)} – {readable(last)}"
+    elif first:
+        yield gettext("Date of supply"), readable(first)
+    for each in fields_of(Contents):
+        value = getattr(invoice, each.name)
+        if each.is_typed and each.name not in _ELSEWHERE and value != each.default:
+            text = readable(value) if isinstance(value, date) else each.to_text(value)
+            yield str(each.label), text
 
 
 # What people type --------------------------------------------------------------------------------

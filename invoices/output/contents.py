@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _, gettext_lazy, pgettext
 
 from invoices.document.amounts import TAX_CATEGORIES, category_of_rate
 from invoices.document.fonts import installed, printable
-from invoices.document.invoice import Customer, Invoice, Party, Seller
+from invoices.document.invoice import Customer, Invoice, Party, Seller, details_of
 from invoices.document.money import bare_amount, bare_price, readable_amount, readable_decimal
 from invoices.output.payment_codes import payment_image
 from web.choices import country_name
@@ -58,7 +58,7 @@ def contents_of(invoice: Invoice) -> dict[str, Any]:
             "credited": _credited(invoice) if invoice.is_credit_note else None,
             "seller": _party(invoice.seller, invoice),
             "customer": _party(invoice.customer, invoice),
-            "details": list(_details(invoice)),
+            "details": [(label, _lines(text)) for label, text in details_of(invoice, _day)],
             "descriptions": _descriptions(invoice),
             "columns": _columns(invoice),
             "carried": _carried(invoice),
@@ -130,19 +130,6 @@ def _party(party: Party, invoice: Invoice) -> dict[str, Any]:
     if isinstance(party, Customer) and party.number:
         below.append(_("Customer number %(number)s") % {"number": party.number})
     return {"name": _lines(party.name), "below": [text for text in below if text]}
-
-
-def _details(invoice: Invoice) -> Iterator[tuple[str, str]]:
-    """Labels and texts of what is said in one line each."""
-    if invoice.supplied_from and invoice.supplied_to:
-        period = f"{_day(invoice.supplied_from)} – {_day(invoice.supplied_to)}"
-        yield _("Period of supply"), period
-    elif invoice.supplied_from:
-        yield _("Date of supply"), _day(invoice.supplied_from)
-    if invoice.due_date:
-        yield _("Due date"), _day(invoice.due_date)
-    if invoice.buyer_reference:
-        yield _("Customer’s reference"), _lines(invoice.buyer_reference)
 
 
 def _descriptions(invoice: Invoice) -> list[tuple[str, str]]:

@@ -17,12 +17,21 @@ from accounts.models import User
 from accounts.personal_data import account_of, sessions_of
 from invoices.document.amounts import Line, VatShare
 from invoices.document.fields import fields_of
-from invoices.document.invoice import Invoice, Party
+from invoices.document.invoice import Contents, Invoice, Party
 from invoices.document.money import plain_amount
 from invoices.output.typesetting import pdf_of
 from invoices.store.customers import all_customers
 from invoices.store.lists import all_records, years_of
 from invoices.store.records import Record
+
+#: The fields that had no column when they were released. Each newer one has, after the others.
+_WITHOUT_COLUMN = {
+    *("currency", "note", "prices_include_tax", "supplied_from", "supplied_to", "due_date"),
+    *("payment_terms", "buyer_reference", "exemption_reason"),
+}
+_NEW_FIELDS = [
+    each for each in fields_of(Contents) if each.is_typed and each.name not in _WITHOUT_COLUMN
+]
 
 COLUMNS = (
     "number",
@@ -34,6 +43,7 @@ COLUMNS = (
     "vat",
     "gross",
     "void reason",
+    *(each.words for each in _NEW_FIELDS),
 )
 
 #: What the tables of lines and of bookings say about the document of a row.
@@ -217,6 +227,7 @@ def as_csv(invoices: Iterable[Invoice]) -> Iterator[bytes]:
                 _as_text(currency),
                 *(plain_amount(sum_, currency) for sum_ in (totals.net, totals.vat, totals.gross)),
                 _as_text(invoice.void_reason),
+                *(_as_text(each.to_text(getattr(invoice, each.name))) for each in _NEW_FIELDS),
             )
         )
 

@@ -113,7 +113,7 @@ LineFormSet = forms.formset_factory(
 
 
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
-#: until one has a value or an error.
+#: until one has a value or an error. Fields that are not named here end the last part.
 _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "customer": ("", ("customer_name", "customer_address")),
     "more_of_customer": (
@@ -133,6 +133,8 @@ _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "prices": ("", ("currency", "prices_include_tax")),
     "below": ("", ("exemption_reason", "note")),
 }
+_NAMED = set(chain.from_iterable(names for _title, names in _PARTS.values()))
+_PARTS["below"] = "", (*_PARTS["below"][1], *(name for name in TYPED_FIELDS if name not in _NAMED))
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from typing import Any
 from django import template
 from django.urls import reverse
 from django.utils import dateformat
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _, pgettext
 
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line
-from invoices.document.invoice import Invoice
+from invoices.document.invoice import Invoice, details_of
 from invoices.store.lists import Listed
 from web.choices import country_name
 from web.identifiers import readable_iban
@@ -42,6 +43,12 @@ register.filter("decimal", money.readable_decimal)
 register.filter("country", country_name)
 #: `{{ seller.iban|iban }}`: in groups of four.
 register.filter("iban", readable_iban)
+
+
+@register.filter
+def details(invoice: Invoice) -> list[tuple[str, str]]:
+    """Labels and texts of what an invoice says in one line each."""
+    return list(details_of(invoice, date_format))
 
 
 @register.filter
