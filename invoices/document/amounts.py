@@ -14,8 +14,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from invoices.document.fields import declare
-from invoices.document.kinds import Amount, Choice, Number, SingleLine
+from invoices.document.kinds import Amount, Number, SingleLine
 from invoices.document.money import minor_units
+from web.kinds import Choice
 
 MAX_LINES = 200
 #: In minor units. Below 2^53, so that programs whose numbers are floats read it exactly.
@@ -31,6 +32,9 @@ TAX_CATEGORIES = {
     "intra_community": _("Intra-community supply"),
     "export": _("Export"),
 }
+_TAX_CATEGORY = Choice(
+    TAX_CATEGORIES.__contains__, lambda: [("", _("By the rate")), *TAX_CATEGORIES.items()]
+)
 _WITH_VAT = {"standard", "reduced"}
 
 # Wide enough for the largest quantity times the largest price with all decimals of both.
@@ -60,9 +64,7 @@ class Line:
     vat_rate: Decimal = field(
         metadata=declare(Number(3, 3, bounds=(0, 100), is_percentage=True), _("VAT %"))
     )
-    tax_category: str = field(
-        default="", metadata=declare(Choice(TAX_CATEGORIES, _("By the rate")), _("Tax category"))
-    )
+    tax_category: str = field(default="", metadata=declare(_TAX_CATEGORY, _("Tax category")))
 
     @property
     def category(self) -> str:

@@ -20,30 +20,11 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from dynamo.extending import Item
-from invoices.document.kinds import Flag, Kind, is_blank
+from invoices.document.kinds import Flag, is_blank
+from web.kinds import FormField, Kind
 
 #: The default of a field that must have a value.
 REQUIRED = object()
-
-
-class FormField(forms.CharField):
-    """A form field whose value is what `Field.read` returns."""
-
-    def __init__(self, declared: Field) -> None:
-        widget = declared.kind.widget()
-        if not isinstance(widget, forms.Select):
-            widget.attrs.setdefault("autocomplete", "off")
-        super().__init__(
-            label=declared.label,
-            help_text=declared.help_text,
-            initial=declared.initial,
-            required=declared.is_required,
-            widget=widget,
-        )
-        self._declared = declared
-
-    def clean(self, value: Any) -> Any:
-        return self._declared.read(super().clean(value))
 
 
 @dataclass(frozen=True)
@@ -110,9 +91,12 @@ class Field:
         return "" if value is None else self.kind.to_typed(value)
 
     def form_field(self) -> forms.Field:
+        texts: Any = {"label": self.label, "help_text": self.help_text}
         if isinstance(self.kind, Flag):
-            return forms.BooleanField(label=self.label, help_text=self.help_text, required=False)
-        return FormField(self)
+            return forms.BooleanField(**texts, required=False)
+        return FormField(
+            self.kind, self.read, initial=self.initial, required=self.is_required, **texts
+        )
 
 
 def declare(

@@ -24,17 +24,9 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import Field, declare, fields_of
-from invoices.document.kinds import (
-    Country,
-    Currency,
-    Day,
-    Email,
-    Flag,
-    Moment,
-    MultiLine,
-    SingleLine,
-)
+from invoices.document.kinds import Day, Email, Flag, Moment, MultiLine, SingleLine
 from invoices.exceptions import UnknownInvoice
+from web.kinds import COUNTRY, CURRENCY
 
 Status = Literal["issued", "voided"]
 
@@ -62,7 +54,7 @@ class Party:
         default="", metadata=declare(MultiLine(500, rows=3), _("Customer’s address"))
     )
     vat_id: str = field(default="", metadata=declare(SingleLine(100), _("Customer’s VAT ID")))
-    country: str = field(default="", metadata=declare(Country(), _("Customer’s country")))
+    country: str = field(default="", metadata=declare(COUNTRY, _("Customer’s country")))
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,7 @@ class Contents:
 
     customer: Customer
     lines: tuple[Line, ...]
-    currency: str = field(metadata=declare(Currency(), _("Currency"), initial="EUR"))
+    currency: str = field(metadata=declare(CURRENCY, _("Currency"), initial="EUR"))
     note: str = field(
         default="",
         metadata=declare(MultiLine(1_000), _("Note"), help_text=_("Printed below the total.")),

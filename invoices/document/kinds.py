@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
 from functools import cache
-from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -19,8 +17,8 @@ from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from invoices.document.fonts import as_shown, missing_characters, packages_for
 from invoices.document.numbers import NUMBER_MAX_LENGTH, readings, with_another_decimal
-from web.choices import country_choices, currency_choices, is_country, is_currency
-from web.selects import LongSelect
+from web import kinds
+from web.kinds import Kind
 
 #: The years that an invoice may be issued in. Where all series of an account are needed, each of
 #: these years is read.
@@ -32,9 +30,6 @@ _EXACT = Context(prec=2 * NUMBER_MAX_LENGTH)
 # `date.fromisoformat` also takes 20261121 and 2026-W48-1.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
-# Control characters, lone surrogates, line and paragraph separators.
-_UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
 # Printable characters that show nothing: the fonts have them without a glyph, or, U+FFFC, they
 # stand for an object.
 _INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\ufffc"))
@@ -42,78 +37,45 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u034f\u200c\u200d\u200e\u200f\u2060\u2800\
 _NAMED_CHARACTERS = 5
 
 
-class Kind:
-    """A kind of value. Its methods raise ValidationError for a value that is not allowed."""
+def check_printable(text: str) -> None:
+    """Reject characters that the fonts of the PDF do not have.
 
-    python_type: ClassVar[type]
-    #: Its type in DynamoDB.
-    wire_type: ClassVar[str] = "S"
+    The error shows them, and names the font packages that the operator can install for them.
+    """
+    missing = missing_characters(text)
+    if not missing:
+        return
+    error = ngettext_lazy(
+        "This character cannot be printed: %(characters)s. Remove or replace it.",
+        "These characters cannot be printed: %(characters)s. Remove or replace them.",
+        len(missing),
+    )
+    named = ", ".join(map(as_shown, missing[:_NAMED_CHARACTERS]))
+    errors = [ValidationError(error, "missing_character", {"characters": named})]
+    if packages := packages_for(missing):
+        hint = _("The operator of this site can add fonts for them: %(packages)s.")
+        errors.append(ValidationError(hint, "missing_font", {"packages": ", ".join(packages)}))
+    raise ValidationError(errors)
 
-    def clean(self, typed: str) -> Any:
-        """The value to store for what a person typed, which is not blank."""
-        return self.from_text(typed)
 
-    def read(self, typed: str) -> Any:
-        """As `clean`, for a form, which a person filled in."""
-        return self.clean(typed)
-
-    def to_typed(self, value: Any) -> str:
-        """The text from which `read` makes `value`."""
-        return self.to_text(value)
-
-    def check(self, value: Any) -> None:
-        """Reject a value of `python_type` that a program must not store. Looser than `clean`."""
-
-    def to_text(self, value: Any) -> str:
-        """The stored text. Equal values have equal texts."""
-        return str(value)
-
-    def from_text(self, text: str) -> Any:
-        """The value of a stored text. Raises ValueError."""
-        return text
-
-    def widget(self) -> forms.Widget:
-        """The input element."""
-        return forms.TextInput()
+def printable(text: str) -> str:
+    """`text`, if the fonts of the PDF have its characters."""
+    check_printable(text)
+    return text
 
 
 @dataclass(frozen=True)
-class SingleLine(Kind):
-    """One line of text. If `is_printed`, the fonts of the PDF must have its characters."""
+class SingleLine(kinds.SingleLine):
+    """One line of text. The fonts of the PDF must have its characters."""
 
-    python_type = str
-    max_length: int
-    is_printed: bool = True
-
-    def clean(self, typed: str) -> str:
-        text = typed.strip()
-        _check_text(text, text, self.max_length)
-        if self.is_printed:
-            check_printable(text)
-        return text
-
-    def widget(self) -> forms.Widget:
-        return forms.TextInput({"maxlength": self.max_length})
+    rule: Callable[[str], str] = printable
 
 
 @dataclass(frozen=True)
-class MultiLine(Kind):
-    """Text of any number of lines. If `is_printed`, the fonts of the PDF must have it."""
+class MultiLine(kinds.MultiLine):
+    """Text of any number of lines. The fonts of the PDF must have its characters."""
 
-    python_type = str
-    max_length: int
-    rows: int = 2
-    is_printed: bool = True
-
-    def clean(self, typed: str) -> str:
-        text = "\n".join(line.rstrip() for line in typed.strip().splitlines())
-        _check_text(text, text.replace("\n", ""), self.max_length)
-        if self.is_printed:
-            check_printable(text)
-        return text
-
-    def widget(self) -> forms.Widget:
-        return forms.Textarea({"rows": self.rows, "maxlength": self.max_length})
+    rule: Callable[[str], str] = printable
 
 
 @dataclass(frozen=True)
@@ -220,49 +182,6 @@ class Amount(Kind):
         return int(text)
 
 
-class Code(Kind):
-    """A code in capital letters. People may type small ones."""
-
-    python_type = str
-
-    def clean(self, typed: str) -> str:
-        code = typed.strip().upper()
-        self.check(code)
-        return code
-
-
-class Currency(Code):
-    """The ISO 4217 code of a currency in use today."""
-
-    def check(self, value: str) -> None:
-        if not is_currency(value):
-            raise ValidationError(_("Enter a currency code such as EUR."), code="currency")
-
-    def widget(self) -> forms.Widget:
-        # Django calls it for each page, in the language of the page.
-        return LongSelect(choices=currency_choices)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Choice(Kind):
-    """One of `names`, or nothing, which the form calls `blank`."""
-
-    python_type = str
-    names: Mapping[str, Any]
-    blank: Any
-
-    def check(self, value: str) -> None:
-        if value not in self.names:
-            raise ValidationError(_("Select one of the choices."), code="choice")
-
-    def clean(self, typed: str) -> str:
-        self.check(typed.strip())
-        return typed.strip()
-
-    def widget(self) -> forms.Widget:
-        return LongSelect(choices=[("", self.blank), *self.names.items()])
-
-
 class Flag(Kind):
     """Yes or no; a checkbox."""
 
@@ -273,18 +192,6 @@ class Flag(Kind):
 
     def from_text(self, text: str) -> bool:
         return text == "yes"
-
-
-class Country(Code):
-    """The ISO 3166 code of a country."""
-
-    def check(self, value: str) -> None:
-        if not is_country(value):
-            raise ValidationError(_("Enter a country code such as DE."), code="country")
-
-    def widget(self) -> forms.Widget:
-        # Django calls it for each page, in the language of the page.
-        return LongSelect(choices=country_choices)  # type: ignore[arg-type]
 
 
 class Email(Kind):
@@ -352,41 +259,6 @@ class Moment(Kind):
 def is_blank(text: str) -> bool:
     """Whether nothing of `text` is visible on a page or a PDF."""
     return not text.translate(_INVISIBLE).strip()
-
-
-def check_printable(text: str) -> None:
-    """Reject characters that the fonts of the PDF do not have.
-
-    The error shows them, and names the font packages that the operator can install for them.
-    """
-    missing = missing_characters(text)
-    if not missing:
-        return
-    error = ngettext_lazy(
-        "This character cannot be printed: %(characters)s. Remove or replace it.",
-        "These characters cannot be printed: %(characters)s. Remove or replace them.",
-        len(missing),
-    )
-    named = ", ".join(map(as_shown, missing[:_NAMED_CHARACTERS]))
-    errors = [ValidationError(error, "missing_character", {"characters": named})]
-    if packages := packages_for(missing):
-        hint = _("The operator of this site can add fonts for them: %(packages)s.")
-        errors.append(ValidationError(hint, "missing_font", {"packages": ", ".join(packages)}))
-    raise ValidationError(errors)
-
-
-def _check_text(text: str, printed: str, max_length: int) -> None:
-    if len(text) > max_length:
-        raise ValidationError(
-            _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}
-        )
-    # Python does not call spaces of other scripts printable, so the categories decide.
-    is_unprintable = not printed.isprintable() and any(
-        unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in printed
-    )
-    # Django puts U+FFFD in place of bytes that are not UTF-8.
-    if is_unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
-        raise ValidationError(_("Use printable characters only."), code="unprintable")
 
 
 @cache

@@ -24,8 +24,9 @@ from accounts.models import User
 from accounts.values import clean_email, deliverable_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
-from invoices.document.kinds import Email, MultiLine
+from invoices.document.kinds import Email
 from invoices.output.typesetting import pdf_of
+from web.kinds import MultiLine
 from web.mailserver import mail_connection
 
 Outcome = Literal["sent", "refused", "failed", "unknown"]
@@ -56,7 +57,7 @@ TO = Field("to", _Recipient(), label=_("To"))
 #: What the sender adds to the mail. It is not printed, so it may have any characters.
 MESSAGE = Field(
     "message",
-    MultiLine(2_000, rows=5, is_printed=False),
+    MultiLine(2_000, rows=5),
     default="",
     label=_("Message"),
     help_text=_("Added to the text of the mail."),

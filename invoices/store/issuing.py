@@ -31,27 +31,25 @@ from invoices.document.invoice import (
     label_of,
     series_of,
 )
-from invoices.document.kinds import Day, SingleLine, check_printable
+from invoices.document.kinds import Day, check_printable
 from invoices.exceptions import DateTooEarly, InvoiceRequestReused
 from invoices.models import InvoiceItem
 from invoices.store.items import from_item, to_item
 from sequences import DamagedSeries, OutOfOrder, RequestIdReused, issue
 from sequences.extending import REQUEST_PREFIX
+from web.kinds import SingleLine
 
 
-class _RequestId(SingleLine):
-    """A request id that a caller may choose."""
-
-    def clean(self, typed: str) -> str:
-        request_id = super().clean(typed)
-        if request_id.startswith(CREDIT_PREFIX):
-            raise ValidationError(
-                f"Must not begin with {CREDIT_PREFIX}: request ids of credit notes do.", "reserved"
-            )
-        return request_id
+def _not_reserved(request_id: str) -> str:
+    if request_id.startswith(CREDIT_PREFIX):
+        raise ValidationError(
+            f"Must not begin with {CREDIT_PREFIX}: request ids of credit notes do.", "reserved"
+        )
+    return request_id
 
 
-REQUEST_ID = Field("request_id", _RequestId(100, is_printed=False))
+#: A request id that a caller may choose.
+REQUEST_ID = Field("request_id", SingleLine(100, _not_reserved))
 ISSUE_DATE = Field("issue_date", Day(), default=None)
 
 _YEAR = re.compile(r"\d{4}", re.ASCII)

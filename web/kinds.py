@@ -1,0 +1,172 @@
+"""Kinds of values that people type: how they are typed, checked and stored.
+
+A field is declared once, with its kind; its form field and its checks follow from that.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from web.choices import country_choices, currency_choices, is_country, is_currency
+from web.selects import LongSelect
+
+UNPRINTABLE = _("Use printable characters only.")
+_UNKNOWN = _("Select one of the choices.")
+
+_DIRECTION_OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Control characters, lone surrogates, line and paragraph separators.
+_UNPRINTABLE_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}
+
+
+class Kind:
+    """A kind of value. Its methods raise ValidationError for a value that is not allowed."""
+
+    python_type: ClassVar[type]
+    #: Its type in DynamoDB.
+    wire_type: ClassVar[str] = "S"
+
+    def clean(self, typed: str) -> Any:
+        """The value to store for what a person typed, which is not blank."""
+        return self.from_text(typed)
+
+    def read(self, typed: str) -> Any:
+        """As `clean`, for a form, which a person filled in."""
+        return self.clean(typed)
+
+    def to_typed(self, value: Any) -> str:
+        """The text from which `read` makes `value`."""
+        return self.to_text(value)
+
+    def check(self, value: Any) -> None:
+        """Reject a value of `python_type` that a program must not store. Looser than `clean`."""
+
+    def to_text(self, value: Any) -> str:
+        """The stored text. Equal values have equal texts."""
+        return str(value)
+
+    def from_text(self, text: str) -> Any:
+        """The value of a stored text. Raises ValueError."""
+        return text
+
+    def widget(self) -> forms.Widget:
+        """The input element."""
+        return forms.TextInput()
+
+
+@dataclass(frozen=True)
+class SingleLine(Kind):
+    """One line of text. It may have a `rule`, which returns what is stored."""
+
+    python_type = str
+    max_length: int
+    rule: Callable[[str], Any] = str
+    input: type[forms.TextInput] = field(default=forms.TextInput, kw_only=True)
+
+    def clean(self, typed: str) -> Any:
+        text = typed.strip()
+        check_text(text, self.max_length)
+        return self.rule(text)
+
+    def widget(self) -> forms.Widget:
+        return self.input({"maxlength": self.max_length})
+
+
+@dataclass(frozen=True)
+class MultiLine(Kind):
+    """Text of any number of lines. It may have a `rule`, as `SingleLine`."""
+
+    python_type = str
+    max_length: int
+    rows: int = 2
+    rule: Callable[[str], Any] = str
+
+    def clean(self, typed: str) -> Any:
+        text = "\n".join(line.rstrip() for line in typed.strip().splitlines())
+        check_text(text, self.max_length, has_lines=True)
+        return self.rule(text)
+
+    def widget(self) -> forms.Widget:
+        return forms.Textarea({"rows": self.rows, "maxlength": self.max_length})
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of some texts. Django calls `choices` for each page, in the language of the page."""
+
+    python_type = str
+    is_known: Callable[[str], bool]
+    choices: Callable[[], Any]
+    message: Any = _UNKNOWN
+    select: type[forms.Select] = LongSelect
+
+    def clean(self, typed: str) -> str:
+        text = typed.strip()
+        self.check(text)
+        return text
+
+    def check(self, value: str) -> None:
+        if not self.is_known(value):
+            raise ValidationError(self.message, code="choice")
+
+    def widget(self) -> forms.Widget:
+        return self.select(choices=self.choices)  # type: ignore[arg-type]  # a function
+
+
+class Code(Choice):
+    """A code in capital letters. People may type small ones."""
+
+    def clean(self, typed: str) -> str:
+        return super().clean(typed.upper())
+
+
+#: The ISO 3166 code of a country.
+COUNTRY = Code(is_country, country_choices, _("Enter a country code such as DE."))
+#: The ISO 4217 code of a currency in use today.
+CURRENCY = Code(is_currency, currency_choices, _("Enter a currency code such as EUR."))
+
+
+class FormField(forms.CharField):
+    """A form field of a kind, whose value is what `read` returns."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        read: Callable[[str], Any],
+        attrs: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        widget = kind.widget()
+        if not isinstance(widget, forms.Select):
+            widget.attrs.setdefault("autocomplete", "off")
+        widget.attrs |= attrs or {}
+        super().__init__(widget=widget, **options)
+        self._read = read
+
+    def clean(self, value: Any) -> Any:
+        return self._read(super().clean(value))
+
+
+def check_text(
+    text: str, max_length: int, unprintable: Any = UNPRINTABLE, *, has_lines: bool = False
+) -> None:
+    """Refuse a text that is too long or, with the message `unprintable`, cannot be shown."""
+    if len(text) > max_length:
+        raise ValidationError(
+            _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}
+        )
+    line = text.replace("\n", "") if has_lines else text
+    # Python does not call spaces of other scripts printable, so the categories decide.
+    is_unprintable = not line.isprintable() and any(
+        unicodedata.category(char) in _UNPRINTABLE_CATEGORIES for char in line
+    )
+    # Django puts U+FFFD in place of bytes that are not UTF-8.
+    if is_unprintable or _DIRECTION_OVERRIDES.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
+        raise ValidationError(unprintable, code="unprintable")
