@@ -27,8 +27,10 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from pynamodb.attributes import (
     BooleanAttribute,
     MapAttribute,
@@ -39,12 +41,21 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 from pynamodb.expressions.update import Action
 
+from accounts import attributes
+from accounts.attributes import IntegerValue, PaymentDays, TextValue, Value
 from accounts.auth import DjangoUser, UserManager, UserOptions
 from accounts.exceptions import StaleUser, taken
 from accounts.passwords import check_password, make_password
-from accounts.values import as_uuid, comparable_email, comparable_username
+from accounts.usernames import clean_new
+from accounts.values import (
+    as_uuid,
+    clean_new_email,
+    comparable_email,
+    comparable_username,
+)
 from dynamo import IntegerAttribute, Model, Transaction, Unique, joined
 from dynamo.extending import Item, Otherwise, Refusal, Write
+from web.kinds import COUNTRY, MultiLine
 
 #: Never changes, so it distinguishes two accounts that had the same key.
 _JOINED_AT = "joinedAt"
@@ -68,10 +79,100 @@ class User(DjangoUser, Model):
         table_name = "users"
 
     pk = UnicodeAttribute(hash_key=True)
-    username = UnicodeAttribute(attr_name="userName")
-    email = UnicodeAttribute()
-    full_name = UnicodeAttribute(attr_name="fullName", null=True)
-    phone_number = UnicodeAttribute(attr_name="phoneNumber", null=True)
+    username = TextValue(
+        _("Username"),
+        replace(attributes.USERNAME, rule=clean_new),
+        attr_name="userName",
+        attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"},
+    )
+    email = TextValue(
+        _("Email address"),
+        replace(attributes.EMAIL, rule=clean_new_email),
+        attrs={"autocomplete": "email"},
+    )
+    full_name = TextValue(
+        _("Full name"),
+        attributes.NAME,
+        attr_name="fullName",
+        null=True,
+        attrs={"autocomplete": "name"},
+    )
+    phone_number = TextValue(
+        _("Phone number"),
+        attributes.PHONE_NUMBER,
+        attr_name="phoneNumber",
+        null=True,
+        attrs={"autocomplete": "tel", "inputmode": "tel"},
+        help_text=_("With the country code, such as +1 202-555-0124."),
+    )
+    language = TextValue(
+        _("Language"),
+        attributes.LANGUAGE,
+        null=True,
+        help_text=_("For these pages and for the mails that we send you."),
+    )
+    time_zone = TextValue(
+        _("Time zone"),
+        attributes.TIME_ZONE,
+        attr_name="timeZone",
+        null=True,
+        help_text=_("It decides the date of an invoice."),
+    )
+    business_name = TextValue(
+        _("Business name"),
+        attributes.NAME,
+        attr_name="businessName",
+        null=True,
+        attrs={"autocomplete": "organization"},
+    )
+    business_address = TextValue(
+        _("Business address"),
+        MultiLine(500, rows=3),
+        attr_name="businessAddress",
+        null=True,
+        attrs={"autocomplete": "street-address"},
+    )
+    country = TextValue(
+        _("Country"),
+        COUNTRY,
+        null=True,
+        attrs={"autocomplete": "country"},
+        help_text=_("Invoices are then checked for what the law of this country requires."),
+    )
+    vat_id = TextValue(
+        _("VAT ID"),
+        attributes.TAX_ID,
+        attr_name="vatId",
+        null=True,
+        help_text=_("In Japan, the registration number: T and 13 digits."),
+    )
+    tax_number = TextValue(
+        _("Tax number"),
+        attributes.TAX_ID,
+        attr_name="taxNumber",
+        null=True,
+        help_text=_("In France, the SIREN or SIRET number."),
+    )
+    account_holder = TextValue(
+        _("Account holder"), attributes.NAME, attr_name="accountHolder", null=True
+    )
+    iban = TextValue(_("IBAN"), attributes.IBAN, null=True, attrs={"spellcheck": "false"})
+    bic = TextValue(_("BIC"), attributes.BIC, null=True, attrs={"spellcheck": "false"})
+    currency = TextValue(_("Currency"), attributes.CURRENCY, null=True)
+    payment_days = IntegerValue(
+        _("Days until payment"),
+        PaymentDays(),
+        attr_name="paymentDays",
+        null=True,
+        help_text=_("From the date of the invoice."),
+    )
+    payment_terms = TextValue(
+        _("Payment terms"),
+        MultiLine(500),
+        attr_name="paymentTerms",
+        null=True,
+        help_text=_("Printed on each invoice."),
+    )
     password = UnicodeAttribute()
     is_active = BooleanAttribute(attr_name="isActive", default=True)
     is_staff = BooleanAttribute(attr_name="isStaff", default=False)
@@ -80,19 +181,6 @@ class User(DjangoUser, Model):
     last_login = UTCDateTimeAttribute(attr_name="lastLoginAt", null=True)
     email_confirmed_at = UTCDateTimeAttribute(attr_name="emailConfirmedAt", null=True)
     confirmation_id = UnicodeAttribute(attr_name="confirmationId", null=True)
-    business_name = UnicodeAttribute(attr_name="businessName", null=True)
-    business_address = UnicodeAttribute(attr_name="businessAddress", null=True)
-    vat_id = UnicodeAttribute(attr_name="vatId", null=True)
-    country = UnicodeAttribute(null=True)
-    tax_number = UnicodeAttribute(attr_name="taxNumber", null=True)
-    iban = UnicodeAttribute(null=True)
-    bic = UnicodeAttribute(null=True)
-    account_holder = UnicodeAttribute(attr_name="accountHolder", null=True)
-    currency = UnicodeAttribute(null=True)
-    payment_days = IntegerAttribute(attr_name="paymentDays", null=True)
-    payment_terms = UnicodeAttribute(attr_name="paymentTerms", null=True)
-    time_zone = UnicodeAttribute(attr_name="timeZone", null=True)
-    language = UnicodeAttribute(null=True)
     sessions: Any = MapAttribute(null=True)  # type: ignore[no-untyped-call]  # PynamoDB's
     session_epoch = UnicodeAttribute(attr_name="sessionEpoch", null=True)
     pending_email = UnicodeAttribute(attr_name="pendingEmail", null=True)
@@ -286,3 +374,9 @@ class User(DjangoUser, Model):
         condition = (User.password == self.password) & self.same_account()
         with joined(write) as write:
             self.join(write, self.set_or_remove(values), condition, values, otherwise)
+
+
+#: The attributes that people type, by name, in the order of the profile.
+VALUES: dict[str, Value] = {
+    name: each for name, each in vars(User).items() if isinstance(each, Value)
+}

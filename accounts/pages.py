@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -66,6 +67,8 @@ def show_errors(form: forms.BaseForm, error: Exception) -> None:
         elif isinstance(each, StaleUser):
             deleted = _("This account was deleted meanwhile.")
             form.add_error(None, deleted if each.deleted else str(CHANGED_MEANWHILE))
+        elif isinstance(each, ValidationError):
+            form.add_error(None, each)
         else:
             raise each
 

@@ -5,38 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from accounts.models import User
+from accounts.models import VALUES, User
 from accounts.sessions import services as sessions
 
+_NAMES = (
+    "pk",
+    *VALUES,
+    *("email_confirmed_at", "pending_email", "pending_until"),
+    *("is_active", "is_staff", "is_superuser", "date_joined", "last_login"),
+)
 #: Stored name and Python name.
-SHOWN = {
-    "pk": "pk",
-    "userName": "username",
-    "email": "email",
-    "emailConfirmedAt": "email_confirmed_at",
-    "pendingEmail": "pending_email",
-    "pendingUntil": "pending_until",
-    "fullName": "full_name",
-    "phoneNumber": "phone_number",
-    "businessName": "business_name",
-    "businessAddress": "business_address",
-    "vatId": "vat_id",
-    "country": "country",
-    "taxNumber": "tax_number",
-    "iban": "iban",
-    "bic": "bic",
-    "accountHolder": "account_holder",
-    "currency": "currency",
-    "paymentDays": "payment_days",
-    "paymentTerms": "payment_terms",
-    "timeZone": "time_zone",
-    "language": "language",
-    "isActive": "is_active",
-    "isStaff": "is_staff",
-    "isSuperuser": "is_superuser",
-    "joinedAt": "date_joined",
-    "lastLoginAt": "last_login",
-}
+SHOWN = {str(User.get_attributes()[name].attr_name): name for name in _NAMES}
 
 
 def account_of(user: User) -> dict[str, Any]:

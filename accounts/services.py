@@ -16,43 +16,26 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import usernames, values as rules
+from accounts import usernames
+from accounts.attributes import USERNAME
 from accounts.exceptions import (
     AccountError,
     AccountRequestReused,
     UnknownUser,
     ValueTaken,
 )
-from accounts.models import NO_PENDING_CHANGE, User, new_confirmation_id, new_session_epoch
+from accounts.models import NO_PENDING_CHANGE, VALUES, User, new_confirmation_id, new_session_epoch
 from accounts.passwords import check_password, make_password
 from accounts.signals import value_taken
 from dynamo import Refused, Transaction, joined
 from dynamo.extending import Item
+from web import identifiers
 
 #: The primary key of an account is the UUIDv5 of its registration's request id in this namespace.
 REQUEST_IDS = uuid.UUID("5b0f6c9e-6d0b-4b43-9a35-0f4c1f1c9c57")
-
-_CLEAN: dict[str, Callable[[str], str | int | None]] = {
-    "username": rules.clean_username,
-    "email": rules.clean_new_email,
-    "full_name": rules.clean_text,
-    "phone_number": rules.clean_phone_number,
-    "business_name": rules.clean_text,
-    "business_address": rules.clean_lines,
-    "country": rules.clean_country,
-    "vat_id": rules.clean_tax_id,
-    "tax_number": rules.clean_tax_id,
-    "iban": rules.clean_iban,
-    "bic": rules.clean_bic,
-    "account_holder": rules.clean_text,
-    "currency": rules.clean_currency,
-    "payment_days": rules.clean_payment_days,
-    "payment_terms": rules.clean_lines,
-    "time_zone": rules.clean_time_zone,
-    "language": rules.clean_language,
-}
 
 
 @sensitive_variables()
@@ -67,8 +50,8 @@ def register(
     email: str,
     password: str | None = None,
     password_hash: str | None = None,
-    full_name: str = "",
-    phone_number: str = "",
+    full_name: str | None = None,
+    phone_number: str | None = None,
     is_staff: bool = False,
     is_superuser: bool = False,
     email_confirmed: bool = False,
@@ -88,13 +71,12 @@ def register(
     Costs 1 request and 6 write units.
 
     Raises:
-        ValidationError: a value breaks its rule (`accounts.values`, `accounts.usernames`).
+        ValidationError: a value breaks its rule (`accounts.attributes`).
         UsernameTaken, EmailTaken, ValueTaken: another account has the value. If several are taken,
             `dynamo.exceptions.Refused` with all of them.
         AccountRequestReused: the request id made an account with other values.
     """
     values = cleaned(username=username, email=email, full_name=full_name, phone_number=phone_number)
-    usernames.check_new(values["username"])
     request_id = request_id or str(uuid.uuid4())
     user = User(
         pk=account_key(request_id),
@@ -161,9 +143,17 @@ def change_username(user: User, username: str, *, write: Transaction | None = No
     Raises:
         ValidationError, UsernameTaken, StaleUser
     """
-    values = cleaned(username=username)
-    usernames.check_change(user.username, values["username"])
-    change(user, values, write=write)
+    change(user, {"username": another_username(user, username)}, write=write)
+
+
+def another_username(user: User, typed: str) -> str:
+    """The username to store if `user` takes another one. Raises ValidationError.
+
+    An older username that no account may get any more can change its case.
+    """
+    older = usernames.keeps_older(user.username, typed.strip())
+    name: str = (USERNAME if older else VALUES["username"]).clean(typed)
+    return name
 
 
 def change_email(user: User, email: str, *, write: Transaction | None = None) -> None:
@@ -177,23 +167,24 @@ def change_email(user: User, email: str, *, write: Transaction | None = None) ->
     change(user, cleaned(email=email) | NO_PENDING_CHANGE, write=write)
 
 
-def edit_profile(user: User, *, write: Transaction | None = None, **texts: str) -> None:
-    """Change other attributes of the account, by their Python names. An empty text removes one.
+def edit_profile(user: User, *, write: Transaction | None = None, **typed: Any) -> None:
+    """Change other attributes of the account (`VALUES`), by name. An empty text removes one.
 
-    Names: full_name, phone_number, business_name, business_address, country, vat_id, tax_number,
-    iban, bic, account_holder, currency, payment_days, payment_terms, time_zone, language.
-
-    Another VAT ID than the stored one must fit the country (`accounts.values.clean_vat_id`). The
-    stored one stays, because it may be older than this rule.
+    Another VAT ID than the stored one must fit the country (`web.identifiers`). The stored one
+    stays, because it may be older than this rule.
 
     Raises:
-        ValidationError, StaleUser
+        ValidationError: at the attribute, if the VAT ID does not fit.
+        StaleUser
         ValueTaken: another account has a value of an attribute that was declared unique.
     """
-    values = cleaned(**texts)
-    if "vat_id" in values and values["vat_id"] != user.vat_id:
-        country = values.get("country", user.country)
-        values["vat_id"] = rules.clean_vat_id(texts["vat_id"], country)
+    values = cleaned(**typed)
+    if (vat_id := values.get("vat_id")) and vat_id != user.vat_id:
+        country = values.get("country", user.country) or ""
+        try:
+            values["vat_id"] = identifiers.clean_vat_id(vat_id, country)
+        except ValidationError as error:
+            raise ValidationError({"vat_id": error}) from error
     change(user, values, write=write)
 
 
@@ -280,9 +271,9 @@ def get_in_even_time(pk: str | None, who: str) -> User | None:
         return None
 
 
-def cleaned(**texts: str) -> dict[str, Any]:
-    """The values as stored, by attribute name. Raises ValidationError."""
-    return {name: _CLEAN[name](text) for name, text in texts.items()}
+def cleaned(**typed: Any) -> dict[str, Any]:
+    """The values as stored, by attribute name; `Clean` ones as they are. Raises ValidationError."""
+    return {name: VALUES[name].clean(text) for name, text in typed.items()}
 
 
 def change(

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from accounts.values import comparable_username
+from accounts.values import clean_username, comparable_username
 
 _BASED_ON_LATIN = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z])(?: WITH .+)?")
 _OTHER_LATIN = dict(zip("ðÐŋŊĸəƏ", "dDnNkeE", strict=True))
@@ -70,15 +70,16 @@ def check_new(name: str) -> None:
         )
 
 
-def check_change(old: str, new: str) -> None:
-    """Refuse `new` as `check_new` does, unless it is an older username in another case.
+def clean_new(text: str) -> str:
+    """A username that an account may get. Raises as `clean_username` and `check_new`."""
+    name = clean_username(text)
+    check_new(name)
+    return name
 
-    Raises:
-        ValidationError: see `check_new`.
-    """
-    if comparable_username(old) == comparable_username(new) and not _is_choosable(old):
-        return
-    check_new(new)
+
+def keeps_older(old: str, new: str) -> bool:
+    """Whether `new` is `old` in another case, and `old` could not be chosen any more."""
+    return comparable_username(old) == comparable_username(new) and not _is_choosable(old)
 
 
 def check_reserved(name: str, old: str = "") -> None:

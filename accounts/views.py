@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import ResolverMatch, reverse_lazy
@@ -65,7 +66,7 @@ class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):
         before = user.language
         try:
             services.edit_profile(user, **form.profile_values())
-        except (AccountError, Refused) as error:
+        except (AccountError, Refused, ValidationError) as error:
             show_errors(form, error)
             return self.form_invalid(form)
         if user.language == before:

@@ -5,9 +5,9 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from accounts import values
 from accounts.forms import PasswordConfirmedForm
 from dynamo.extending import PARTITION_KEY_MAX_BYTES
+from web.kinds import SingleLine
 
 REASON_MAX_LENGTH = 200
 
@@ -26,17 +26,13 @@ class FindForm(forms.Form):
     )
 
 
-def _check_reason(text: str) -> None:
-    values.clean_text(text, REASON_MAX_LENGTH)
-
-
 class ReasonForm(PasswordConfirmedForm):
     """The reason of an action, and the actor's own password."""
 
     reason = forms.CharField(
         label=_("Reason"),
         max_length=REASON_MAX_LENGTH,
-        validators=[_check_reason],
+        validators=[SingleLine(REASON_MAX_LENGTH).clean],
         help_text=_("Kept in the audit log, which all staff can read."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )

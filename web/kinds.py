@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
@@ -63,16 +63,20 @@ class Kind:
 
 @dataclass(frozen=True)
 class SingleLine(Kind):
-    """One line of text. It may have a `rule`, which returns what is stored."""
+    """One line of text. It may have a `rule`, which returns what is stored.
+
+    The message `unprintable` refuses characters that cannot be shown.
+    """
 
     python_type = str
     max_length: int
     rule: Callable[[str], Any] = str
-    input: type[forms.TextInput] = field(default=forms.TextInput, kw_only=True)
+    unprintable: Any = UNPRINTABLE
+    input: type[forms.Widget] = forms.TextInput
 
     def clean(self, typed: str) -> Any:
         text = typed.strip()
-        check_text(text, self.max_length)
+        check_text(text, self.max_length, self.unprintable)
         return self.rule(text)
 
     def widget(self) -> forms.Widget:
@@ -148,6 +152,8 @@ class FormField(forms.CharField):
             widget.attrs.setdefault("autocomplete", "off")
         widget.attrs |= attrs or {}
         super().__init__(widget=widget, **options)
+        # The kind refuses null characters in its own words.
+        self.validators.clear()
         self._read = read
 
     def clean(self, value: Any) -> Any:
@@ -157,7 +163,7 @@ class FormField(forms.CharField):
 def check_text(
     text: str, max_length: int, unprintable: Any = UNPRINTABLE, *, has_lines: bool = False
 ) -> None:
-    """Refuse a text that is too long or, with the message `unprintable`, cannot be shown."""
+    """Refuse a text that is too long, or has characters that cannot be shown."""
     if len(text) > max_length:
         raise ValidationError(
             _("Use at most %(limit)s characters."), "max_length", {"limit": max_length}

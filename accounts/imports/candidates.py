@@ -6,13 +6,15 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
 from accounts import usernames
+from accounts.attributes import USERNAME
 from accounts.forms import AccountForm
 from accounts.imports.files import REQUIRED, Row
-from accounts.models import User
+from accounts.models import VALUES, User
 from accounts.passwords import clean_password_hash
 from accounts.services import account_key, cleaned
 from dynamo.extending import SEPARATOR
@@ -22,14 +24,14 @@ from dynamo.extending import SEPARATOR
 class Candidate:
     """A row with valid values.
 
-    `values` are as stored, missing ones empty. `request_id` names its registration by the
+    `values` are clean. `request_id` names its registration by the
     comparable username and email address: `import:ann:ann@example.com`. `keys` are the keys of the
     guard items of all its unique values, by attribute. If no new account may have the username
     (`accounts.usernames`), `name_fault` says why; an existing account keeps its username.
     """
 
     row: Row
-    values: Mapping[str, str]
+    values: Mapping[str, Any]
     password_hash: str | None
     request_id: str
     keys: Mapping[str, str]
@@ -47,10 +49,10 @@ class Candidate:
 
 
 class _RowForm(AccountForm):
-    def clean_username(self) -> str:
-        """Accept any username here: whether it is allowed depends on the stored accounts."""
-        username: str = self.cleaned_data["username"]
-        return username
+    """Accepts older usernames: whether one is allowed depends on the stored accounts."""
+
+    username = VALUES["username"].form_field(USERNAME)
+    may_be_reserved = True
 
 
 class Candidates:
@@ -78,7 +80,13 @@ def _checked(row: Row) -> Candidate:
     form = _RowForm(row.values)
     if not form.is_valid():
         raise ValidationError([_at_field(name, errors) for name, errors in form.errors.items()])
-    values = {name: text or "" for name, text in cleaned(**form.account_values()).items()}
+    values = form.account_values()
+    name_fault = ""
+    try:
+        values |= cleaned(username=values["username"])
+        usernames.check_reserved(values["username"])
+    except ValidationError as error:
+        name_fault = _at_field("username", error.messages)
     keys = {
         name: key
         for name in User.unique_names()
@@ -91,17 +99,8 @@ def _checked(row: Row) -> Candidate:
         password_hash=clean_password_hash(row.values["password_hash"]),
         request_id=":".join(["import", *compared]),
         keys=keys,
-        name_fault=_name_fault(values["username"]),
+        name_fault=name_fault,
     )
-
-
-def _name_fault(username: str) -> str:
-    try:
-        usernames.check_new(username)
-        usernames.check_reserved(username)
-    except ValidationError as error:
-        return _at_field("username", error.messages)
-    return ""
 
 
 def _at_field(name: str, messages: Iterable[object]) -> str:

@@ -204,10 +204,7 @@ def _register(candidate: Candidate) -> Result:
 
 def _account_of(candidate: Candidate, write: Transaction | None = None) -> User:
     return register(
-        username=candidate.values["username"],
-        email=candidate.values["email"],
-        full_name=candidate.values["full_name"],
-        phone_number=candidate.values["phone_number"],
+        **candidate.values,
         password_hash=candidate.password_hash,
         request_id=candidate.request_id,
         write=write,

@@ -12,17 +12,18 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from django.views.generic import FormView
 
+from accounts.attributes import EMAIL
 from accounts.exceptions import StaleUser
-from accounts.forms import NewPasswordForm, email_field
+from accounts.forms import NewPasswordForm
 from accounts.limits import attempts
 from accounts.limits.client_address import counted_client
+from accounts.models import VALUES
 from accounts.pages import FormPageMixin, show_errors, show_not_sent
 from accounts.recovery import mails
-from accounts.values import clean_email
 
 
 class ResetForm(PasswordResetForm):
-    email = email_field(clean_email)
+    email = VALUES["email"].form_field(EMAIL)
 
     #: Whether a mail server took the mail, after `save`.
     is_sent = False
@@ -71,7 +72,7 @@ class PasswordResetConfirmView(FormPageMixin, auth_views.PasswordResetConfirmVie
 
 
 class ReminderForm(forms.Form):
-    email = email_field(clean_email)
+    email = VALUES["email"].form_field(EMAIL)
 
 
 class UsernameReminderView(FormPageMixin, FormView):

@@ -18,7 +18,7 @@ from django.core.cache import cache
 from django.utils.crypto import get_random_string
 from django.views.decorators.debug import sensitive_variables
 
-from accounts import services, usernames
+from accounts import services
 from accounts.emails import links, mails
 from accounts.exceptions import AccountRequestReused, BadLink, taken
 from accounts.models import User
@@ -42,20 +42,21 @@ def hold(values: dict[str, Any], *, password: str, request_id: str) -> str | Non
         UsernameTaken, ValueTaken: another account has the value. If several are taken,
             `dynamo.exceptions.Refused` with all of them. Never EmailTaken.
     """
-    cleaned = services.cleaned(**values)
-    usernames.check_new(cleaned["username"])
+    values = services.cleaned(**values)
     refusals = [
-        taken(name, cleaned[name])
+        taken(name, values[name])
         for name in User.unique_names()
-        if name != "email" and cleaned.get(name) and User.is_taken(**{name: cleaned[name]})
+        if name != "email" and values.get(name) and User.is_taken(**{name: values[name]})
     ]
     if len(refusals) > 1:
         raise Refused("Several values are taken.", refusals)
     if refusals:
         raise refusals[0]
-    is_known = User.is_taken(email=cleaned["email"])
+    is_known = User.is_taken(email=values["email"])
     key = get_random_string(32)
-    held = {**values, "password_hash": make_password(password), "request_id": request_id}
+    # Plain texts: when the link is followed, days later, they are cleaned again.
+    plain = {name: value and str(value) for name, value in values.items()}
+    held = {**plain, "password_hash": make_password(password), "request_id": request_id}
     cache.set(_cache_key(key), held, links.VALID_SECONDS)
     token = links.make(PURPOSE, key)
     return None if is_known else token

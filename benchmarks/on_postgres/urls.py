@@ -48,7 +48,9 @@ class SignUpView(FormView):
 
     def form_valid(self, form: SignUpForm) -> HttpResponse:
         password = form.cleaned_data["password1"]
-        user = User.objects.create_user(**form.account_values(), password=password)
+        # Its columns take no NULL.
+        values = {name: value or "" for name, value in form.account_values().items()}
+        user = User.objects.create_user(**values, password=password)
         login(self.request, user)
         messages.success(self.request, "Welcome! Your account is ready.")
         return super().form_valid(form)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import smtplib
 import unicodedata
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import formataddr, parseaddr
 from typing import Literal, get_args
 from urllib.parse import urlsplit
@@ -20,11 +21,11 @@ from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
+from accounts.attributes import EMAIL
 from accounts.models import User
 from accounts.values import clean_email, deliverable_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
-from invoices.document.kinds import Email
 from invoices.output.typesetting import pdf_of
 from web.kinds import MultiLine
 from web.mailserver import mail_connection
@@ -39,21 +40,18 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 
 
-class _Recipient(Email):
-    """One email address that a mail can be sent to."""
-
-    def clean(self, typed: str) -> str:
-        try:
-            return deliverable_email(clean_email(typed))
-        except ValueError as error:
-            # The local part is not plain ASCII, and programs differ in how they read it.
-            raise ValidationError(
-                _("No mail can be sent to this address. Enter another one."), "undeliverable"
-            ) from error
+def _deliverable(typed: str) -> str:
+    try:
+        return deliverable_email(clean_email(typed))
+    except ValueError as error:
+        # The local part is not plain ASCII, and programs differ in how they read it.
+        raise ValidationError(
+            _("No mail can be sent to this address. Enter another one."), "undeliverable"
+        ) from error
 
 
 #: The recipient of an invoice.
-TO = Field("to", _Recipient(), label=_("To"))
+TO = Field("to", replace(EMAIL, rule=_deliverable), label=_("To"))
 #: What the sender adds to the mail. It is not printed, so it may have any characters.
 MESSAGE = Field(
     "message",

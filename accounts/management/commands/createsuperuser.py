@@ -6,7 +6,6 @@ from django.contrib.auth.management.commands import createsuperuser
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
-from accounts import usernames
 from accounts.management.base import check_typed_password, explained_errors
 from accounts.models import User
 from accounts.services import cleaned, register
@@ -61,8 +60,6 @@ class Command(DynamoCommand, createsuperuser.Command):
         if value is not None:
             try:
                 cleaned(**{field.name: value})
-                if field.name == User.USERNAME_FIELD:
-                    usernames.check_new(value)
             except ValidationError as error:
                 self.stderr.write(f"Error: {' '.join(error.messages)}")
                 return None

@@ -1,0 +1,147 @@
+"""The attributes of an account that people type: the model declares each once, with its kind.
+
+Pages, commands and imports clean what was typed by `Value.clean`, or by the form field that it
+makes. The result is marked as clean, so operations that get it do not clean it again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from accounts import values
+from dynamo import IntegerAttribute, TextAttribute
+from web import identifiers, kinds
+from web.choices import currency_choices, is_time_zone, time_zone_choices
+from web.kinds import Choice, FormField, Kind, SingleLine
+from web.selects import LongSelect
+
+MOST_PAYMENT_DAYS = 365
+_DAYS = re.compile(r"\d{1,3}", re.ASCII)
+
+
+class Clean(str):
+    """A text that the attribute with the stored name `by` has cleaned."""
+
+    by = ""
+
+
+class Value:
+    """Adds the kind of its values to an attribute of the account, which cleans them by it."""
+
+    label: Any
+    help_text: Any
+    null: bool
+    attr_name: str
+
+    def __init__(self, label: Any, kind: Kind, *, attrs: Any = None, **options: Any) -> None:
+        """`attrs` are attributes of the input element. Others are options of the attribute."""
+        super().__init__(label, **options)  # type: ignore[call-arg]  # the attribute's
+        self.kind, self.attrs = kind, attrs
+
+    def clean(self, typed: Any) -> Any:
+        """What is stored for a typed text: None if it is empty and may be. `Clean` texts stay.
+
+        Raises:
+            ValidationError
+        """
+        if isinstance(typed, Clean) and typed.by == self.attr_name:
+            return typed
+        text = "" if typed is None else str(typed)
+        if self.null and not text.strip():
+            return None
+        value = self.kind.clean(text)
+        if isinstance(value, str):
+            value = Clean(value)
+            value.by = self.attr_name
+        return value
+
+    def form_field(self, kind: Kind | None = None) -> FormField:
+        """A form field for the attribute. With another `kind`, its value is not clean for it."""
+        return FormField(
+            kind or self.kind,
+            kind.clean if kind else self.clean,
+            self.attrs,
+            label=self.label,
+            help_text=self.help_text,
+            required=not self.null,
+        )
+
+
+class TextValue(Value, TextAttribute):
+    """A text of an account."""
+
+
+class IntegerValue(Value, IntegerAttribute):
+    """A number of an account."""
+
+
+#: The shape of a username. New ones must also not be confusable (`accounts.usernames`).
+USERNAME = SingleLine(values.USERNAME_MAX_LENGTH, values.clean_username, values.INVALID_USERNAME)
+#: Any email address, also one that no account may get any more.
+EMAIL = SingleLine(
+    values.EMAIL_MAX_LENGTH, values.clean_email, values.INVALID_EMAIL, forms.EmailInput
+)
+PHONE_NUMBER = SingleLine(40, values.clean_phone_number)
+NAME = SingleLine(150)
+TAX_ID = SingleLine(32)
+#: An IBAN has at most 34 characters, and is often typed in groups of four.
+IBAN = SingleLine(50, identifiers.clean_iban)
+BIC = SingleLine(20, identifiers.clean_bic)
+
+
+class _LanguageSelect(forms.Select):
+    """Marks each language's name as text in that language."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value:
+            option["attrs"]["lang"] = value
+        return option
+
+
+class _TimeZoneSelect(LongSelect):
+    """The names of time zones are English in every language."""
+
+    option_language = "en"
+
+
+def _languages() -> list[tuple[str, Any]]:
+    return [("", _("Use the language of the browser")), *settings.LANGUAGES]
+
+
+LANGUAGE = Choice(
+    lambda code: code in dict(settings.LANGUAGES),
+    _languages,
+    _("This site is not available in this language."),
+    _LanguageSelect,
+)
+TIME_ZONE = Choice(is_time_zone, time_zone_choices, select=_TimeZoneSelect)
+CURRENCY = replace(kinds.CURRENCY, choices=lambda: [("", "–"), *currency_choices()])
+
+
+class PaymentDays(Kind):
+    """A number of days from 0 to 365."""
+
+    python_type = int
+    wire_type = "N"
+
+    def clean(self, typed: str) -> int:
+        digits = typed.strip()
+        days = int(digits) if _DAYS.fullmatch(digits) else -1
+        if not 0 <= days <= MOST_PAYMENT_DAYS:
+            raise ValidationError(
+                _("Enter a number of days from 0 to %(limit)s."),
+                "payment_days",
+                {"limit": MOST_PAYMENT_DAYS},
+            )
+        return days
+
+    def widget(self) -> forms.Widget:
+        return forms.TextInput({"maxlength": 3, "inputmode": "numeric"})
