@@ -25,6 +25,7 @@ from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
 from accounts.values import EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH
+from web import identifiers
 from web.requestids import RequestIdForm
 
 
@@ -123,10 +124,20 @@ class ProfileForm(forms.Form):
     def fields_by_group(self) -> list[tuple[Any, list[forms.BoundField]]]:
         return [(title, [self[name] for name in names]) for title, names in self.groups.items()]
 
+    def clean_vat_id(self) -> str:
+        """Refused as `edit_profile` does, but together with the errors of other fields."""
+        typed: str = self.cleaned_data["vat_id"]
+        if typed and typed != self.initial.get("vat_id"):
+            sent = self.cleaned_data if self._was_sent("country") else self.initial
+            identifiers.clean_vat_id(typed, sent.get("country") or "")
+        return typed
+
     def profile_values(self) -> dict[str, Any]:
         """The values to store. A field that was not sent stays the same."""
-        sent = {name for name in self.fields if self.add_prefix(name) in self.data}
-        return {name: value for name, value in self.cleaned_data.items() if name in sent}
+        return {name: value for name, value in self.cleaned_data.items() if self._was_sent(name)}
+
+    def _was_sent(self, name: str) -> bool:
+        return self.add_prefix(name) in self.data
 
 
 ProfileForm.base_fields |= {

@@ -153,6 +153,15 @@ def test_a_vat_id_with_a_wrong_check_digit_is_not_stored(
     assert User.get(ann.pk).vat_id is None
 
 
+def test_the_page_shows_an_unfit_vat_id_together_with_other_errors(
+    client: Client, ann: User
+) -> None:
+    text = Page(client.post(PROFILE, {"country": "JP", "vat_id": "T123", "bic": "zz"})).text
+
+    assert "“T123” is not a registration number" in text
+    assert "“zz” is not a BIC" in text
+
+
 def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
     client: Client, ann: User
 ) -> None:
