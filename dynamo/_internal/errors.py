@@ -27,7 +27,7 @@ class ErrorWithValues(Exception):
 
     def __post_init__(self) -> None:
         # What `repr` shows and pickle stores.
-        self.args = tuple(getattr(self, each.name) for each in fields(self) if each.repr)  # type: ignore[arg-type]
+        self.args = tuple(getattr(self, each.name) for each in fields(self) if each.repr)  # type: ignore[arg-type]  # it is one in each subclass
 
     def __str__(self) -> str:
         return self.text.format(**vars(self))
