@@ -5,6 +5,7 @@ Forms read and write nothing in DynamoDB, except that each attempt at a password
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, ClassVar
 
 from django import forms
@@ -25,6 +26,7 @@ from accounts.limits import attempts
 from accounts.models import VALUES, User
 from accounts.services import another_username
 from accounts.values import EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH
+from dynamo.forms import ModelForm
 from web import identifiers
 from web.requestids import RequestIdForm
 
@@ -104,45 +106,49 @@ class SignUpForm(BoundedPasswordsMixin, SetPasswordMixin, AccountForm, RequestId
         return self.cleaned_data
 
 
-class ProfileForm(forms.Form):
-    """The profile, in groups. A form without some of the fields leaves these as they are."""
+#: The headings of the profile, and the fields below each.
+_PROFILE: dict[Any, tuple[str, ...]] = {
+    _("You"): ("full_name", "phone_number", "language", "time_zone"),
+    _("Your business"): ("business_name", "business_address", "country", "vat_id", "tax_number"),
+    _("Bank account on invoices"): ("account_holder", "iban", "bic"),
+    _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
+}
 
-    #: The headings of the page, and the fields below each.
-    groups: ClassVar[dict[Any, tuple[str, ...]]] = {
-        _("You"): ("full_name", "phone_number", "language", "time_zone"),
-        _("Your business"): (
-            "business_name",
-            "business_address",
-            "country",
-            "vat_id",
-            "tax_number",
-        ),
-        _("Bank account on invoices"): ("account_holder", "iban", "bic"),
-        _("New invoices start with"): ("currency", "payment_days", "payment_terms"),
-    }
+
+class ProfileForm(ModelForm[User]):
+    """The profile, in groups. Its hidden version refuses a form that an edit has overtaken.
+
+    Values that are not sent stay as they are; a program may leave out the version, too.
+    """
+
+    class Meta:
+        model = User
+        fields = tuple(chain.from_iterable(_PROFILE.values()))
+
+        @staticmethod
+        def formfield_callback(field: Any, **_options: Any) -> forms.Field:
+            return VALUES[field.name].form_field()
+
+    groups: ClassVar[dict[Any, tuple[str, ...]]] = _PROFILE
+    version_optional = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound:
+            sent: Any = self.data.copy()  # type: ignore[attr-defined]  # a dict's, a QueryDict's
+            for name in self.model_fields:
+                sent.setdefault(self.add_prefix(name), self.initial.get(name))
+            self.data = sent
 
     def fields_by_group(self) -> list[tuple[Any, list[forms.BoundField]]]:
         return [(title, [self[name] for name in names]) for title, names in self.groups.items()]
 
-    def clean_vat_id(self) -> str:
-        """Refused as `edit_profile` does, but together with the errors of other fields."""
-        typed: str = self.cleaned_data["vat_id"]
-        if typed and typed != self.initial.get("vat_id"):
-            sent = self.cleaned_data if self._was_sent("country") else self.initial
-            identifiers.clean_vat_id(typed, sent.get("country") or "")
-        return typed
-
-    def profile_values(self) -> dict[str, Any]:
-        """The values to store. A field that was not sent stays the same."""
-        return {name: value for name, value in self.cleaned_data.items() if self._was_sent(name)}
-
-    def _was_sent(self, name: str) -> bool:
-        return self.add_prefix(name) in self.data
-
-
-ProfileForm.base_fields |= {
-    name: VALUES[name].form_field() for names in ProfileForm.groups.values() for name in names
-}
+    def clean_vat_id(self) -> str | None:
+        """As its country writes it. A stored one stays, because it may be older than the rule."""
+        typed: str | None = self.cleaned_data["vat_id"]
+        if not typed or typed == self.initial.get("vat_id"):
+            return typed
+        return identifiers.clean_vat_id(typed, self.cleaned_data.get("country") or "")
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

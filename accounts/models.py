@@ -77,6 +77,7 @@ NO_PENDING_CHANGE = {"pending_email": None, "pending_id": None, "pending_until":
 class User(DjangoUser, Model):
     class Meta:
         table_name = "users"
+        verbose_name = _("account")
 
     pk = UnicodeAttribute(hash_key=True)
     username = TextValue(

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, views as auth_views
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import ResolverMatch, reverse_lazy
@@ -52,21 +51,24 @@ class ProfileView(SignedInFormMixin, KeepFormMixin, FormPageMixin, FormView):
     form_class = ProfileForm
     success_url = reverse_lazy("profile")
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"instance": signed_in(self.request)}
+
     def get_initial(self) -> dict[str, Any]:
         user = signed_in(self.request)
-        stored = {name: getattr(user, name) for name in ProfileForm.base_fields}
-        return stored | {
+        return {
             "phone_number": readable_phone_number(user.phone_number),
             "iban": readable_iban(user.iban) if user.iban else "",
             "language": language_of(user) or "",
         }
 
     def form_valid(self, form: ProfileForm) -> HttpResponse:
-        user = signed_in(self.request)
-        before = user.language
+        user = form.instance
+        before = User.from_raw_data(user.stored).language
         try:
-            services.edit_profile(user, **form.profile_values())
-        except (AccountError, Refused, ValidationError) as error:
+            with services.counted_refusals():
+                form.save()
+        except (AccountError, Refused) as error:
             show_errors(form, error)
             return self.form_invalid(form)
         if user.language == before:

@@ -266,7 +266,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
         self._defaults = self.instance.serialize(null_check=False)
         # If the item of a form was deleted, `instance` has its key alone.
         has_key = None not in map(
-            self.instance.attribute_values.get, key_names(type(self.instance))
+            self.instance.attribute_values.get, key_names(self.instance.__class__)
         )
         self._is_edit = bool(self.instance.stored) or (
             instance is not None and has_key and self.add_prefix(VERSION) in self.data
@@ -362,7 +362,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
                 # Whose value is too long, or else cannot be compared.
                 longest = max(names, key=lambda name: len(str(self.cleaned_data[name])))
                 self._add_djangos(longest, "invalid", INVALID)
-        hash_name = key_names(type(self.instance))[0]
+        hash_name = key_names(self.instance.__class__)[0]
         has_key = item.keys() >= set(self.instance.key_attribute_names())
         if not self._is_edit and has_key and hash_name in usable:
             try:
@@ -376,7 +376,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
 
     def _different(self) -> dict[str, Any]:
         """What is stored, by the names of the fields in which something else was typed."""
-        now = type(self.instance).from_raw_data(self.instance.stored)
+        now = self.instance.__class__.from_raw_data(self.instance.stored)
         stored = {name: getattr(now, name) for name in self.model_fields}
         typed = self.cleaned_data
         return {n: value for n, value in stored.items() if n not in typed or typed[n] != value}
@@ -399,7 +399,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
             return "********"
         if isinstance(value, bool):
             return djangos_text("Yes") if value else djangos_text("No")
-        pairs: Any = flatten_choices(getattr(field, "choices", ()))
+        pairs: Any = flatten_choices(getattr(field.widget, "choices", ()))
         labels = {str(choice): str(label) for choice, label in pairs}
         shown = None if value is None else field.widget.format_value(field.prepare_value(value))
         return labels.get(str(value)) or ("–" if shown is None else str(shown))
@@ -414,7 +414,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
 
     def _add_taken(self, names: tuple[str, ...]) -> None:
         """Report that another item has the values of `names`, in Django's words and places."""
-        known = model_fields(type(self.instance))
+        known = model_fields(self.instance.__class__)
         labels = [str(capfirst(known[name].verbose_name)) for name in names]
         if len(names) == 1:
             name, code, message = (
@@ -451,7 +451,7 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
                 for names in each.uniques:
                     self._add_taken(names)
             elif isinstance(each, exceptions.AlreadyExists):
-                self._add_taken(key_names(type(self.instance)))
+                self._add_taken(key_names(self.instance.__class__))
             elif isinstance(each, exceptions.RequestIdReused):
                 self._refuse(USED, "request_id")
             elif isinstance(each, exceptions.AlreadyDone):
@@ -486,8 +486,8 @@ class ModelForm(BaseForm, Generic[M], metaclass=ModelFormMetaclass):
         if not self.is_bound or self.errors:
             verb = "changed" if self._is_edit else "created"
             raise ValueError(
-                f"The {type(self.instance).__name__} could not be {verb} because the data didn't "
-                "validate."
+                f"The {self.instance.__class__.__name__} could not be {verb} because the data "
+                "didn't validate."
             )
         if self._is_edit:
             self.instance.save(write=write)

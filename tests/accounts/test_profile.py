@@ -172,3 +172,29 @@ def test_a_vat_id_that_was_stored_before_stays_until_it_is_changed(
     # Without the country, the stored one decides.
     assert list(Page(client.post(PROFILE, {"vat_id": "DE 2"})).errors) == ["vat_id"]
     assert User.get(ann.pk).vat_id == "DE 1"
+
+
+def test_a_profile_that_another_tab_changed_is_refused_and_can_be_sent_again(
+    client: Client, ann: User
+) -> None:
+    one, two = (form_values(client, PROFILE, language="", time_zone="UTC") for _tab in range(2))
+    assert client.post(PROFILE, one | {"business_name": "Ann Ltd"}).status_code == 302
+
+    page = Page(client.post(PROFILE, two | {"full_name": "Ann Example"}))
+
+    (told,) = page.errors[""]
+    assert "The account was changed after this page was opened" in told
+    assert page.errors["business_name"] == ["Stored now: Ann Ltd"]
+    assert (User.get(ann.pk).full_name, User.get(ann.pk).business_name) == (None, "Ann Ltd")
+    again = (
+        two
+        | {name: page.value(name) for name in two if name in page.fields}
+        | {"business_name": "Ann Ltd"}
+    )
+    assert client.post(PROFILE, again).status_code == 302
+    assert (User.get(ann.pk).full_name, User.get(ann.pk).business_name) == (
+        "Ann Example",
+        "Ann Ltd",
+    )
+    # The same form twice, as after a lost answer.
+    assert client.post(PROFILE, again).status_code == 302

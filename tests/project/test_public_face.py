@@ -16,6 +16,7 @@ SITE = ("accounts", "invoices", "uploads", "staff", "web", "project")
 #: Modules with a role of their own in a Django project, and what is public there.
 MODULES = {
     "dynamo.cache": {"DynamoCache"},
+    "dynamo.forms": {"ModelForm"},
     "dynamo.health": {"healthz", "livez"},
     "dynamo.management.base": {"DynamoCommand", "positive", "unreadable"},
     "dynamo.management.commands": {"checkunique"},
