@@ -144,11 +144,11 @@ class ProfileForm(ModelForm[User]):
         return [(title, [self[name] for name in names]) for title, names in self.groups.items()]
 
     def clean_vat_id(self) -> str | None:
-        """As its country writes it. A stored one stays, because it may be older than the rule."""
-        typed: str | None = self.cleaned_data["vat_id"]
-        if not typed or typed == self.initial.get("vat_id"):
-            return typed
-        return identifiers.clean_vat_id(typed, self.cleaned_data.get("country") or "")
+        """As its country writes it. A stored one may be older than the rule, and is not refused."""
+        typed: str = self.cleaned_data["vat_id"] or ""
+        is_stored = typed == self.initial.get("vat_id")
+        clean = identifiers.tidy_vat_id if is_stored else identifiers.clean_vat_id
+        return clean(typed, self.cleaned_data.get("country") or "") if typed else None
 
 
 class PasswordConfirmedForm(BoundedPasswordsMixin, forms.Form):

@@ -40,6 +40,16 @@ def clean_vat_id(text: str, country: str) -> str:
         ) from error
 
 
+def tidy_vat_id(text: str, country: str) -> str:
+    """As `clean_vat_id`, but another text stays. Without a country, the first letters decide."""
+    letters = text.strip()[:2].upper()
+    guessed = next((code for code, prefix in _PREFIXES.items() if prefix == letters), letters)
+    try:
+        return _normalized(text, country or guessed) if text else ""
+    except ValueError:
+        return text
+
+
 _NOT_VAT_ID: dict[str, Any] = {
     "JP": _(
         "“%(text)s” is not a registration number. Enter T and 13 digits, with the right check "

@@ -6,16 +6,17 @@ Amounts are whole minor units. VAT is rounded once for each category and rate, h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, localcontext
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from invoices.document.fields import declare
+from invoices.document.fields import Field, declare, fields_of
 from invoices.document.kinds import Amount, Number, SingleLine
 from invoices.document.money import minor_units
+from web.choices import is_currency
 from web.kinds import Choice
 
 MAX_LINES = 200
@@ -77,6 +78,18 @@ class Line:
         """
         with localcontext(_EXACT):
             return _whole(self.quantity * self.unit_price * minor_units(currency))
+
+
+#: The fields of a line, by name.
+LINE_FIELDS = {each.name: each for each in fields_of(Line)}
+_PRICE = LINE_FIELDS["unit_price"]
+_WHOLE_PRICE = replace(_PRICE, kind=replace(cast(Number, _PRICE.kind), is_grouped=True))
+
+
+def line_fields(currency: str) -> dict[str, Field]:
+    """`LINE_FIELDS`, as people type them on an invoice in `currency`."""
+    has_decimals = not is_currency(currency) or minor_units(currency) > 1
+    return LINE_FIELDS if has_decimals else LINE_FIELDS | {"unit_price": _WHOLE_PRICE}
 
 
 @dataclass(frozen=True)

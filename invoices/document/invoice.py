@@ -26,6 +26,7 @@ from invoices.document.amounts import Line, Totals, line_nets, totals
 from invoices.document.fields import Field, declare, fields_of
 from invoices.document.kinds import Day, Email, Flag, Moment, MultiLine, SingleLine
 from invoices.exceptions import UnknownInvoice
+from web.identifiers import tidy_vat_id
 from web.kinds import COUNTRY, CURRENCY
 
 Status = Literal["issued", "voided"]
@@ -302,9 +303,15 @@ def draft_of(
     values: Mapping[str, Any], lines: Iterable[Line], issued_on: date | None = None
 ) -> Draft:
     """The draft of clean values by the names of `TYPED_FIELDS`."""
-    customer = {each.name: values[name] for name, each in _CUSTOMER_FIELDS.items()}
+    customer = typed_customer({each.name: values[key] for key, each in _CUSTOMER_FIELDS.items()})
     others = {name: values[name] for name in _OTHER_FIELDS}
-    return Draft(customer=Customer(**customer), lines=tuple(lines), issued_on=issued_on, **others)
+    return Draft(customer=customer, lines=tuple(lines), issued_on=issued_on, **others)
+
+
+def typed_customer(values: Mapping[str, Any]) -> Customer:
+    """The customer of clean values by name, with the VAT ID as its country writes it."""
+    vat_id = tidy_vat_id(values["vat_id"], values["country"])
+    return Customer(**{**values, "vat_id": vat_id})
 
 
 def check_dates(contents: Contents, issued_at: date) -> None:

@@ -93,6 +93,8 @@ class Number(Kind):
     bounds: tuple[int, int] | None = None
     may_be_zero: bool = True
     is_percentage: bool = False
+    #: Whether `1,080` can only be a thousand and eighty, as a price in a currency without decimals.
+    is_grouped: bool = False
 
     def read(self, typed: str) -> Decimal:
         """The number of a text such as `1.234,50`; see `invoices.document.numbers`.
@@ -105,7 +107,10 @@ class Number(Kind):
         if self.is_percentage:
             text = text.rstrip("%\N{FULLWIDTH PERCENT SIGN}")
         found = readings(text)
-        if len(allowed := self._allowed(found)) > 1:
+        allowed = self._allowed(found)
+        if self.is_grouped:
+            allowed = allowed[-1:]
+        if len(allowed) > 1:
             decimal, whole = allowed
             raise ValidationError(
                 _("Enter %(whole)s or %(decimal)s: “%(text)s” can be either."),

@@ -11,10 +11,10 @@ import re
 #: Longer than any allowed number.
 NUMBER_MAX_LENGTH = 40
 
-# Full-width forms, and the characters that word processors put between digits, as ASCII.
+# Full-width forms, and the spaces and apostrophes that stand between digits, as ASCII.
 _ASCII = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-    | dict.fromkeys(map(ord, " \u3000\u00a0\u2009\u202f\u2007\u2019"), "'")
+    | dict.fromkeys([*map(ord, " \u3000\u00a0\u202f\u205f\u2019"), *range(0x2000, 0x200B)], "'")
     | {0x2212: "-"}
 )
 _SIGNED = re.compile(r"([+-]?)([\d.,']+)", re.ASCII)

@@ -11,11 +11,17 @@ from decimal import Decimal
 
 from django.core.exceptions import ValidationError
 
-from invoices.document.amounts import TAX_CATEGORIES, Line, Totals, check_totals, totals
-from invoices.document.fields import fields_of
+from invoices.document.amounts import (
+    TAX_CATEGORIES,
+    Line,
+    Totals,
+    check_totals,
+    line_fields,
+    totals,
+)
 from web.choices import is_currency
 
-_NUMBERS = {each.name: each for each in fields_of(Line)[1:4]}
+_NUMBERS = ("quantity", "unit_price", "vat_rate")
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ def preview(lines: Sequence[Mapping[str, str]], currency: str, prices_include_ta
     """
     if not is_currency(currency):
         return Preview("", (None,) * len(lines), None)
-    read = [_read(typed) for typed in lines]
+    read = [_read(typed, currency) for typed in lines]
     amounts = tuple(each.line.amount(currency) if each.line else None for each in read)
     rated = [each.line for each in read if each.line and each.has_rate]
     unrated = [each.line for each in read if each.line and not each.has_rate]
@@ -56,13 +62,13 @@ class _Read:
     is_wrong: bool
 
 
-def _read(typed: Mapping[str, str]) -> _Read:
+def _read(typed: Mapping[str, str], currency: str) -> _Read:
     numbers: dict[str, Decimal] = {}
     is_wrong = False
-    for name, each in _NUMBERS.items():
+    for name in _NUMBERS:
         if text := typed.get(name, "").strip():
             try:
-                numbers[name] = each.read(text)
+                numbers[name] = line_fields(currency)[name].read(text)
             except ValidationError:
                 is_wrong = True
     line = None

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from invoices.document.fields import fields_of
-from invoices.document.invoice import NAME_MAX_LENGTH, Customer
+from invoices.document.invoice import NAME_MAX_LENGTH, Customer, typed_customer
 from web.requestids import RequestIdForm
 
 _FIELDS = {each.name: each for each in fields_of(Customer) if each.name != "number"}
@@ -36,7 +36,7 @@ class CustomerForm(VersionForm, RequestIdForm):
     )
 
     def customer(self) -> Customer:
-        return Customer(**{name: self.cleaned_data[name] for name in _FIELDS})
+        return typed_customer({name: self.cleaned_data[name] for name in _FIELDS})
 
 
 CustomerForm.base_fields |= {name: each.form_field() for name, each in _FIELDS.items()}

@@ -18,8 +18,15 @@ from django.forms.formsets import BaseFormSet
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
-from invoices.document.amounts import MAX_LINES, Line, check_line, check_totals, totals
-from invoices.document.fields import fields_of
+from invoices.document.amounts import (
+    LINE_FIELDS,
+    MAX_LINES,
+    Line,
+    check_line,
+    check_totals,
+    line_fields,
+    totals,
+)
 from invoices.document.invoice import (
     NAME_MAX_LENGTH,
     TYPED_FIELDS,
@@ -44,17 +51,22 @@ FIRST_YEAR, LAST_YEAR = 1000, 9999
 LAST_NUMBER = 10**15
 
 _PREFIX = "lines"
-_LINE_FIELDS = {each.name: each for each in fields_of(Line)}
 
 
 class LineForm(forms.Form):
-    """A line of an invoice."""
+    """A line of an invoice in `currency`."""
+
+    def __init__(self, *args: Any, currency: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, each in line_fields(currency).items():
+            if each is not LINE_FIELDS[name]:
+                self.fields[name] = each.form_field()
 
     def has_changed(self) -> bool:
         """Whether anything was typed. New lines come with a VAT rate and a quantity."""
         typed = {name: str(self[name].data or "").strip() for name in self.fields}
         return any(
-            text not in {"", _LINE_FIELDS[name].initial}
+            text not in {"", LINE_FIELDS[name].initial}
             for name, text in typed.items()
             if name not in {"vat_rate", "tax_category"}
         )
@@ -68,9 +80,9 @@ class LineForm(forms.Form):
         return Line(**self.cleaned_data)
 
 
-LineForm.base_fields |= {name: each.form_field() for name, each in _LINE_FIELDS.items()}
+LineForm.base_fields |= {name: each.form_field() for name, each in LINE_FIELDS.items()}
 
-_LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(_LINE_FIELDS)})", re.ASCII)
+_LINE_INPUT = re.compile(rf"{_PREFIX}-(\d{{1,3}})-(?:{'|'.join(LINE_FIELDS)})", re.ASCII)
 
 
 class _Lines(BaseFormSet):
@@ -176,7 +188,9 @@ class InvoiceForm(RequestIdForm):
         self.is_named = is_named
         self.issued_on = issued_on
         data = self.data if self.is_bound else None
-        self.lines = cast(_Lines, LineFormSet(data, prefix=_PREFIX, initial=lines or [{}]))
+        about = {"currency": str(self["currency"].value() or "").strip().upper()}
+        formset = LineFormSet(data, prefix=_PREFIX, initial=lines or [{}], form_kwargs=about)
+        self.lines = cast(_Lines, formset)
 
     @cached_property
     def parts(self) -> dict[str, Part]:
@@ -227,7 +241,7 @@ InvoiceForm.base_fields |= {name: each.form_field() for name, each in TYPED_FIEL
 def line_values_of(invoice: Invoice) -> list[dict[str, str]]:
     """The initial values of the lines of a form that issues the same again."""
     return [
-        {name: each.to_typed(getattr(line, name)) for name, each in _LINE_FIELDS.items()}
+        {name: each.to_typed(getattr(line, name)) for name, each in LINE_FIELDS.items()}
         for line in invoice.lines
     ]
 
@@ -240,7 +254,7 @@ def typed_values(data: Mapping[str, str]) -> dict[str, str]:
 def typed_lines(data: Mapping[str, str]) -> list[dict[str, str]]:
     """What was typed into the lines, unchecked."""
     return [
-        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in _LINE_FIELDS}
+        {name: data.get(f"{_PREFIX}-{count}-{name}", "") for name in LINE_FIELDS}
         for count in range(_count_lines(data))
     ]
 

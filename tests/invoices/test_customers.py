@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
 from invoices.document.invoice import Customer
 from invoices.exceptions import StaleCustomer, UnknownCustomer
 from invoices.models import CustomerItem
 from invoices.pages.customer_forms import CustomerForm
+from invoices.pages.forms import InvoiceForm
 from invoices.store.customers import (
     add_customer,
     change_customer,
@@ -22,6 +24,7 @@ from invoices.store.customers import (
     list_customers,
 )
 from invoices.store.issuing import issue_invoice
+from invoices.store.lists import all_invoices
 from tests.commands import run
 from tests.factories import PASSWORD, make_user
 from tests.faults.kinds import DropReply
@@ -158,6 +161,36 @@ def test_a_customer_is_added_changed_and_deleted_by_pages(client: Client, ann: U
     assert find_customer(ann.pk, item.id).name == "Bob & Sons"
     assert sent(client, f"{address}delete/").messages == ["The customer was deleted."]
     assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("country", "typed", "stored"),
+    [
+        ("FR", "fr 40 303 265 045", "FR40303265045"),
+        ("", "el 094259216", "EL094259216"),
+        ("CH", "CHE107787577MWST", "CHE-107.787.577 MWST"),
+        ("FR", "on request", "on request"),
+        ("US", "12-3456789", "12-3456789"),
+    ],
+)
+def test_a_vat_id_is_stored_as_its_country_writes_it(
+    client: Client, ann: User, country: str, typed: str, stored: str
+) -> None:
+    party = {"name": "Chloé", "country": country, "vat_id": typed}
+    client.post("/invoices/customers/new/", party | {"request_id": CustomerForm.new_request_id()})
+    [customer] = list_customers(ann.pk).customers
+    lines = {"description": "Work", "quantity": "1", "unit_price": "5.00", "vat_rate": "0"}
+    client.post(
+        "/invoices/new/",
+        {f"customer_{name}": text for name, text in party.items()}
+        | {f"lines-0-{name}": text for name, text in lines.items()}
+        | {"lines-TOTAL_FORMS": "1", "lines-INITIAL_FORMS": "0", "currency": "EUR"}
+        | {"request_id": InvoiceForm.new_request_id()},
+    )
+
+    assert customer.vat_id == stored
+    [invoice] = all_invoices(ann.pk, timezone.localdate().year)
+    assert invoice.customer.vat_id == stored
 
 
 def test_a_form_that_is_outdated_keeps_what_was_typed(client: Client, ann: User) -> None:
