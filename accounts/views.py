@@ -160,7 +160,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     match = request.resolver_match
     try:
         if match and _has_signed_in(request, match.url_name):
-            return _kept_again(request) or redirect("profile")
+            return _kept_again(request) or redirect("home")
         if match and (shown := _form_again(request, match)):
             return shown
     except (Unavailable, TableMissing) as error:

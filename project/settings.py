@@ -195,7 +195,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 CSRF_FAILURE_VIEW = "accounts.views.csrf_failure"
 LOGIN_URL = "login"
-LOGIN_REDIRECT_URL = "profile"
+LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
 
 # The region whose phone numbers may be written without their country code; empty: none.

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.urls import include, path
+from django.views.generic import TemplateView
 
 from accounts.views import switch_language
 from dynamo.health import healthz, livez
@@ -14,6 +15,11 @@ handler404, handler500 = errors.not_found, errors.server_error
 
 urlpatterns = [
     path("", HomeView.as_view(), name="home"),
+    path(
+        "how-it-works/",
+        TemplateView.as_view(template_name="how_it_works.html"),
+        name="how_it_works",
+    ),
     path("accounts/export/", AccountExportView.as_view(), name="account_export"),
     path("accounts/delete/", AccountDeleteWithInvoicesView.as_view(), name="account_delete"),
     path("accounts/", include("accounts.urls")),

@@ -1,7 +1,8 @@
-"""The invoices of `docs/samples/`; `make samples` writes them."""
+"""The invoices of `docs/samples/`, and pictures of them; `make samples` writes both."""
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from datetime import date
@@ -12,7 +13,10 @@ from typing import Any
 from invoices.document.amounts import Line
 from invoices.document.invoice import Customer, Draft, Invoice, Seller, draw_up
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "samples"
+_ROOT = Path(__file__).resolve().parent.parent
+FOLDER = _ROOT / "docs" / "samples"
+#: The pictures of the start page, by language.
+PICTURES = {"en": "de-mixed-rates", "ja": "jp-reduced-rate"}
 
 DAY = date(2026, 11, 20)
 IN_30_DAYS = date(2026, 12, 20)
@@ -201,16 +205,46 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.pdf"
 
 
+def picture_path(language: str) -> Path:
+    """The committed picture of the start page."""
+    return _ROOT / "invoices" / "static" / "invoices" / f"sample-{language}.png"
+
+
+def picture_of(invoice: Invoice) -> bytes:
+    """The first page of the PDF of `invoice` as a PNG, 827 × 1169 pixels."""
+    import typst
+    from django.utils import translation
+
+    from invoices.output import pdf
+    from invoices.output.contents import contents_of
+
+    with translation.override(invoice.language):
+        contents = contents_of(invoice) | {"xml": None}
+    picture = typst.compile(
+        pdf._TEMPLATE,
+        font_paths=pdf._fonts(),
+        sys_inputs={"invoice": json.dumps(contents)},
+        format="png",
+        ppi=100,
+    )
+    assert isinstance(picture, bytes), "The sample has one page."
+    return picture
+
+
 def main() -> None:
-    """Write all samples."""
+    """Write all samples and pictures."""
     import django
 
     django.setup()
     from invoices.output.pdf import render
 
-    for name, invoice in SAMPLES.items():
-        path_of(name).write_bytes(render(invoice))
-        print(path_of(name), file=sys.stderr)
+    files = {path_of(name): render(invoice) for name, invoice in SAMPLES.items()}
+    files |= {
+        picture_path(language): picture_of(SAMPLES[name]) for language, name in PICTURES.items()
+    }
+    for path, content in files.items():
+        path.write_bytes(content)
+        print(path, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from dynamo import Busy, Refused
 class SignUpView(KeepFormMixin, FormPageMixin, FormView):
     template_name = "accounts/signup.html"
     form_class = SignUpForm
-    success_url = reverse_lazy("profile")
+    success_url = reverse_lazy("home")
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
@@ -103,6 +103,6 @@ class SignUpConfirmView(LinkView):
         """Make the account without a sign-in, because the link does not prove the password."""
         user = pending.release(token)
         if request.user == user:
-            return redirect("profile")
+            return redirect("home")
         messages.success(request, _("Your account is ready. Sign in with your password."))
         return redirect("login")

@@ -19,7 +19,7 @@ from accounts.forms import ProfileForm, SignInForm, SignUpForm
 from benchmarks.on_postgres.models import Invoice, User, issue
 from invoices.pages.forms import InvoiceForm, ListForm
 from invoices.store.issuing import seller_of
-from invoices.store.lists import PAGE_SIZE, Page
+from invoices.store.lists import PAGE_SIZE, Page, sums_of
 
 #: What the site says about the same invoice: `invoices.output.einvoices.missing` takes no row.
 LACKS = [
@@ -71,11 +71,19 @@ class HomeView(TemplateView):
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         own, today = Invoice.objects.filter(owner=self.request.user), localdate()
-        overdue = own.filter(due_date__lt=today, paid_on=None, credited_by=None, status="issued")
-        newest = ("-year", "-number")
+        newest = own.order_by("-year", "-number")
+        unpaid: Any = list(
+            newest.filter(paid_on=None, credited_by=None, status="issued")[:PAGE_SIZE]
+        )
+        overdue = [each for each in unpaid if each.due_date and each.due_date < today]
         return super().get_context_data(
-            recent=list(own.order_by(*newest)[:RECENT]),
-            overdue=list(overdue.order_by(*newest)[:RECENT]),
+            recent=list(newest[:RECENT]),
+            overdue=overdue[:RECENT],
+            figures=[
+                {"state": state, "title": state.title(), "invoices": found, "sums": sums_of(found)}
+                for state, found in (("open", unpaid), ("overdue", overdue))
+            ],
+            since=today,
             **kwargs,
         )
 
@@ -141,7 +149,7 @@ _LINKED = [
     *("logout", "set_language", "password_reset", "username_reminder", "username_change"),
     *("email_confirm_send", "email_change", "email_change_cancel", "password_change"),
     *("account_sessions", "account_export", "account_delete"),
-    *("customer_list", "customer_new", "invoice_preview"),
+    *("customer_list", "customer_new", "invoice_preview", "how_it_works"),
 ]
 _LINKED_OF_INVOICES = [
     *("invoice_pdf", "invoice_xml", "invoice_credit", "invoice_void", "invoice_paid"),

@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
 from django.utils.formats import date_format
@@ -63,7 +64,7 @@ from invoices.store.issuing import (
     seller_of,
     today,
 )
-from invoices.store.lists import latest_invoices, list_invoices
+from invoices.store.lists import Listed, latest_invoices, list_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
@@ -116,7 +117,7 @@ class OwnInvoicesMixin(LoginRequiredMixin):
 
 
 class HomeView(TemplateView):
-    """The start page: what this is, or the newest invoices and those that are overdue."""
+    """The start page: what this is; or what is open, what is overdue, and the newest invoices."""
 
     template_name = "home.html"
 
@@ -124,12 +125,52 @@ class HomeView(TemplateView):
         if not self.request.user.is_authenticated:
             return super().get_context_data(**kwargs)
         user = signed_in(self.request)
-        latest = latest_invoices(user.pk, today(user.time_zone))
+        latest, since = latest_invoices(user.pk, today(user.time_zone))
+        figures = [_figure(state, latest) for state in ("open", "overdue")]
+        steps = _first_steps(user, has_invoice=bool(latest))
         return super().get_context_data(
             recent=latest[:RECENT],
-            overdue=[each for each in latest if each.standing == "overdue"][:RECENT],
+            overdue=figures[1]["invoices"][:RECENT],
+            figures=figures,
+            since=since,
+            steps=[] if all(step["is_done"] for step in steps) else steps,
             **kwargs,
         )
+
+
+def _figure(state: str, latest: list[Listed]) -> dict[str, Any]:
+    """Those of `latest` in a state of the list's filter, and their sums."""
+    title, standings = FILTERS[state]
+    found = [each for each in latest if each.standing in standings]
+    return {"state": state, "title": title, "invoices": found, "sums": sums_of(found)}
+
+
+def _first_steps(user: User, *, has_invoice: bool) -> list[dict[str, Any]]:
+    """What a new account has to do, and whether it is done."""
+    steps = [
+        (
+            _("Confirm your email address"),
+            _("Follow the link that we sent to %(email)s.") % {"email": user.email},
+            user.is_confirmed,
+            "profile",
+        ),
+        (
+            _("Add your business details"),
+            _("Your name, address and tax numbers stand on each invoice."),
+            user.business_name and user.business_address,
+            "profile",
+        ),
+        (
+            _("Write your first invoice"),
+            _("It gets a number only when you issue it."),
+            has_invoice,
+            "invoice_new",
+        ),
+    ]
+    return [
+        {"title": title, "help": help_, "is_done": bool(is_done), "url": reverse(url)}
+        for title, help_, is_done, url in steps
+    ]
 
 
 class InvoiceListView(OwnInvoicesMixin, TemplateView):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -46,6 +46,7 @@ class Listed:
     currency: str
     gross: int
     standing: str
+    due_date: date | None = None
 
     @property
     def label(self) -> str:
@@ -136,15 +137,28 @@ def list_invoices(
     return page(None)
 
 
-def latest_invoices(account: str, today: date) -> list[Listed]:
+def latest_invoices(account: str, today: date) -> tuple[list[Listed], date]:
     """The newest invoices, of this year and, if these are few, of the last one: up to 100.
 
-    Costs 2 requests for each of both years, and 1 read unit per 4 KB.
+    Also the day since which they are all. Costs 2 requests for each of both years, and 1 read unit
+    per 4 KB.
     """
     page = list_invoices(account, today.year, today=today)
-    if page.before is not None:
-        return page.invoices
-    return page.invoices + list_invoices(account, today.year - 1, today=today).invoices
+    found = page.invoices
+    if page.before is None:
+        page = list_invoices(account, today.year - 1, today=today)
+        found = found + page.invoices
+    is_whole = page.before is None or not found
+    return found, date(today.year - 1, 1, 1) if is_whole else found[-1].issued_at
+
+
+def sums_of(invoices: Iterable[Listed]) -> dict[str, int]:
+    """The gross amounts in minor units, by currency. Voided invoices do not count."""
+    sums: dict[str, int] = {}
+    for each in invoices:
+        if not each.is_voided:
+            sums[each.currency] = sums.get(each.currency, 0) + each.gross
+    return dict(sorted(sums.items()))
 
 
 def _states(
@@ -162,12 +176,13 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
     issued_at = date.fromisoformat(item["issuedAt"]["S"])
     if item["series"]["S"].rpartition("#")[2] != str(issued_at.year):
         raise ValueError(f"issued at {issued_at}")
+    due_date = date.fromisoformat(item["dueDate"]["S"]) if "dueDate" in item else None
     standing = standing_of(
         is_voided=item["status"]["S"] == "voided",
         is_credit_note="credits" in item,
         is_credited="creditedBy" in state,
         is_paid="paidOn" in state,
-        due_date=date.fromisoformat(item["dueDate"]["S"]) if "dueDate" in item else None,
+        due_date=due_date,
         today=today,
     )
     return Listed(
@@ -177,6 +192,7 @@ def _listed(item: Item, state: Item, today: date | None) -> Listed:
         item["currency"]["S"],
         int(item["gross"]["N"]),
         standing,
+        due_date,
     )
 
 

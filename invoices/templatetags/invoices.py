@@ -15,20 +15,20 @@ from django.utils.translation import gettext_lazy as _, pgettext
 from invoices.document import money
 from invoices.document.amounts import TAX_CATEGORIES, Line
 from invoices.document.invoice import Invoice, details_of
-from invoices.store.lists import Listed
+from invoices.store.lists import Listed, sums_of
 from web.choices import country_name
 from web.identifiers import readable_iban
 
 register = template.Library()
 
-#: What a table adds to the customer's name, and how it looks.
-_BADGES: dict[str, tuple[Any, str]] = {
+#: What became of an invoice, and how the word looks.
+_STATUSES: dict[str, tuple[Any, str]] = {
     "voided": (_("Voided"), ""),
-    "credit_note": (_("Credit note"), " plain"),
-    "credited": (_("Credited"), " plain"),
-    "paid": (_("Paid"), " plain"),
-    "overdue": (_("Overdue"), ""),
-    "open": ("", ""),
+    "credit_note": (_("Credit note"), ""),
+    "credited": (_("Credited"), ""),
+    "paid": (_("Paid"), "good"),
+    "overdue": (_("Overdue"), "bad"),
+    "open": (_("Open"), "open"),
 }
 
 #: `{{ invoice.totals.gross|amount:invoice.currency }}`: minor units with their currency.
@@ -77,8 +77,10 @@ def net(line: Line, currency: str) -> int:
 
 
 @register.inclusion_tag("invoices/_table.html")
-def invoice_table(invoices: list[Listed], view: str = "invoice", *args: str) -> dict[str, Any]:
-    """A table of `invoices`, whose numbers link to `view`.
+def invoice_table(
+    invoices: list[Listed], view: str = "invoice", *args: str, has_sums: bool = False
+) -> dict[str, Any]:
+    """A table of `invoices`, whose numbers link to `view`, and their sums by currency.
 
     A page has up to 50 rows. So each row is a dictionary of texts, which a template reads quickly,
     and what is the same in several rows is made once.
@@ -87,7 +89,7 @@ def invoice_table(invoices: list[Listed], view: str = "invoice", *args: str) -> 
         return {"rows": []}
     label = invoices[0].label
     before, _label, after = reverse(view, args=[*args, label]).rpartition(label)
-    badges = {standing: (str(name), style) for standing, (name, style) in _BADGES.items()}
+    statuses = {standing: (str(name), style) for standing, (name, style) in _STATUSES.items()}
     day_format = pgettext("a day of the year that is shown, in Django’s letters", "N j")
 
     @cache
@@ -96,7 +98,8 @@ def invoice_table(invoices: list[Listed], view: str = "invoice", *args: str) -> 
 
     rows = []
     for invoice in invoices:
-        badge, style = badges[invoice.standing]
+        status, style = statuses[invoice.standing]
+        due = invoice.due_date
         rows.append(
             {
                 "url": f"{before}{invoice.label}{after}",
@@ -104,10 +107,16 @@ def invoice_table(invoices: list[Listed], view: str = "invoice", *args: str) -> 
                 "day": invoice.issued_at.isoformat(),
                 "readable_day": readable(invoice.issued_at),
                 "customer": invoice.customer_name,
-                "badge": badge,
-                "badge_style": style,
+                "status": status,
+                "style": style,
+                "due": due.isoformat() if due else "",
+                "readable_due": readable(due) if due else "",
                 "amount": money.readable_amount(invoice.gross, invoice.currency),
                 "is_voided": invoice.is_voided,
             }
         )
-    return {"rows": rows}
+    sums = sums_of(invoices) if has_sums else {}
+    return {
+        "rows": rows,
+        "sums": [money.readable_amount(amount, each) for each, amount in sums.items()],
+    }

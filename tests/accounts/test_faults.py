@@ -338,7 +338,7 @@ def test_a_sign_up_makes_one_account_and_signs_in(
 
     response = client.post("/accounts/signup/", typed)
 
-    assert (response.status_code, response["Location"]) == (302, "/accounts/profile/")
+    assert (response.status_code, response["Location"]) == (302, "/")
     assert all(proxy.count(each) >= 2 for each in ("TransactWriteItems", "PutItem"))
     assert signed_in_as(client) == "Ann"
     assert len(stored_items()) == 3

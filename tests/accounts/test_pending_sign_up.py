@@ -232,7 +232,7 @@ def test_without_the_setting_a_sign_up_signs_in_at_once(settings: Any) -> None:
     settings.ACCOUNTS_PREVENT_ENUMERATION = False
     visitor = Client()
 
-    assert visitor.post(URL, form_values(visitor, URL, **ANN))["Location"] == "/accounts/profile/"
+    assert visitor.post(URL, form_values(visitor, URL, **ANN))["Location"] == "/"
 
     assert signed_in_as(visitor) == "Ann"
     assert not the_account().is_confirmed

@@ -40,7 +40,7 @@ def test_a_username_or_email_address_signs_in_in_any_spelling(
 ) -> None:
     response = attempt(client, who)
 
-    assert (response.status_code, response["Location"]) == (302, PROFILE)
+    assert (response.status_code, response["Location"]) == (302, "/")
     assert signed_in_as(client) == "Ann"
     read = User.get(ann.pk)
     assert read.last_login is not None
@@ -291,7 +291,7 @@ def test_next_never_leaves_the_site(client: Client, ann: User, away: str, way: s
     else:
         response = client.post(URL, data, query_params={"next": away})
 
-    assert (response.status_code, response["Location"]) == (302, PROFILE)
+    assert (response.status_code, response["Location"]) == (302, "/")
 
 
 @pytest.mark.parametrize("host", ["testserver", "www.example.org", "www.example.org:8443"])
@@ -380,7 +380,7 @@ def test_the_form_sent_again_with_the_token_from_before_the_sign_in_needs_the_sa
 
     for same in ("ann", "ANN", "Ann@Example.org"):
         response = attempt(client, same, csrfmiddlewaretoken=token)
-        assert (response.status_code, response["Location"]) == (302, PROFILE)
+        assert (response.status_code, response["Location"]) == (302, "/")
     for other in ("bob", "bob@example.org", ann.pk, "", "x" * 3_000):
         assert attempt(client, other, csrfmiddlewaretoken=token).status_code == 403
     assert signed_in_as(client) == "Ann"

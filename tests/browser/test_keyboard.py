@@ -105,7 +105,7 @@ def test_an_account_can_be_created_used_and_recovered_by_keyboard(
     enter(person, "Username or email address", "ann")
     enter(person, "Password", NEW_PASSWORD)
     person.keyboard.press("Enter")
-    expect(person).to_have_url(re.compile("/profile/$"))
+    expect(person).to_have_url(re.compile(r":\d+/$"))
     assert_guards_match_users()
 
 

@@ -11,7 +11,14 @@ from invoices.document.invoice import Invoice
 from invoices.output.einvoices import XML_NAME, missing
 from invoices.output.pdf import render
 from tests.invoices.en16931 import broken_rules
-from tests.sample_invoices import FOLDER, SAMPLES, path_of
+from tests.sample_invoices import (
+    FOLDER,
+    PICTURES,
+    SAMPLES,
+    path_of,
+    picture_of,
+    picture_path,
+)
 
 LARGEST = 100_000
 
@@ -37,3 +44,13 @@ def test_the_folder_and_its_page_have_all_samples_and_nothing_else() -> None:
 
     assert {path.name for path in FOLDER.glob("*.pdf")} == {f"{name}.pdf" for name in SAMPLES}
     assert [name for name in SAMPLES if f"({name}.pdf)" not in page] == []
+
+
+@pytest.mark.parametrize("language", PICTURES)
+def test_a_picture_of_the_start_page_shows_its_sample(language: str) -> None:
+    stored, made = picture_path(language).read_bytes(), picture_of(SAMPLES[PICTURES[language]])
+
+    # Width and height. Colors of single pixels depend on how a processor rounds.
+    assert stored[:24] == made[:24]
+    assert len(stored) == pytest.approx(len(made), rel=0.02)
+    assert len(stored) < LARGEST * 1.1

@@ -141,16 +141,17 @@ LOOKED_AT = account_key("looked at")
 
 ROWS = {
     "home": page(),
+    "how_it_works": page(),
     "healthz": Row((200, 200), (200, 200)),
     "livez": Row((200, 200), (200, 200)),
     "set_language": Row(("home", "home"), ("home", "home"), sent=lambda _user: {"language": "ja"}),
     # Signing up and in
-    "signup": Row((200, "profile"), ("profile", "profile"), sent=sign_up_values),
+    "signup": Row((200, "home"), ("home", "home"), sent=sign_up_values),
     "signup_sent": page(),
     "signup_confirm": link(),
     "login": Row(
         (200, 200),
-        ("profile", "profile"),
+        ("home", "home"),
         {"POST locked": 429, "POST deactivated": 200},
         sign_in_values,
     ),
@@ -347,7 +348,7 @@ def test_no_form_is_accepted_without_a_csrf_token(visitor: str) -> None:
     expected: dict[str, Answer] = dict.fromkeys(ROWS, 403) | {"healthz": 200, "livez": 200}
     if visitor == "signed in":
         # They sent the form of an entrance twice, and are led on; the sign-up names another.
-        expected |= {"login": "profile"}
+        expected |= {"login": "home"}
 
     found = {name: answer(client.post(path_of(name), row.sent(user))) for name, row in ROWS.items()}
 

@@ -38,7 +38,7 @@ def sign_up(function: Function, username: str = "ann") -> None:
         password1=PASSWORD,
         password2=PASSWORD,
     )
-    assert target == "/accounts/profile/"
+    assert target == "/"
 
 
 INVOICE = {
