@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -410,6 +410,79 @@ def test_an_answer_that_ends_early_is_a_closed_connection(endpoint: Endpoint, as
     endpoint.body, endpoint.headers = b'{"Item"', {"Content-Length": "20"}
     with pytest.raises(ConnectionClosedError):
         ask(endpoint.url)(**GET)
+
+
+ANSWER = b'Content-Length: 12\r\n\r\n{"Item": {}}'
+#: What else HTTP allows than an answer with its length on a connection that stays open.
+FORMS_OF_ANSWERS = {
+    "in chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b'5;a=b\r\n{"Ite\r\n7\r\nm": {}}\r\n0\r\nTrailer: a\r\n\r\n',
+    "after an interim answer": b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n" + ANSWER,
+    "with the lines of Unix": (b"HTTP/1.1 200 OK\r\n" + ANSWER).replace(b"\r\n", b"\n"),
+}
+FORMS_THAT_CLOSE = {
+    "until the end": b'HTTP/1.1 200 OK\r\n\r\n{"Item": {}}',
+    "to be closed": b"HTTP/1.1 200 OK\r\nConnection: Close\r\n" + ANSWER,
+    "of HTTP/1.0": b"HTTP/1.0 200 OK\r\n" + ANSWER,
+}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_ANSWERS | FORMS_THAT_CLOSE)
+def test_an_answer_may_have_each_form_that_http_allows(ask: Any, form: str) -> None:
+    with answering((FORMS_OF_ANSWERS | FORMS_THAT_CLOSE)[form]) as url:
+        assert ask(url, read_timeout=5)(**GET)["Item"] == {}
+
+
+@pytest.mark.parametrize("form", FORMS_THAT_CLOSE)
+def test_a_connection_that_its_server_closes_is_not_used_again(ask: Any, form: str) -> None:
+    with answering(FORMS_THAT_CLOSE[form], times=2) as url:
+        get = ask(url, read_timeout=5)
+        assert [get(**GET)["Item"], get(**GET)["Item"]] == [{}, {}]
+
+
+NOT_HTTP = {
+    "nothing": b"",
+    "another protocol": b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+    "a status that is not a number": b"HTTP/1.1 OK\r\n\r\n",
+    "a line without end": b"HTTP/1.1 200 OK\r\nA: " + b"a" * 70_000,
+    "too many headers": b"HTTP/1.1 200 OK\r\n" + b"A: a\r\n" * 200 + b"\r\n",
+    "a length that is not a number": b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+    "a size of a chunk that is not a number": b"HTTP/1.1 200 OK\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\nx\r\n",
+    "a chunk that ends early": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
+}
+
+
+@pytest.mark.parametrize("kind", NOT_HTTP)
+def test_what_is_not_http_is_a_lost_reply(kind: str) -> None:
+    with answering(NOT_HTTP[kind]) as url, pytest.raises(HTTPClientError) as raised:
+        lean(url, read_timeout=5).send("GetItem", GET)
+    assert fault_of(raised.value) is Fault.MAYBE_DONE
+
+
+@contextmanager
+def answering(answer: bytes, times: int = 1) -> Iterator[str]:
+    """A server that gives one answer on each of its connections, and closes them."""
+
+    def serve() -> None:
+        for _ in range(times):
+            connection, _address = server.accept()
+            with connection, connection.makefile("rb") as reader:
+                size = next(
+                    int(line.partition(b":")[2])
+                    for line in reader
+                    if line.lower().startswith(b"content-length:")
+                )
+                while reader.readline() != b"\r\n":
+                    pass
+                assert len(reader.read(size)) == size
+                connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join(timeout=60)
 
 
 NO_ANSWERS = {

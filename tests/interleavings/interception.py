@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from email.message import Message
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,8 @@ import pytest
 from botocore.exceptions import ConnectionClosedError
 from urllib3 import HTTPConnectionPool, HTTPResponse
 
-from dynamo._internal.client.lean import HttpAnswer, LeanClient
+from dynamo._internal.client.exchange import HttpAnswer
+from dynamo._internal.client.lean import LeanClient
 from dynamo._internal.client.retries import is_read
 from sequences._internal import combining
 from tests.faults.kinds import Answer
@@ -121,7 +121,7 @@ def installed(interception: Interception) -> Iterator[None]:
         (interception.sleep if is_ours() else real_sleep)(seconds)
 
     def exchange(client: LeanClient, body: bytes, headers: Any) -> HttpAnswer:
-        conflicted = HttpAnswer(_CONFLICTED.status, Message(), _CONFLICTED.body())
+        conflicted = HttpAnswer(_CONFLICTED.status, {}, _CONFLICTED.body())
         deliver = partial(real_exchange, client, headers=headers)
         return interception.exchange(deliver, body, headers, conflicted)
 

@@ -14,7 +14,7 @@ again instead would miss one (REQUESTS_CA_BUNDLE, a region that signs as another
 when the path is made, never while a request is sent: if a version of botocore lacks one,
 `client.sending` sends everything through botocore. Of urllib3's it uses how a pool lends a
 connection: `urlopen`, which prepares for redirects, retries and streams, takes a third of a
-client's time.
+client's time; what is sent and read on it is in `client.exchange`.
 
 Source of the signature: "Create a signed AWS API request",
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
@@ -30,9 +30,8 @@ import time
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from email.message import Message
-from http.client import HTTPConnection, HTTPException
-from typing import Any, NamedTuple
+from http.client import HTTPException
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from botocore.credentials import Credentials
@@ -49,6 +48,8 @@ from botocore.parsers import JSONParser, ResponseParserError, ResponseParserFact
 from botocore.utils import get_environ_proxies, normalize_url_path
 from urllib3 import exceptions as urllib3_errors
 from urllib3.util.ssl_match_hostname import CertificateError
+
+from dynamo._internal.client.exchange import HttpAnswer, exchange
 
 OPERATIONS = {
     "BatchGetItem",
@@ -88,14 +89,6 @@ def can_bypass_botocore(client: Any) -> bool:
         and not parts.query
         and parts.scheme not in get_environ_proxies(url)
     )
-
-
-class HttpAnswer(NamedTuple):
-    """What the endpoint answered, read to its end."""
-
-    status: int
-    headers: Message
-    data: bytes
 
 
 class LeanClient:
@@ -161,18 +154,13 @@ class LeanClient:
             connection.timeout = self._timeout.connect_timeout
             connection.connect()
         connection.sock.settimeout(self._timeout.read_timeout)
-        connection.putrequest("POST", self._target, skip_host=True, skip_accept_encoding=True)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders(body)
-        response = HTTPConnection.getresponse(connection)
-        return HttpAnswer(response.status, response.headers, response.read())
+        return exchange(connection, self._target, headers, body)
 
     def _error(self, operation: str, answer: HttpAnswer) -> Exception:
         """The error that botocore's client would raise."""
         raw = {
             "status_code": answer.status,
-            "headers": {name.lower(): value for name, value in answer.headers.items()},
+            "headers": answer.headers,
             "body": answer.data,
         }
         model = self._client.meta.service_model
