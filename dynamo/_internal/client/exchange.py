@@ -38,7 +38,7 @@ def exchange(connection: Any, target: str, headers: Mapping[str, str], body: byt
     ).encode("latin-1")
     if head.count(b"\n") != len(headers) + 2 or head.count(b"\r") != len(headers) + 2:
         raise ValueError("a header contains a line break")
-    connection.sock.sendall(head + body)
+    connection.send(head + body)
     with connection.sock.makefile("rb") as reader:
         answer, stays_open = _answer(reader)
     if not stays_open:
@@ -76,7 +76,7 @@ def _status(reader: BinaryIO) -> tuple[bytes, int]:
 
 
 def _headers(reader: BinaryIO) -> dict[str, str]:
-    headers = {}
+    headers: dict[str, str] = {}
     for _ in range(_MAX_HEADERS + 1):
         line = _line(reader)
         if line in (b"\r\n", b"\n", b""):
