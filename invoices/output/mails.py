@@ -11,7 +11,6 @@ import unicodedata
 from contextlib import suppress
 from dataclasses import replace
 from email.utils import formataddr, parseaddr
-from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -27,15 +26,10 @@ from accounts.values import clean_email, deliverable_email
 from invoices.document.fields import Field
 from invoices.document.invoice import Invoice
 from invoices.output.typesetting import pdf_of
+from invoices.store.sendings import Outcome
 from web.kinds import MultiLine
 from web.mailserver import mail_connection
 
-Outcome = Literal["sent", "refused", "failed", "unknown"]
-"""What became of a mail: the mail server accepted it, refused it, was not reached; or unknown.
-
-Only a mail that is "sent" or "unknown" can arrive.
-"""
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 #: Errors by which a mail server refuses a mail.
 _REFUSALS = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused)
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import cached_property
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.generic import FormView
 
 from accounts.exceptions import TooManyAttempts
@@ -18,12 +18,27 @@ from accounts.limits.client_address import counted_client
 from accounts.limits.middleware import in_words
 from accounts.pages import FormPageMixin, KeepFormMixin, SignedInFormMixin
 from invoices.exceptions import AlreadyVoided, SendingReused, TooManySendings
-from invoices.output.sending import Sending, send_invoice
-from invoices.pages.sending_forms import SendForm
+from invoices.output.mails import MESSAGE, TO
+from invoices.output.sending import send_invoice
 from invoices.pages.views import OwnInvoicesMixin
 from invoices.store.records import Record
+from invoices.store.sendings import Sending
+from web.requestids import RequestIdForm
 
 logger = logging.getLogger(__name__)
+
+
+class SendForm(RequestIdForm):
+    """The recipient of an invoice, and the message."""
+
+    request_id_salt = "invoices.sending"
+    request_id_refused = gettext_lazy(
+        "This form was open for more than a day, or it is not from this site. Nothing was sent. "
+        "Send it again."
+    )
+
+    to = TO.form_field()
+    message = MESSAGE.form_field()
 
 
 class InvoiceSendView(SignedInFormMixin, KeepFormMixin, OwnInvoicesMixin, FormPageMixin, FormView):

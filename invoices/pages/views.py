@@ -43,7 +43,6 @@ from invoices.document.preview import preview
 from invoices.exceptions import DateTooEarly, InvoiceRequestReused, UnknownCustomer, UnknownInvoice
 from invoices.models import CustomerItem
 from invoices.output import einvoices
-from invoices.output.sending import sendings_of
 from invoices.output.typesetting import name_of, pdf_of
 from invoices.pages.forms import (
     FILTERS,
@@ -66,6 +65,7 @@ from invoices.store.issuing import (
 )
 from invoices.store.lists import Listed, latest_invoices, list_invoices, sums_of
 from invoices.store.records import STANDINGS, Record, find_invoice, find_record
+from invoices.store.sendings import sendings_of
 from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin

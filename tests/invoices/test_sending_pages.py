@@ -14,10 +14,10 @@ from django.utils import timezone
 from accounts.emails.confirmation import mark_confirmed
 from accounts.models import User
 from invoices.document.invoice import Customer
-from invoices.output.sending import sendings_of
-from invoices.pages.sending_forms import SendForm
+from invoices.pages.sending import SendForm
 from invoices.store.issuing import issue_invoice
 from invoices.store.records import find_record
+from invoices.store.sendings import sendings_of
 from invoices.store.settlement import void
 from tests.clocks import LeapingClock, use_clock
 from tests.commands import run

@@ -22,7 +22,7 @@ from accounts.models import User
 from accounts.services import account_key, deactivate
 from invoices.pages.customer_forms import CustomerForm
 from invoices.pages.forms import InvoiceForm
-from invoices.pages.sending_forms import SendForm
+from invoices.pages.sending import SendForm
 from tests.factories import PASSWORD, make_user
 from tests.invoice_factories import DAY, issued
 from tests.policies import rights, rights_for

@@ -13,8 +13,9 @@ from accounts.services import find_user
 from dynamo import Unavailable
 from invoices.management.base import InvoiceCommand, one_line_errors
 from invoices.output.mails import MESSAGE, TO
-from invoices.output.sending import Sending, clean_request_id, send_invoice
+from invoices.output.sending import clean_request_id, send_invoice
 from invoices.store.records import find_record
+from invoices.store.sendings import Sending
 
 _FAILURES = {
     "refused": "The mail server refused the mail to {0.to}.",
