@@ -18,11 +18,21 @@ if TYPE_CHECKING:
         query_pages as query_pages,
         read_batches as read_batches,
     )
+    from dynamo._internal.checking.findings import (
+        DEFAULT_SIZES as DEFAULT_SIZES,
+        Findings as Findings,
+        Progress as Progress,
+        Sizes as Sizes,
+        Spool as Spool,
+        confirmed as confirmed,
+        scanned as scanned,
+        unseen as unseen,
+    )
     from dynamo._internal.checking.guards import (
         check_guards as check_guards,
     )
     from dynamo._internal.checking.snapshots import (
-        KINDS as KINDS,
+        FAULTS as FAULTS,
         Snapshot as Snapshot,
         is_owner as is_owner,
     )
@@ -50,14 +60,11 @@ if TYPE_CHECKING:
         now as now,
     )
     from dynamo._internal.errors import ErrorWithValues as ErrorWithValues
-    from dynamo._internal.findings import (
-        Findings as Findings,
-        Spool as Spool,
-    )
     from dynamo._internal.items import (
         PARTITION_KEY_MAX_BYTES as PARTITION_KEY_MAX_BYTES,
         Item as Item,
         PlainModel as PlainModel,
+        text_of as text_of,
     )
     from dynamo._internal.processes import (
         PerProcess as PerProcess,
@@ -106,8 +113,11 @@ __all__, __getattr__ = lazily(
     {
         "dynamo._internal": "bulk",
         "dynamo._internal.bulk": "READ_MAX_ITEMS query_pages read_batches",
+        "dynamo._internal.checking.findings": (
+            "DEFAULT_SIZES Findings Progress Sizes Spool confirmed scanned unseen"
+        ),
         "dynamo._internal.checking.guards": "check_guards",
-        "dynamo._internal.checking.snapshots": "KINDS Snapshot is_owner",
+        "dynamo._internal.checking.snapshots": "FAULTS Snapshot is_owner",
         "dynamo._internal.client": "addressing connections credentials",
         "dynamo._internal.client.deadline": (
             "at_most page_seconds_left uncounted uncounted_seconds within"
@@ -116,8 +126,7 @@ __all__, __getattr__ = lazily(
         "dynamo._internal.client.sending": "send",
         "dynamo._internal.clock": "now",
         "dynamo._internal.errors": "ErrorWithValues",
-        "dynamo._internal.findings": "Findings Spool",
-        "dynamo._internal.items": "Item PARTITION_KEY_MAX_BYTES PlainModel",
+        "dynamo._internal.items": "Item PARTITION_KEY_MAX_BYTES PlainModel text_of",
         "dynamo._internal.processes": "PerProcess begin_process on_new_process",
         "dynamo._internal.tables": "all_tables",
         "dynamo._internal.tally": (

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from dynamo._internal.lazy import lazily
 
 if TYPE_CHECKING:
-    from sequences._internal.check import Progress as Progress, Sizes as Sizes
     from sequences._internal.groups import counted as counted
     from sequences._internal.seriesreport import SeriesReport as SeriesReport
     from sequences.models import (
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__, __getattr__ = lazily(
     __name__,
     {
-        "sequences._internal.check": "Progress Sizes",
         "sequences._internal.groups": "counted",
         "sequences._internal.seriesreport": "SeriesReport",
         "sequences.models": "Counter REQUEST_PREFIX is_counter_of_series",

@@ -150,7 +150,7 @@ def _guard_view(key: str, user: User, stored: Item | None) -> GuardView:
         snapshot = Snapshot.read(User, key, [user.pk])
     findings = snapshot.findings(User.date_joined.attr_name)
     owner = (snapshot.guard or {}).get("owner", {}).get("S", "")
-    return GuardView(key, owner, findings[0].kind if findings else "sound")
+    return GuardView(key, owner, findings[0].fault if findings else "sound")
 
 
 def _last_number(counter: Item) -> int | None:

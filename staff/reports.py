@@ -16,11 +16,11 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
 from dynamo import Transaction
-from dynamo.extending import read_together
+from dynamo.extending import Progress, read_together
 from staff import summaries
 from staff.exceptions import NewerReport
 from staff.models import REPORTS, Report
-from staff.summaries import Progress, Result
+from staff.summaries import Result
 
 #: With a report every day, an older one means that the command does not run.
 OLD_AFTER = timedelta(days=2)

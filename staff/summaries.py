@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import collections
 import heapq
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from accounts.models import User
-from dynamo.extending import KINDS, Item, bulk, is_owner
-from invoices.store.lists import check_invoices
+from dynamo.extending import FAULTS, Item, Progress, is_owner, scanned, text_of
+from invoices.store.check import check_invoices
 from locks.extending import LockView, State, all_locks
 from sequences.extending import Counter, is_counter_of_series
 from uploads.models import DONE, UPLOADING, UploadItem
 
 if TYPE_CHECKING:
-    from dynamo.extending import Findings
     from sequences.extending import SeriesReport
-
-Progress = Callable[[int], object]
-"""Called with how many more items were read."""
 
 Result = dict[str, Any]
 
@@ -42,15 +37,12 @@ def guards(progress: Progress) -> Result:
     """Costs and raises as `dynamo.extending.check_guards`; repairs nothing."""
     from dynamo.extending import check_guards
 
-    def count_items(_what: str, count: int) -> None:
-        progress(count)
-
-    with check_guards(User, oldest_by=User.date_joined.attr_name, progress=count_items) as report:
+    with check_guards(User, oldest_by=User.date_joined.attr_name, progress=progress) as report:
         findings = {}
-        for kind in KINDS:
-            first = islice(report.findings(kind), SHOWN)
+        for fault in FAULTS:
+            first = islice(report.findings(fault), SHOWN)
             shown = [{"pk": _cut(pk), "key": _cut(key)} for pk, key, _outcome in first]
-            findings[kind] = {"shown": shown, "more": report.count(kind) - len(shown)}
+            findings[fault] = {"shown": shown, "more": report.count(fault) - len(shown)}
         pk, attribute = report.unusable_example or ("", "")
         return {
             "users": report.users,
@@ -63,7 +55,7 @@ def guards(progress: Progress) -> Result:
 
 
 def invoices(progress: Progress) -> Result:
-    """Costs and raises as `invoices.store.lists.check_invoices`."""
+    """Costs and raises as `invoices.store.check.check_invoices`."""
     series = issued = voided = wrong = 0
     damaged: list[Result] = []
     for report in check_invoices(progress=progress):
@@ -84,18 +76,12 @@ def invoices(progress: Progress) -> Result:
 
 
 def _damage(report: SeriesReport) -> Result:
-    kinds: dict[str, Findings[Any]] = {
-        "gaps": report.gaps,
-        "duplicates": report.duplicates,
-        "beyond": report.beyond,
-        "guards": report.guards,
-    }
     return {"series": _cut(report.series), "last": report.last} | {
-        kind: {
+        name: {
             "shown": [_cut(str(each)) for each in found.listed[:SHOWN_NUMBERS]],
             "more": max(0, found.count - SHOWN_NUMBERS),
         }
-        for kind, found in kinds.items()
+        for name, found in report.findings.items()
     }
 
 
@@ -118,19 +104,19 @@ def _accounts(progress: Progress) -> Result:
     days = [(until - timedelta(days=back)).isoformat() for back in range(DAYS)][::-1]
     joined = collections.Counter[str]()
     counts = dict.fromkeys(("all", "inactive", "staff", "confirmed", "present"), 0)
-    for page in bulk.pages(
-        User.table(), ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions")
+    for item in scanned(
+        User.table(),
+        ("pk", "joinedAt", "isActive", "isStaff", "emailConfirmedAt", "sessions"),
+        progress,
     ):
-        for item in page:
-            if is_owner(User, item["pk"]["S"]):
-                joined[_text(item, "joinedAt")[:10]] += 1
-                counts["all"] += 1
-                counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
-                counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
-                counts["confirmed"] += "emailConfirmedAt" in item
-                # An expired session stays in the map until the next sign-in.
-                counts["present"] += bool(item.get("sessions", {}).get("M"))
-        progress(len(page))
+        if is_owner(User, item["pk"]["S"]):
+            joined[text_of(item, "joinedAt")[:10]] += 1
+            counts["all"] += 1
+            counts["inactive"] += not item.get("isActive", {}).get("BOOL", True)
+            counts["staff"] += item.get("isStaff", {}).get("BOOL", False)
+            counts["confirmed"] += "emailConfirmedAt" in item
+            # An expired session stays in the map until the next sign-in.
+            counts["present"] += bool(item.get("sessions", {}).get("M"))
     return counts | {"days": [[day, joined[day]] for day in days]}
 
 
@@ -138,17 +124,15 @@ def _counters(progress: Progress) -> Result:
     """The largest counters. Those of series are only summed up: each account has one per year."""
     series = numbers = count = 0
     largest: list[tuple[int, str]] = []
-    for page in bulk.pages(Counter.table(), ("counterName", "currentValue")):
-        for item in page:
-            name, value = item["counterName"]["S"], _whole(item, "currentValue")
-            if is_counter_of_series(name):
-                series, numbers = series + 1, numbers + value
-            else:
-                count += 1
-                heapq.heappush(largest, (value, _cut(name)))
-                if len(largest) > SHOWN:
-                    heapq.heappop(largest)
-        progress(len(page))
+    for item in scanned(Counter.table(), ("counterName", "currentValue"), progress):
+        name, value = item["counterName"]["S"], _whole(item, "currentValue")
+        if is_counter_of_series(name):
+            series, numbers = series + 1, numbers + value
+        else:
+            count += 1
+            heapq.heappush(largest, (value, _cut(name)))
+            if len(largest) > SHOWN:
+                heapq.heappop(largest)
     return {
         "series": series,
         "numbers": numbers,
@@ -168,7 +152,7 @@ def _locks(progress: Progress) -> Result:
             taken.append(lock)
         if len(taken) > 2 * SHOWN:
             taken = _longest_silent(taken)
-        progress(1)
+        progress("Items read", 1)
     shown = _longest_silent(taken)
     return {state.value: states[state] for state in State} | {
         "shown": [
@@ -198,15 +182,15 @@ def _longest_silent(locks: list[LockView]) -> list[LockView]:
 def _uploads(progress: Progress) -> Result:
     counts, sizes_bytes = collections.Counter({UPLOADING: 0, DONE: 0}), collections.Counter[str]()
     oldest: Result | None = None
-    for page in bulk.pages(UploadItem.table(), ("key", "state", "size", "updatedAt", "lease")):
-        for item in page:
-            state, at = _cut(_text(item, "state")), _text(item, "updatedAt")
-            counts[state] += 1
-            sizes_bytes[state] += _whole(item, "size")
-            if state == UPLOADING and at and (oldest is None or at < oldest["at"]):
-                url = _cut(item["key"]["S"])
-                oldest = {"url": url, "at": at, "is_worked_on": "lease" in item}
-        progress(len(page))
+    for item in scanned(
+        UploadItem.table(), ("key", "state", "size", "updatedAt", "lease"), progress
+    ):
+        state, at = _cut(text_of(item, "state")), text_of(item, "updatedAt")
+        counts[state] += 1
+        sizes_bytes[state] += _whole(item, "size")
+        if state == UPLOADING and at and (oldest is None or at < oldest["at"]):
+            url = _cut(item["key"]["S"])
+            oldest = {"url": url, "at": at, "is_worked_on": "lease" in item}
     return {
         "states": [
             {"state": state, "count": count, "bytes": sizes_bytes[state]}
@@ -214,10 +198,6 @@ def _uploads(progress: Progress) -> Result:
         ],
         "oldest_unfinished": oldest,
     }
-
-
-def _text(item: Item, name: str) -> str:
-    return str(item.get(name, {}).get("S", ""))
 
 
 def _whole(item: Item, name: str) -> int:

@@ -4,20 +4,31 @@ A check works while files are uploaded, in bounded memory.
 
 1. The rows and the objects are read and sorted by key. If a row and its object agree on size and
    ETag, nothing more is looked up.
-2. Uploads continue meanwhile, and ETags do not prove contents. So for each other key, row and
-   object are read again, and only these decide.
+2. Uploads continue meanwhile, and ETags do not prove contents. For each other key, row and object
+   are read again, and only these decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from typing import Literal, get_args
 
 from dynamo import DamagedItem
-from dynamo.extending import CountingPool, Findings, Item, Spool, bulk
+from dynamo.extending import (
+    DEFAULT_SIZES,
+    Findings,
+    Item,
+    Progress,
+    Sizes,
+    Spool,
+    confirmed,
+    scanned,
+    text_of,
+    unseen,
+)
 from locks import LeaseLost
 from locks.extending import HolderWatch
 from uploads import claims
@@ -28,24 +39,19 @@ from uploads.sources import Destination
 from web import s3
 from web.s3 import StorageFailed
 
-Kind = Literal["missing", "foreign", "different", "unfinished"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Difference = Literal["missing", "foreign", "different", "unfinished"]
+DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
 
-Progress = Callable[[str, int], object]
-"""Called with what is being read, and how many more were read."""
+#: By whether the row is done (None: there is none), and whether there is an object. A row that is
+#: done is compared with its object.
+_DIFFERENCES: dict[tuple[bool | None, bool], Difference] = {
+    (None, True): "foreign",
+    (False, True): "unfinished",
+    (False, False): "unfinished",
+    (True, False): "missing",
+}
 
 _OBJECT, _ROW = "object", "row"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much is read at once."""
-
-    segments: int = bulk.SEGMENTS
-    page_limit: int | None = None
-    objects_limit: int = 1000
-    confirm_threads: int = 8
-    confirm_ahead: int = 256
 
 
 @dataclass
@@ -58,8 +64,8 @@ class Report:
 
     rows: int = 0
     objects: int = 0
-    findings: dict[Kind, Findings[str]] = field(
-        default_factory=lambda: {kind: Findings() for kind in KINDS}
+    findings: dict[Difference, Findings[str]] = field(
+        default_factory=lambda: {each: Findings() for each in DIFFERENCES}
     )
 
     @property
@@ -68,7 +74,7 @@ class Report:
 
 
 def check_uploads(
-    destination: Destination, *, progress: Progress | None = None, sizes: Sizes | None = None
+    destination: Destination, *, progress: Progress = unseen, sizes: Sizes = DEFAULT_SIZES
 ) -> Report:
     """Compare the rows of `uploads` with the objects below the prefix.
 
@@ -81,15 +87,11 @@ def check_uploads(
         BucketMissing, StorageFailed: see `web.s3`.
         Unavailable, Rejected, TableMissing: see `dynamo.extending.send`.
     """
-    check = _Check(destination, progress or _ignore, sizes or Sizes(), Report())
+    check = _Check(destination, progress, sizes, Report())
     with Spool() as spool:
         check.read_all(spool)
         check.confirm(spool)
     return check.report
-
-
-def _ignore(_what: str, _count: int) -> None:
-    return
 
 
 @dataclass(frozen=True)
@@ -102,62 +104,43 @@ class _Check:
     def read_all(self, spool: Spool) -> None:
         """Store size and ETag of each object, and of each row that is done."""
         bucket, prefix = self.destination.bucket, self.destination.key_prefix
-        for listed in s3.list_objects(bucket, prefix, page_limit=self.sizes.objects_limit):
+        for listed in s3.list_objects(bucket, prefix, page_limit=self.sizes.page_limit or 1000):
             for found in listed:
                 spool.add(found.key, _OBJECT, str(found.size), found.etag)
             self.report.objects += len(listed)
             self.progress("Objects listed", len(listed))
-        table_prefix = self.destination.url_for("")
-        for page in bulk.pages(
-            UploadItem.table(),
-            ("key", "state", "size", "etag"),
-            segments=self.sizes.segments,
-            page_limit=self.sizes.page_limit,
-        ):
-            for row in page:
-                url = row["key"]["S"]
-                if url.startswith(self.destination.url_for(prefix)):
-                    size, etag = row.get("size", {}).get("N", ""), row.get("etag", {}).get("S", "")
-                    values = (size, etag) if _is_done(row) else ("", "")
-                    spool.add(url.removeprefix(table_prefix), _ROW, *values)
-                    self.report.rows += 1
-            self.progress("Rows read", len(page))
+        attributes = ("key", "state", "size", "etag")
+        for row in scanned(UploadItem.table(), attributes, self.progress, self.sizes):
+            url = row["key"]["S"]
+            if url.startswith(self.destination.url_for(prefix)):
+                values = row.get("size", {}).get("N", ""), text_of(row, "etag")
+                key = url.removeprefix(self.destination.url_for(""))
+                spool.add(key, _ROW, *(values if _is_done(row) else ()))
+                self.report.rows += 1
 
     def confirm(self, spool: Spool) -> None:
         """Look again at each key whose row and object do not agree, and report it."""
-        suspects = _suspects(spool)
-        with CountingPool(self.sizes.confirm_threads) as pool:
-            # In batches, as a pool queues everything that it is given.
-            while batch := list(islice(suspects, self.sizes.confirm_ahead)):
-                self._report(batch, pool)
-                self.progress("Suspects confirmed", len(batch))
+        found = confirmed(_suspects(spool), self._confirmed, self.progress, self.sizes)
+        for key, difference in found:
+            if difference:
+                self.report.findings[difference].add(key)
 
-    def _report(self, batch: list[tuple[str, Kind]], pool: CountingPool) -> None:
-        findings = self.report.findings
-        keys = []
-        for key, suspected in batch:
-            if findings[suspected].is_full:
-                findings[suspected].add(key)
-            else:
-                keys.append(key)
-        for key, kind in zip(keys, pool.map(self._kind_of, keys), strict=True):
-            if kind is not None:
-                findings[kind].add(key)
+    def _confirmed(self, suspect: tuple[str, Difference]) -> tuple[str, Difference | None]:
+        key, suspected = suspect
+        is_full = self.report.findings[suspected].is_full
+        return key, suspected if is_full else self._difference_of(key)
 
-    def _kind_of(self, key: str) -> Kind | None:
-        """What is wrong with a key, as row and object are now; None if nothing is."""
+    def _difference_of(self, key: str) -> Difference | None:
+        """How row and object of a key differ now; None if they do not."""
         url = self.destination.url_for(key)
         row = claims.read(url)
         found = s3.head(self.destination.bucket, key)
         if found is not None and not _is_done(row):
             # The row is written first: if both are new since the first read, it exists now.
             row = claims.read(url)
-        if row is None:
-            return "foreign" if found is not None else None
-        if not _is_done(row):
-            return "unfinished"
-        if found is None:
-            return "missing"
+        if row is None or found is None or not _is_done(row):
+            is_done = None if row is None else _is_done(row)
+            return _DIFFERENCES.get((is_done, found is not None))
         return None if self._is_same(key, UploadItem.from_raw_data(row), found) else "different"
 
     def _is_same(self, key: str, row: UploadItem, found: s3.Found) -> bool:
@@ -176,24 +159,17 @@ class _Check:
 
 
 def _is_done(row: Item | None) -> bool:
-    return row is not None and row.get("state", {}).get("S") == DONE
+    return text_of(row, "state") == DONE
 
 
-def _suspects(spool: Spool) -> Iterator[tuple[str, Kind]]:
+def _suspects(spool: Spool) -> Iterator[tuple[str, Difference]]:
     for key, entries in groupby(spool, key=itemgetter(0)):
         values = {source: value for _key, source, *value in entries}
-        if kind := _suspicion(values.get(_OBJECT), values.get(_ROW)):
-            yield key, kind
-
-
-def _suspicion(found: list[str] | None, row: list[str] | None) -> Kind | None:
-    if row is None:
-        return "foreign"
-    if row == ["", ""]:
-        return "unfinished"
-    if found is None:
-        return "missing"
-    return None if found == row else "different"
+        row, found = values.get(_ROW), values.get(_OBJECT)
+        is_done = None if row is None else bool(row)
+        difference = _DIFFERENCES.get((is_done, found is not None))
+        if difference or row != found:
+            yield key, difference or "different"
 
 
 def forget_unfinished(destination: Destination, keys: Iterable[str]) -> Iterator[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tqdm import tqdm
 
-#: Called with what is being done, and how many more of it are done.
-Progress = Callable[[str, int], None]
+from dynamo.extending import Progress
 
 
 @contextmanager

@@ -255,6 +255,11 @@ def all_models() -> Iterator[type[PlainModel]]:
             yield model
 
 
+def text_of(item: Item | None, name: str) -> str:
+    """The text that is stored under `name`; empty if there is none."""
+    return str((item or {}).get(name, {}).get("S", ""))
+
+
 def is_same_value(one: Any, other: Any) -> bool:
     """Whether two typed values, `{"N": "1.0"}`, are equal for DynamoDB; None is an absent one."""
     are_two = one is not None and other is not None

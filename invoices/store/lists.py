@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo import DamagedItem
 from dynamo.extending import (
@@ -25,9 +25,6 @@ from invoices.models import InvoiceItem, InvoiceState
 from invoices.store.items import from_item
 from invoices.store.records import STANDINGS, Record, standing_of
 from web.search import folded
-
-if TYPE_CHECKING:
-    from sequences.extending import Progress, SeriesReport, Sizes
 
 PAGE_SIZE = 50
 
@@ -264,32 +261,6 @@ def states_of(account: str) -> Iterator[Item]:
     for year in YEARS:
         for items, _has_more in _answers(InvoiceState, account, year):
             yield from items
-
-
-def check_invoices(
-    account: str | None = None,
-    *,
-    on_item: Callable[[Item], object] | None = None,
-    progress: Progress | None = None,
-    sizes: Sizes | None = None,
-) -> Iterator[SeriesReport]:
-    """The report of each series, in the order of their names; or of the series of `account`.
-
-    `counts` has the number of invoices by status. For one account, each of `YEARS` costs a Query,
-    also without a counter: a lost counter must be found, too. Other costs: see
-    `sequences.check_series`.
-    """
-    from sequences import check_series
-
-    series = None if account is None else [series_of(account, year) for year in YEARS]
-    return check_series(
-        InvoiceItem,
-        series=series,
-        count_by="status",
-        on_item=on_item,
-        progress=progress,
-        sizes=sizes,
-    )
 
 
 def _answers(

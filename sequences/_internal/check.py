@@ -1,24 +1,28 @@
 """Checks that each series has the numbers 1..n, each on one item, and one item for each request id.
 
-It may run while items are issued, and uses bounded memory.
-
-1. Claims. The counters are read, then the items and guard items; each says to which series and
-   number it belongs. Sorted by these, a series without damage needs no further reads.
-2. Twins. Sorted by request id, two items with the same request id follow each other.
-3. Confirmation. Everything suspect is read again at one instant (`seriesreport`).
+The engine is `dynamo._internal.checking.findings`. The counters are read first, then the items and
+guard items; each says to which series and number it belongs. Sorted by these, a series without
+damage needs no further reads. Sorted by request id, two items with the same one follow each other:
+twins. Everything suspect is read again at one instant (`seriesreport`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from dynamo._internal import bulk
-from dynamo._internal.findings import Spool
-from dynamo._internal.items import Item, PlainModel
+from dynamo._internal.checking.findings import (
+    DEFAULT_SIZES,
+    Progress,
+    Sizes,
+    Spool,
+    scanned,
+    unseen,
+)
+from dynamo._internal.items import Item, PlainModel, text_of
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences._internal.seriesreport import (
     COUNTER,
@@ -28,23 +32,12 @@ from sequences._internal.seriesreport import (
     TWIN,
     SeriesCheck,
     SeriesReport,
+    last_of,
     position,
 )
 from sequences.models import REQUEST_PREFIX, Counter, NumberedModel
 
-#: Called with the number of items that were read since the last call.
-Progress = Callable[[int], object]
-
 _COUNTER_ATTRIBUTES = ("counterName", "currentValue", "lastDate")
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much is read at once; tests use less."""
-
-    segments: int = bulk.SEGMENTS
-    page_limit: int | None = None
-    guards_together: int = READ_TOGETHER
 
 
 def check_series(
@@ -53,8 +46,8 @@ def check_series(
     series: Iterable[str] | None = None,
     count_by: str = "",
     on_item: Callable[[Item], object] | None = None,
-    progress: Progress | None = None,
-    sizes: Sizes | None = None,
+    progress: Progress = unseen,
+    sizes: Sizes = DEFAULT_SIZES,
 ) -> Iterator[SeriesReport]:
     """Yield a report for each series of `model`, sorted by name; or only for the given `series`.
 
@@ -77,36 +70,29 @@ def check_series(
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`.
     """
-    sizes = sizes or Sizes()
     attributes = ("series", "number", "requestId", "owner", *([count_by] if count_by else []))
-    counters: Iterator[Item]
     if series is None:
-        counters = chain.from_iterable(_scan(Counter.table(), _COUNTER_ATTRIBUTES, sizes))
-        pages = _scan(model.table(), attributes, sizes)
+        counters = scanned(Counter.table(), _COUNTER_ATTRIBUTES, unseen, sizes)
+        items = scanned(model.table(), attributes, progress, sizes)
     else:
         names = list(dict.fromkeys(series))
         counters = _read_items([model.counter_of(name) for name in names])
-        pages = chain.from_iterable(_pages_of(model, name, attributes, sizes) for name in names)
+        items = chain.from_iterable(
+            _items_of(model, name, attributes, progress, sizes) for name in names
+        )
     with Spool() as claims, Spool() as requests:
         # Before the items: what is issued from here on is not checked.
         for counter in counters:
             _claim_counter(model, counter, claims)
-        for page in pages:
-            for item in page:
-                _claim(model, item, count_by, claims, requests)
-                if on_item and not item["series"]["S"].startswith(REQUEST_PREFIX):
-                    on_item(item)
-            if progress:
-                progress(len(page))
+        for item in items:
+            _claim(model, item, count_by, claims, requests)
+            if on_item and not item["series"]["S"].startswith(REQUEST_PREFIX):
+                on_item(item)
         _claim_twins(model, requests, claims)
         for name, entries in groupby(claims, key=itemgetter(0)):
             report = SeriesCheck(model, name, count_by).run(entries)
             if report:
                 yield report
-
-
-def _scan(table: str, attributes: tuple[str, ...], sizes: Sizes) -> Iterator[list[Item]]:
-    return bulk.pages(table, attributes, segments=sizes.segments, page_limit=sizes.page_limit)
 
 
 def _read_items(keys: Iterable[PlainModel], together: int = READ_TOGETHER) -> Iterator[Item]:
@@ -116,10 +102,14 @@ def _read_items(keys: Iterable[PlainModel], together: int = READ_TOGETHER) -> It
         yield from (item for item in read_together(some) if item)
 
 
-def _pages_of(
-    model: type[NumberedModel], series: str, attributes: tuple[str, ...], sizes: Sizes
-) -> Iterator[list[Item]]:
-    """The items of one series, page by page, each followed by the page of their guard items."""
+def _items_of(
+    model: type[NumberedModel],
+    series: str,
+    attributes: tuple[str, ...],
+    progress: Progress,
+    sizes: Sizes,
+) -> Iterator[Item]:
+    """The items of one series and their guard items."""
     names = {f"#{number}": name for number, name in enumerate(attributes)}
     request: dict[str, Any] = {
         "TableName": model.table(),
@@ -131,20 +121,20 @@ def _pages_of(
     if sizes.page_limit is not None:
         request["Limit"] = sizes.page_limit
     for page, _has_more in bulk.query_pages(request):
-        yield page
+        yield from page
         # Each key once, as a transaction requires: twins have the same guard item.
-        ids = {request_id for request_id in map(_request_id, page) if request_id}
+        ids = {request_id for item in page if (request_id := text_of(item, "requestId"))}
         keys = [model.at(model.guard_key(series, each), 0) for each in sorted(ids)]
-        yield list(_read_items(keys, sizes.guards_together))
+        yield from _read_items(keys, sizes.together)
+        progress("Items read", len(page) + len(keys))
 
 
 def _claim_counter(model: type[NumberedModel], item: Item, claims: Spool) -> None:
     name = item["counterName"]["S"]
     if name.startswith(model.counter_prefix()):
-        # A value that is not a number is taken for a damaged one.
-        value = item.get("currentValue", {}).get("N", "none")
-        last = "".join(f"{kind}:{text}" for kind, text in item.get("lastDate", {}).items())
-        claims.add(name.removeprefix(model.counter_prefix()), "", COUNTER, value, last)
+        series = name.removeprefix(model.counter_prefix())
+        last = last_of(model, item)
+        claims.add(series, "", COUNTER, "" if last is None else str(last))
 
 
 def _claim(
@@ -159,9 +149,8 @@ def _claim(
         else:
             claims.add(model.scope_of(key), position("none"), REQUEST, key)
         return
-    request_id = _request_id(item)
-    kind = str(item.get(count_by, {}).get("S", ""))
-    claims.add(key, position(number), ITEM, kind, request_id)
+    request_id = text_of(item, "requestId")
+    claims.add(key, position(number), ITEM, text_of(item, count_by), request_id)
     if request_id and number.isdigit():
         requests.add(model.guard_key(key, request_id), key, number)
 
@@ -185,13 +174,9 @@ def _twins_of(
     keys: list[PlainModel] = [
         model.at(series, int(number)) for _key, series, number in (first, *others)
     ]
-    stored_first, *stored = [_request_id(item or {}) for item in read_together(keys)]
+    stored_first, *stored = [text_of(item, "requestId") for item in read_together(keys)]
     return [
         other
         for other, request_id in zip(others, stored, strict=True)
         if request_id == stored_first != ""
     ]
-
-
-def _request_id(item: Item) -> str:
-    return str(item.get("requestId", {}).get("S", ""))

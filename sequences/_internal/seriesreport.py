@@ -8,12 +8,13 @@ began: the counters are read first, and items issued later are neither counted n
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+import collections
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from dynamo._internal.findings import Findings
-from dynamo._internal.items import Item
+from dynamo._internal.checking.findings import Findings
+from dynamo._internal.items import Item, text_of
 from dynamo.transactions import READ_TOGETHER, read_together
 from sequences._internal.groups import counted
 from sequences.models import NumberedModel
@@ -25,7 +26,7 @@ PRESENT_TOGETHER = 9
 
 # The kinds of entry, in the order in which those of one number are sorted. An entry is the series,
 # the position of the number, the kind, and:
-COUNTER = "counter"  # its value, and type and text of its `lastDate`, if any
+COUNTER = "counter"  # the last number it has given out; empty if it does not hold one
 ITEM = "item"  # its value of `count_by`, and its request id
 REQUEST = "request"  # the key of a guard item that names the number
 TWIN = "twin"  # nothing more; another item has the same request id
@@ -55,7 +56,7 @@ class SeriesReport:
 
     series: str
     last: int | None = 0
-    counts: Tally[str] = field(default_factory=Tally)
+    counts: collections.Counter[str] = field(default_factory=collections.Counter)
     gaps: Findings[int] = field(default_factory=Findings)
     duplicates: Findings[int] = field(default_factory=Findings)
     beyond: Findings[int | str] = field(default_factory=Findings)
@@ -68,10 +69,15 @@ class SeriesReport:
         return self.counts.total()
 
     @property
+    def findings(self) -> dict[str, Findings[Any]]:
+        """All findings by name, those of further checks included."""
+        names = ("gaps", "duplicates", "beyond", "guards")
+        return {name: getattr(self, name) for name in names} | self.others
+
+    @property
     def is_sound(self) -> bool:
         """Whether the check found no damage."""
-        own = (self.gaps, self.duplicates, self.beyond, self.guards)
-        return self.last is not None and not any((*own, *self.others.values()))
+        return self.last is not None and not any(self.findings.values())
 
 
 class SeriesCheck:
@@ -97,7 +103,9 @@ class SeriesCheck:
             if at != self._at:
                 self._at, self._guard_key = at, None
             if kind == COUNTER:
-                self._take_counter(*details)
+                [value] = details
+                self._has_counter, self._last = True, int(value or 0)
+                self.report.last = int(value) if value else None
             elif kind == ITEM:
                 self._take_item(*details)
             elif kind == REQUEST:
@@ -113,15 +121,6 @@ class SeriesCheck:
     def _number(self) -> int | None:
         """The current number; None if it is not a whole number above 0."""
         return int(self._at) or None if self._at.isdigit() else None
-
-    def _take_counter(self, value: str, last_date: str) -> None:
-        self._has_counter = True
-        stored: Item = {"currentValue": {"N": value}}
-        if last_date:
-            kind, _, text = last_date.partition(":")
-            stored["lastDate"] = {kind: text}
-        last = self._last_of(stored)
-        self.report.last, self._last = last, last or 0
 
     def _take_item(self, status: str, request_id: str) -> None:
         self._guard_key = self._model.guard_key(self.report.series, request_id)
@@ -152,7 +151,7 @@ class SeriesCheck:
         """Whether the counter has given out the number meanwhile."""
         if self._last_now is None:
             [counter] = read_together([self._model.counter_of(self.report.series)])
-            self._last_now = self._last_of(counter) or 0
+            self._last_now = last_of(self._model, counter) or 0
         return number <= self._last_now
 
     def _suspect_gap(self, end: int) -> None:
@@ -163,7 +162,7 @@ class SeriesCheck:
             last, items = self._read(numbers)
             for number in numbers:
                 if number in items:
-                    self.report.counts[_text(items[number], self._count_by)] += 1
+                    self.report.counts[text_of(items[number], self._count_by)] += 1
                 elif number <= last:
                     self.report.gaps.add(number)
             first = numbers.stop
@@ -176,7 +175,7 @@ class SeriesCheck:
             last, items = self._read(self._outside)
             for number, item in items.items():
                 if number > last:
-                    self.report.counts[_text(item, self._count_by)] += 1
+                    self.report.counts[text_of(item, self._count_by)] += 1
                     self.report.beyond.add(number)
         self._outside = []
 
@@ -187,7 +186,7 @@ class SeriesCheck:
         keys = [self._model.at(series, number) for number in numbers]
         counter, *items = read_together([self._model.counter_of(series), *keys])
         found = zip(numbers, items, strict=True)
-        return self._last_of(counter) or 0, {number: item for number, item in found if item}
+        return last_of(self._model, counter) or 0, {number: item for number, item in found if item}
 
     def _is_wrong(self, key: str, number: int | None) -> bool:
         """Whether the guard item names, at one instant, no item or that of another request."""
@@ -200,15 +199,12 @@ class SeriesCheck:
         guard, item = read_together([guard_item, self._model.at(series, number)])
         if guard is None or self._model.place_of(guard) != (series, number):
             return False
-        return item is None or key != self._model.guard_key(series, _text(item, "requestId"))
-
-    def _last_of(self, counter: Item | None) -> int | None:
-        """The last number that a counter has given out; None if it does not hold one."""
-        try:
-            return counted(counter, self._model).number
-        except ValueError:
-            return None
+        return item is None or key != self._model.guard_key(series, text_of(item, "requestId"))
 
 
-def _text(item: Item, name: str) -> str:
-    return str(item.get(name, {}).get("S", ""))
+def last_of(model: type[NumberedModel], counter: Item | None) -> int | None:
+    """The last number that a counter has given out; None if it does not hold one."""
+    try:
+        return counted(counter, model).number
+    except ValueError:
+        return None

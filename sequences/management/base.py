@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.findings import Findings
+from dynamo._internal.checking.findings import Findings
 from dynamo.management.base import DynamoCommand
 from sequences._internal.counters import checked_name
 from sequences._internal.seriesreport import SeriesReport
@@ -17,6 +17,8 @@ from sequences.exceptions import ReservedName
 
 #: How many findings of each kind a line of text lists.
 SHOWN = 10
+
+_IN_WORDS = {"beyond": "beyond the counter", "guards": "wrong guard items"}
 
 
 def counter_name(text: str) -> str:
@@ -61,15 +63,10 @@ class SeriesCheckCommand(DynamoCommand):
             raise CommandError(f"{damaged} series {'is' if damaged == 1 else 'are'} damaged.")
 
     def _as_json(self, report: SeriesReport) -> str:
-        found = _findings(report, beyond="beyond", guards="guards")
-        shown: dict[str, Any] = {
-            "series": report.series,
-            "last": report.last,
-            **self.counts(report),
-            "gaps": report.gaps.listed,
-            "duplicates": report.duplicates.listed,
-        }
-        shown |= {name: each.listed for name, each in found.items() if each}
+        always = ("gaps", "duplicates")
+        found = {name: each for name, each in report.findings.items() if each or name in always}
+        shown: dict[str, Any] = {"series": report.series, "last": report.last}
+        shown |= self.counts(report) | {name: each.listed for name, each in found.items()}
         more = {name: each.more for name, each in found.items() if each.more}
         return json.dumps(shown | ({"more": more} if more else {}), ensure_ascii=False)
 
@@ -77,20 +74,10 @@ class SeriesCheckCommand(DynamoCommand):
         last = "no number in its counter" if report.last is None else f"last {report.last}"
         counts = ", ".join(_counted(*each) for each in self.counts(report).items())
         parts = [f"{report.series}  {last}, {counts}"]
-        findings = _findings(report, beyond="beyond the counter", guards="wrong guard items")
-        parts += [f"{what}: {_listed(found)}" for what, found in findings.items() if found]
+        for name, found in report.findings.items():
+            if found:
+                parts.append(f"{_IN_WORDS.get(name, name)}: {_listed(found)}")
         return "; ".join(parts)
-
-
-def _findings(report: SeriesReport, *, beyond: str, guards: str) -> dict[str, Findings[Any]]:
-    """The findings by the words to print."""
-    return {
-        "gaps": report.gaps,
-        "duplicates": report.duplicates,
-        beyond: report.beyond,
-        guards: report.guards,
-        **report.others,
-    }
 
 
 def _counted(word: str, count: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from contextlib import ExitStack
 from io import StringIO
 from typing import Any
 
@@ -14,10 +13,10 @@ from django.core.management import CommandError, call_command
 
 from accounts.management.commands import checkguards
 from accounts.models import User
+from dynamo._internal.checking.findings import Spool
 from dynamo._internal.checking.guards import Report
-from dynamo._internal.checking.snapshots import KINDS, Finding
+from dynamo._internal.checking.snapshots import Finding
 from dynamo._internal.client.sending import send
-from dynamo._internal.findings import Spool
 from tests.factories import assert_guards_match_users, make_user, set_stored, stored_items
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -144,9 +143,8 @@ def test_the_explained_step_resolves_the_finding(changed: int) -> None:
 
 
 def test_twenty_thousand_findings_are_one_json_object() -> None:
-    with ExitStack() as stack:
-        spools = {kind: stack.enter_context(Spool()) for kind in KINDS}
-        report = Report(spools)
+    with Spool() as spool:
+        report = Report(spool)
         for number in range(20_000):
             key = f"email#{number:05}@example.com"
             report.note(Finding("missing", str(number), key, repairable=True), repaired=True)

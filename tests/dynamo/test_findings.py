@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from dynamo._internal import findings
-from dynamo._internal.findings import Findings, Spool
+from dynamo._internal.checking import findings
+from dynamo._internal.checking.findings import Findings, Spool
 
 
 def found(*each: int) -> Findings[int]:
@@ -51,7 +51,7 @@ def test_a_spool_returns_its_entries_sorted_each_time_it_is_read() -> None:
 # Its peak memory is that of the process, so it has one of its own.
 GROWTH = """
 from resource import RUSAGE_SELF, getrusage
-from dynamo._internal.findings import Spool
+from dynamo._internal.checking.findings import Spool
 
 with Spool() as kept:
     kept.add("first")

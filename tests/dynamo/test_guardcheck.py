@@ -14,8 +14,9 @@ from pynamodb.attributes import UnicodeAttribute
 from accounts.models import User
 from accounts.services import change_email, delete, edit_profile
 from dynamo._internal import bulk
-from dynamo._internal.checking.guards import Sizes, check_guards
-from dynamo._internal.checking.snapshots import KINDS
+from dynamo._internal.checking.findings import Sizes
+from dynamo._internal.checking.guards import check_guards
+from dynamo._internal.checking.snapshots import FAULTS
 from dynamo._internal.client.sending import send
 from dynamo._internal.updates import Update
 from dynamo.models import Model
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 #: Of a value that version 0.1 reserved.
 RESERVED: dict[str, Any] = {"reservation": "r1", "expires": {"N": "9999999999"}}
 
-SMALL = Sizes(segments=3, page_limit=2, users_together=3, confirm_ahead=2)
+SMALL = Sizes(segments=3, page_limit=2, together=5, ahead=2)
 
 
 class Member(Model):
@@ -64,7 +65,8 @@ class Found:
             self.repaired, self.still_wrong = report.repaired, report.still_wrong
             self.unusable, self.unusable_example = report.unusable, report.unusable_example
             self.by_kind = {
-                kind: [(pk, key) for pk, key, _outcome in report.findings(kind)] for kind in KINDS
+                fault: [(pk, key) for pk, key, _outcome in report.findings(fault)]
+                for fault in FAULTS
             }
 
     @property

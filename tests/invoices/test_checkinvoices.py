@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.services import delete
+from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.client.sending import send
-from invoices.store.lists import check_invoices
+from invoices.store.check import check_invoices
 from invoices.store.settlement import credit, mark_paid, void
-from sequences._internal.check import Sizes
 from sequences._internal.seriesreport import SeriesReport
 from sequences.models import Counter
 from tests.factories import make_user
@@ -34,7 +34,7 @@ from tests.requests import Requests
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-SMALL = Sizes(segments=3, page_limit=3, guards_together=2)
+SMALL = Sizes(segments=3, page_limit=3, together=2)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from dynamo.transactions import read_together
 from invoices.models import InvoiceItem
-from invoices.store.lists import check_invoices
+from invoices.store.check import check_invoices
 from tests import invoice_workers
 from tests.forked import Forked
 from tests.invoice_factories import (

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dynamo._internal import findings
+from dynamo._internal.checking import findings
+from dynamo._internal.checking.findings import Sizes
 from dynamo._internal.client.sending import send
 from sequences._internal import seriesreport
-from sequences._internal.check import Sizes, check_series
+from sequences._internal.check import check_series
 from sequences._internal.seriesreport import SeriesCheck, SeriesReport
 from sequences.models import Counter
 from tests import commands
@@ -36,7 +37,7 @@ from tests.requests import Requests
 pytestmark = pytest.mark.usefixtures("engine")
 
 LABEL = "tests.numbered.Ticket"
-SMALL = Sizes(segments=3, page_limit=3, guards_together=2)
+SMALL = Sizes(segments=3, page_limit=3, together=2)
 
 
 @pytest.fixture
@@ -312,7 +313,7 @@ def test_items_issued_meanwhile_are_neither_counted_nor_missed(
 
 
 def test_an_item_that_the_scan_missed_is_not_a_gap(series: str) -> None:
-    report = report_on(series, ["", "counter", "3", ""])
+    report = report_on(series, ["", "counter", "3"])
 
     assert report is not None
     assert (report.items, report.is_sound) == (3, True)
@@ -336,7 +337,7 @@ def test_a_guard_that_looks_wrong_is_confirmed_first(
 ) -> None:
     report = report_on(
         series,
-        ["", "counter", counted, ""],
+        ["", "counter", counted],
         [seriesreport.position(position), "request", Ticket.guard_key(series, "c")],
     )
 

@@ -66,7 +66,7 @@ def stored_report(name: str) -> LastReport:
     (Django refuses commands in a thread in which Playwright runs.)
     """
     kind = KINDS[name]
-    store(make_report(kind, by="site@web-1", progress=lambda _count: None))
+    store(make_report(kind, by="site@web-1", progress=lambda _what, _count: None))
     [view] = last_reports(kind)
     return view
 

@@ -31,7 +31,7 @@ GUARDS = KINDS["guards"]
 
 
 def made(by: str = "test") -> Report:
-    return make_report(GUARDS, by=by, progress=lambda _count: None)
+    return make_report(GUARDS, by=by, progress=lambda _what, _count: None)
 
 
 def last() -> LastReport:
@@ -193,7 +193,7 @@ def test_a_command_that_is_killed_leaves_the_last_report() -> None:
     store(made("before"))
 
     def be_killed() -> None:
-        make_report(GUARDS, by="killed", progress=lambda _count: os._exit(9))
+        make_report(GUARDS, by="killed", progress=lambda _what, _count: os._exit(9))
 
     assert in_a_child(be_killed) == 9
     assert last().stored_by == "before"

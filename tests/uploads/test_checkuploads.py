@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dynamo._internal import findings
+from dynamo._internal.checking import findings
+from dynamo.extending import Sizes
 from locks._internal import heartbeats
 from tests.commands import run
 from tests.faults.kinds import DropReply, Meanwhile
@@ -22,7 +23,7 @@ from tests.uploads.folders import NAMES
 from tests.uploads.s3_proxy import S3Answer, S3Proxy
 from tests.uploads.samples import file_of, put_in_parts
 from uploads import claims
-from uploads.check import Sizes, check_uploads, forget_missing, forget_unfinished
+from uploads.check import check_uploads, forget_missing, forget_unfinished
 from uploads.contents import PART_BYTES, composite_of
 from uploads.models import DONE, UPLOADING, UploadItem
 from uploads.sources import Destination
@@ -164,13 +165,7 @@ def test_small_pages_and_batches_give_the_same_report(bucket: str, stored: Any, 
     s3.put_object(Bucket=bucket, Key="logs/07", Body=b"changed")
     for number in (20, 21):
         s3.put_object(Bucket=bucket, Key=f"logs/{number}", Body=b"x")
-    sizes = Sizes(
-        segments=2,
-        page_limit=2,
-        objects_limit=3,
-        confirm_threads=2,
-        confirm_ahead=1,
-    )
+    sizes = Sizes(segments=2, page_limit=2, ahead=1)
 
     found = check_uploads(Destination.parse(f"s3://{bucket}/logs"), sizes=sizes)
 

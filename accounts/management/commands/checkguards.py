@@ -3,8 +3,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from accounts.models import User
+from dynamo.extending import Progress
 from dynamo.management.commands import checkunique
-from web.progress import Progress, progress_bars
+from web.progress import progress_bars
 
 
 class Command(checkunique.Command):

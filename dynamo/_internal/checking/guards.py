@@ -1,68 +1,49 @@
 """Checks and repairs the guard items of a model: each item has its own, each belongs to an item.
 
-For any model, while the site is used, in bounded memory.
-
-1. Claims. One scan. An item claims the guard items of its values, a guard item claims the owner
-   that it names. Sorted by key, a correct guard item is two claims that name one item; nothing else
-   is read for it.
-2. Confirmation. A scan is not isolated from transactions, so everything else is only suspect. It is
-   confirmed by reading the guard item and the items that claim it at one instant
-   (`checking.snapshots`).
-3. Repair, if asked for: one transaction, under the condition that these items have not changed. If
-   they have, it is confirmed again.
+The engine is `checking.findings`. An item claims the guard items of its values, a guard item claims
+the owner that it names: a correct guard item is two claims that name one item. Everything else is
+suspect. It is confirmed and repaired by `checking.snapshots`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
 
-from dynamo._internal import bulk
+from dynamo._internal.checking.findings import (
+    DEFAULT_SIZES,
+    Progress,
+    Sizes,
+    Spool,
+    confirmed,
+    scanned,
+    unseen,
+)
 from dynamo._internal.checking.snapshots import (
-    KINDS,
-    ChangedMeanwhile,
+    Fault,
     Finding,
-    Kind,
     Snapshot,
     claims_of,
     is_owner,
     names_in,
 )
-from dynamo._internal.findings import Spool
-from dynamo._internal.items import Item
-from dynamo._internal.tally import CountingPool
+from dynamo._internal.items import Item, text_of
 from dynamo.models import Model
-from dynamo.transactions import READ_TOGETHER
 from dynamo.unique.declarations import REQUEST_ID, SEPARATOR
 from dynamo.unique.guarding import GUARD_ATTRIBUTES, OWNER, is_reserved
 
 #: How often a repair is tried if the items change in between.
 REPAIR_ATTEMPTS = 2
 
-CONFIRM_THREADS = 8
+_Suspect = tuple[str, list[str], bool]
+"""A guard item's key, users to read along with it, and whether these decide who gets it.
 
-Progress = Callable[[str, int], None]
-"""Called with what is done, and how many more of it are done."""
-
-# They sort the claim of a guard item before those of users.
-_BY_GUARD, _BY_RESERVATION, _BY_USER = "guard", "reservation", "user"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much is processed at once; tests use less.
-
-    One read takes at most `READ_TOGETHER` items: the guard item, its owner, `users_together` users
-    and one more.
-    """
-
-    segments: int = bulk.SEGMENTS
-    page_limit: int | None = None
-    users_together: int = READ_TOGETHER - 3
-    confirm_ahead: int = 256
+If there are more users than one read takes, the others follow in suspects that do not decide.
+"""
 
 
 class Report:
@@ -76,8 +57,9 @@ class Report:
     one, with the attribute's stored name.
     """
 
-    def __init__(self, spools: dict[Kind, Spool]) -> None:
-        self._spools = spools
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._counts = Counter[Fault]()
         self.users = 0
         self.guards = 0
         self.repaired = 0
@@ -89,39 +71,28 @@ class Report:
         """Add a confirmed finding."""
         shared = not finding.repairable
         outcome = "repaired" if repaired else "shared" if shared else ""
-        self._spools[finding.kind].add(finding.key, finding.pk, outcome)
+        self._spool.add(finding.fault, finding.key, finding.pk, outcome)
+        self._counts[finding.fault] += 1
         self.repaired += repaired
         self.shared += shared
 
-    def count(self, kind: Kind) -> int:
-        """The number of findings of this kind, repaired ones included."""
-        return len(self._spools[kind])
+    def count(self, fault: Fault) -> int:
+        """The number of these findings, repaired ones included."""
+        return self._counts[fault]
 
-    def findings(self, kind: Kind) -> Iterator[tuple[str, str, str]]:
-        """The findings of this kind, sorted by key: user's pk, guard item's key, outcome.
+    def findings(self, fault: Fault) -> Iterator[tuple[str, str, str]]:
+        """These findings, sorted by key: user's pk, guard item's key, outcome.
 
         The outcome is `repaired`, `shared` (no repair can settle it), or empty.
         """
-        for key, pk, outcome in self._spools[kind]:
-            yield pk, key, outcome
+        for found, key, pk, outcome in self._spool:
+            if found == fault:
+                yield pk, key, outcome
 
     @property
     def still_wrong(self) -> int:
         """The number of findings that were not repaired."""
-        return sum(map(self.count, KINDS)) - self.repaired
-
-
-@dataclass(frozen=True)
-class _Suspect:
-    """A guard item's key with the users to read along with it.
-
-    If there are more users than one read takes, the others follow in further reads, each with
-    `anchor`, a user of the first one.
-    """
-
-    key: str
-    pks: list[str]
-    anchor: str | None = None
+        return self._counts.total() - self.repaired
 
 
 @contextmanager
@@ -130,8 +101,8 @@ def check_guards(
     *,
     repair: bool = False,
     oldest_by: str | None = None,
-    progress: Progress | None = None,
-    sizes: Sizes | None = None,
+    progress: Progress = unseen,
+    sizes: Sizes = DEFAULT_SIZES,
 ) -> Iterator[Report]:
     """Compare all items with all guard items. Yields the report, which is valid in the block.
 
@@ -149,17 +120,13 @@ def check_guards(
     Raises:
         Unavailable, Rejected, TableMissing: see `client.sending`; repairs stay.
     """
-    check = _Check(model, repair, oldest_by, progress or _ignore, sizes or Sizes())
-    with ExitStack() as spools:
-        report = Report({kind: spools.enter_context(Spool()) for kind in KINDS})
+    with Spool() as spool:
+        report = Report(spool)
         with Spool() as claims:
-            check.collect(claims, report)
-            check.confirm(claims, report)
+            check = _Check(model, repair, oldest_by, progress, sizes, claims, report)
+            check.collect()
+            check.confirm()
         yield report
-
-
-def _ignore(_what: str, _count: int) -> None:
-    return
 
 
 @dataclass(frozen=True)
@@ -169,107 +136,78 @@ class _Check:
     oldest_by: str | None
     progress: Progress
     sizes: Sizes
+    claims: Spool
+    report: Report
 
-    def collect(self, claims: Spool, report: Report) -> None:
+    def collect(self) -> None:
         """Scan the table, or both, and keep what each item claims."""
-        names = [name for each in self.model._unique_keys for name in each.stored_names]
-        keys = self.model.key_attribute_names()
         guards = self.model._guard_table()
+        names = [*self.model.key_attribute_names(), guards.key_name, *GUARD_ATTRIBUTES]
+        attributes = dict.fromkeys([*names, *self._stored_names(), REQUEST_ID])
         for table in sorted({self.model.table(), guards.name}):
-            key_names = keys if table == self.model.table() else [guards.key_name]
-            pages = bulk.pages(
-                table,
-                dict.fromkeys([*key_names, *GUARD_ATTRIBUTES, *names, REQUEST_ID]),
-                segments=self.sizes.segments,
-                page_limit=self.sizes.page_limit,
-            )
-            for page in pages:
-                for item in page:
-                    self._claim(item, table, guards.name, claims, report)
-                self.progress("Items read", len(page))
+            for item in scanned(table, attributes, self.progress, self.sizes):
+                guard_key = text_of(item, guards.key_name) if table == guards.name else ""
+                if guard_key and names_in(self.model, guard_key):
+                    self._claim_owner(guard_key, item)
+                elif table == self.model.table() and not self._is_strange(guard_key, item):
+                    self._claim_guards(item)
 
-    def _claim(self, item: Item, table: str, guards: str, claims: Spool, report: Report) -> None:
-        key_name = self.model._guard_table().key_name
-        guard_key = item[key_name].get("S", "") if key_name in item and table == guards else ""
-        if guard_key and names_in(self.model, guard_key):
-            owner = str(item.get(OWNER, {}).get("S", ""))
-            claims.add(guard_key, _BY_RESERVATION if is_reserved(item) else _BY_GUARD, owner)
-            report.guards += 1
-        elif table == self.model.table() and not self._is_strange(guard_key, item):
-            pk = self.model.owner_of(item)
-            keys, unusable = claims_of(self.model, item)
-            report.users += 1
-            for key in keys:
-                claims.add(key, _BY_USER, pk)
-            if unusable:
-                report.unusable += 1
-                report.unusable_example = report.unusable_example or (pk, unusable)
+    def _stored_names(self) -> list[str]:
+        return [name for each in self.model._unique_keys for name in each.stored_names]
+
+    def _claim_owner(self, guard_key: str, guard: Item) -> None:
+        self.report.guards += 1
+        if not is_reserved(guard):
+            self.claims.add(guard_key, text_of(guard, OWNER))
+        elif self.repair:
+            # It keeps nothing, so it is not an error; a repair removes it.
+            self.claims.add(guard_key, "")
+
+    def _claim_guards(self, item: Item) -> None:
+        pk = self.model.owner_of(item)
+        keys, unusable = claims_of(self.model, item)
+        self.report.users += 1
+        for key in keys:
+            self.claims.add(key, pk)
+        if unusable:
+            self.report.unusable += 1
+            self.report.unusable_example = self.report.unusable_example or (pk, unusable)
 
     def _is_strange(self, key: str, item: Item) -> bool:
         """Whether it is the guard item of an attribute that is no longer declared, or the like."""
-        names = (name for each in self.model._unique_keys for name in each.stored_names)
-        return SEPARATOR in key and not any(name in item for name in names)
+        return SEPARATOR in key and not any(name in item for name in self._stored_names())
 
-    def confirm(self, claims: Spool, report: Report) -> None:
+    def confirm(self) -> None:
         """Confirm suspects, repair them if asked for, and report them."""
-        suspects = self._suspects(claims)
-        with CountingPool(CONFIRM_THREADS) as pool:
-            # A pool takes everything at once, so it gets a batch at a time.
-            while batch := list(islice(suspects, self.sizes.confirm_ahead)):
-                for findings in pool.map(self._confirmed, batch):
-                    for finding, repaired in findings:
-                        report.note(finding, repaired=repaired)
-                self.progress("Suspects confirmed", len(batch))
+        for findings in confirmed(self._suspects(), self._confirmed, self.progress, self.sizes):
+            for finding, repaired in findings:
+                self.report.note(finding, repaired=repaired)
 
-    def _suspects(self, claims: Spool) -> Iterator[_Suspect]:
-        for key, claims_of_key in groupby(claims, key=itemgetter(0)):
-            first = list(islice(claims_of_key, self.sizes.users_together))
-            if self._agree(first):
-                continue
-            yield _Suspect(key, _named(self.model, first))
-            anchor = first[-1][2]
-            while more := list(islice(claims_of_key, self.sizes.users_together)):
-                if rivals := [pk for pk in _named(self.model, more) if pk != anchor]:
-                    yield _Suspect(key, rivals, anchor)
-
-    def _agree(self, claims: list[list[str]]) -> bool:
-        """Whether a guard item and one user name each other, and no other user claims it."""
-        kinds = [by for _key, by, _pk in claims]
-        if kinds == [_BY_RESERVATION]:
-            # It keeps nothing, so it is not an error; a repair removes it.
-            return not self.repair
-        return kinds == [_BY_GUARD, _BY_USER] and claims[0][2] == claims[1][2]
+    def _suspects(self) -> Iterator[_Suspect]:
+        for key, claims in groupby(self.claims, key=itemgetter(0)):
+            decides = True
+            # One read takes the guard item, its owner, and these.
+            while some := [pk for _key, pk in islice(claims, self.sizes.together - 2)]:
+                if not (len(some) == 2 and some[0] == some[1]):
+                    pks = [pk for pk in dict.fromkeys(some) if is_owner(self.model, pk)]
+                    yield key, pks, decides
+                decides = False
 
     def _confirmed(self, suspect: _Suspect) -> list[tuple[Finding, bool]]:
         """What is wrong, each with whether it was repaired; nothing if it no longer is."""
-        if suspect.anchor is not None:
-            return [(rival, False) for rival in self._rivals(suspect.anchor, suspect)]
-        attempts = REPAIR_ATTEMPTS if self.repair else 0
+        key, pks, decides = suspect
+        attempts = REPAIR_ATTEMPTS if self.repair and decides else 0
         while True:
-            snapshot = Snapshot.read(self.model, suspect.key, suspect.pks)
+            snapshot = Snapshot.read(self.model, key, pks)
             findings = snapshot.findings(self.oldest_by)
+            if not decides:
+                return [
+                    (replace(finding, fault="foreign", repairable=False), False)
+                    for finding in findings
+                    if finding.fault != "orphaned" and finding.pk in pks
+                ]
             if not (attempts and findings and findings[0].repairable):
                 return [(finding, False) for finding in findings]
             attempts -= 1
-            try:
-                snapshot.repair(findings[0])
-            except ChangedMeanwhile:
-                continue
-            return [(finding, finding is findings[0]) for finding in findings]
-
-    def _rivals(self, anchor: str, suspect: _Suspect) -> list[Finding]:
-        """The users beyond the first read that have the value without its guard item.
-
-        The first read decides what happens to the guard item.
-        """
-        snapshot = Snapshot.read(self.model, suspect.key, [anchor, *suspect.pks])
-        return [
-            Finding("foreign", finding.pk, finding.key, repairable=False)
-            for finding in snapshot.findings()
-            if finding.kind != "orphaned" and finding.pk in suspect.pks
-        ]
-
-
-def _named(model: type[Model], claims: list[list[str]]) -> list[str]:
-    """The items that a guard item names or that have its value."""
-    return [pk for pk in dict.fromkeys(pk for _key, _by, pk in claims) if is_owner(model, pk)]
+            if snapshot.repair(findings[0]):
+                return [(finding, finding is findings[0]) for finding in findings]

@@ -15,15 +15,15 @@ from typing import Any, Literal, get_args
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.operand import Path
 
-from dynamo._internal.items import Item
+from dynamo._internal.items import Item, text_of
 from dynamo._internal.updates import conditional
-from dynamo.exceptions import Refused
+from dynamo.exceptions import Stale
 from dynamo.models import Model
 from dynamo.transactions import Transaction, Write, read_together
 from dynamo.unique.declarations import REQUEST_DIGEST, REQUEST_ID, SEPARATOR
 from dynamo.unique.guarding import DIGEST, GUARD_ATTRIBUTES, OWNER, is_reserved
 
-Kind = Literal["missing", "orphaned", "foreign"]
+Fault = Literal["missing", "orphaned", "foreign"]
 """What can be wrong with a guard item.
 
 missing: an item has the value, and there is no guard item, or one whose value is free.
@@ -31,7 +31,7 @@ orphaned: there is a guard item, and no item has the value.
 foreign: an item has the value, and the guard item belongs to another item.
 """
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+FAULTS: tuple[Fault, ...] = get_args(Fault)
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,10 @@ class Finding:
     `repairable` if two items have the same value: a person decides which one keeps it.
     """
 
-    kind: Kind
+    fault: Fault
     pk: str
     key: str
     repairable: bool
-
-
-class ChangedMeanwhile(Exception):
-    """The stored items are not those that were read; nothing was written."""
 
 
 def names_in(model: type[Model], guard_key: str) -> tuple[str, ...]:
@@ -76,13 +72,9 @@ def claims_of(model: type[Model], item: Item) -> tuple[list[str], str]:
             keys.append(key)
         elif not any(each.null for each in unique.attributes):
             unusable = unique.stored_names[0]
-    if request_id := _text(item, REQUEST_ID):
+    if request_id := text_of(item, REQUEST_ID):
         keys.append(f"{REQUEST_ID}{SEPARATOR}{request_id}")
     return keys, unusable
-
-
-def _text(item: Item | None, stored_name: str) -> str:
-    return str((item or {}).get(stored_name, {}).get("S", ""))
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ class Snapshot:
     @property
     def owner(self) -> str | None:
         """The owner of the guard item; None if there is none, or its name cannot be an item's."""
-        named = _text(self.guard, OWNER)
+        named = text_of(self.guard, OWNER)
         return named if is_owner(self.model, named) else None
 
     def _has_value(self, item: Item | None) -> bool:
@@ -132,7 +124,7 @@ class Snapshot:
         if not holders:
             if self.guard is None:
                 return []
-            return [Finding("orphaned", _text(self.guard, OWNER), self.key, repairable=True)]
+            return [Finding("orphaned", text_of(self.guard, OWNER), self.key, repairable=True)]
         if self.guard is not None and not is_reserved(self.guard):
             return [
                 Finding("foreign", pk, self.key, repairable=len(holders) == 1)
@@ -150,35 +142,31 @@ class Snapshot:
         since = (self.items[pk] or {}).get(oldest_by or "", {}).get("S")
         return since is None, since or ""
 
-    def repair(self, finding: Finding) -> None:
-        """Repair one finding in one transaction, if no item of it has changed.
+    def repair(self, finding: Finding) -> bool:
+        """Repair one finding in one transaction. Returns False if an item of it has changed.
 
         The guard item, the value of its new owner and that of its old one must be as they were
-        read. Costs 1 request and 4 write units, 6 if the guard item named another owner.
-
-        Raises:
-            ChangedMeanwhile: an item was not; nothing was written.
+        read; otherwise nothing is written. Costs 1 request and 4 write units, 6 if the guard item
+        named another owner.
         """
-        changed = ChangedMeanwhile(self.key)
+        changed = Stale()
         address = self.model._guard_table().address(self.key)
         as_read = _as_read(self.guard, *address["Key"], *GUARD_ATTRIBUTES)
-        if finding.kind == "orphaned":
+        names = names_in(self.model, self.key)
+        if finding.fault == "orphaned":
             action = {"Delete": {**address, **as_read}}
         else:
             item = {**address["Key"], OWNER: {"S": finding.pk}}
             digest = (self.items[finding.pk] or {}).get(REQUEST_DIGEST)
-            if digest and names_in(self.model, self.key) == (REQUEST_ID,):
+            if digest and names == (REQUEST_ID,):
                 item[DIGEST] = digest
             action = {"Put": {"TableName": address["TableName"], "Item": item, **as_read}}
-        names = names_in(self.model, self.key)
-        try:
-            with Transaction() as write:
-                write.add(Write(action, action, changed))
-                for pk in self.items.keys() & {finding.pk, self.owner}:
-                    check = {**_address(self.model, pk), **_as_read(self.items[pk], *names)}
-                    write.add(Write(check, {"ConditionCheck": check}, changed))
-        except Refused as error:
-            raise changed from error
+        write = Transaction()
+        write.add(Write(action, action, changed))
+        for pk in self.items.keys() & {finding.pk, self.owner}:
+            check = {**_address(self.model, pk), **_as_read(self.items[pk], *names)}
+            write.add(Write(check, {"ConditionCheck": check}, changed))
+        return not write.try_commit()
 
 
 def is_owner(model: type[Model], owner: str) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from dynamo._internal.checking.guards import Progress, Report, check_guards
-from dynamo._internal.checking.snapshots import KINDS
+from dynamo._internal.checking.findings import Progress, unseen
+from dynamo._internal.checking.guards import Report, check_guards
+from dynamo._internal.checking.snapshots import FAULTS
 from dynamo.management.base import DynamoCommand, model_type
 from dynamo.models import Model
 
@@ -74,31 +75,31 @@ class Command(DynamoCommand):
         if wrong:
             raise CommandError(wrong)
 
-    def progress(self, *, shown: bool) -> AbstractContextManager[Progress | None]:
-        """What receives the progress of the check, if anything; a subclass may show it.
+    def progress(self, *, shown: bool) -> AbstractContextManager[Progress]:
+        """What receives the progress of the check; a subclass may show it.
 
         `shown`: whether stderr is a terminal and the answer is text.
         """
-        return nullcontext()
+        return nullcontext(unseen)
 
     def _print_json(self, report: Report) -> None:
         # Written finding by finding: there may be more than fit into memory.
         self.stdout.write(
             f'{{"{self.items_name}": {report.users}, "guards": {report.guards}', ending=""
         )
-        for kind in KINDS:
-            self.stdout.write(f', "{kind}": [', ending="")
-            for number, (pk, key, _outcome) in enumerate(report.findings(kind)):
+        for fault in FAULTS:
+            self.stdout.write(f', "{fault}": [', ending="")
+            for number, (pk, key, _outcome) in enumerate(report.findings(fault)):
                 finding = json.dumps({"pk": pk, "value": key}, ensure_ascii=False)
                 self.stdout.write(f", {finding}" if number else finding, ending="")
             self.stdout.write("]", ending="")
         self.stdout.write(f', "repaired": {report.repaired}}}')
 
     def _print_text(self, report: Report) -> None:
-        for kind in KINDS:
-            for pk, key, outcome in report.findings(kind):
-                self.stdout.write(f"{kind:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
-        found = ", ".join(f"{report.count(kind)} {kind}" for kind in KINDS)
+        for fault in FAULTS:
+            for pk, key, outcome in report.findings(fault):
+                self.stdout.write(f"{fault:<8}  {key}  {pk}{f'  ({outcome})' if outcome else ''}")
+        found = ", ".join(f"{report.count(fault)} {fault}" for fault in FAULTS)
         read = f"{_count(report.users, self.noun)}, {_count(report.guards, 'guard')}"
         self.stdout.write(f"{read}: {found}; {report.repaired} repaired.")
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandParser
-from tqdm import tqdm
 
 from invoices.management.base import find_account
-from invoices.store.creditcheck import check_with_credits
+from invoices.store.check import check_with_credits
 from sequences.extending import SeriesReport
 from sequences.management.base import SeriesCheckCommand
+from web.progress import progress_bars
 
 
 class Command(SeriesCheckCommand):
-    """Safe while invoices are issued. Costs: see `store.creditcheck.check_with_credits`."""
+    """Safe while invoices are issued. Costs: see `store.check.check_with_credits`."""
 
     help = (
         "Check that the numbers of each series are 1, 2, 3 … up to its counter, each on one "
@@ -33,8 +33,8 @@ class Command(SeriesCheckCommand):
     def reports(self, options: dict[str, Any]) -> Iterator[SeriesReport]:
         account = find_account(options["user"]) if options["user"] else None
         shown = sys.stderr.isatty() and not options["json"]
-        with tqdm(desc="Items read", unit="", disable=not shown) as bar:
-            yield from check_with_credits(account, progress=bar.update)
+        with progress_bars(shown=shown) as progress:
+            yield from check_with_credits(account, progress=progress)
 
     def counts(self, report: SeriesReport) -> dict[str, int]:
         voided = report.counts["voided"]

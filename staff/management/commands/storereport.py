@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from dynamo.management.base import DynamoCommand
 from staff.exceptions import NewerReport
 from staff.reports import KINDS, make_report, store
+from web.progress import progress_bars
 
 
 class Command(DynamoCommand):
@@ -34,8 +34,8 @@ class Command(DynamoCommand):
         kind = KINDS[options["report"]]
         shown = sys.stderr.isatty() and not options["json"]
         try:
-            with tqdm(desc="Items read", unit="", disable=not shown) as bar:
-                report = make_report(kind, by=_user_and_host(), progress=bar.update)
+            with progress_bars(shown=shown) as progress:
+                report = make_report(kind, by=_user_and_host(), progress=progress)
             store(report)
         except NewerReport as error:
             raise CommandError(str(error)) from error

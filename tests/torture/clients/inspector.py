@@ -7,7 +7,7 @@ import random
 from accounts.models import User
 from dynamo._internal.checking.guards import KINDS, check_guards
 from dynamo.exceptions import DynamoError
-from invoices.store.lists import check_invoices
+from invoices.store.check import check_invoices
 from tests.torture.clients.invoices import shared_account
 from tests.torture.history import Journal
 

@@ -10,13 +10,20 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from dynamo.extending import printable
-from uploads.check import KINDS, Kind, Report, check_uploads, forget_missing, forget_unfinished
+from uploads.check import (
+    DIFFERENCES,
+    Difference,
+    Report,
+    check_uploads,
+    forget_missing,
+    forget_unfinished,
+)
 from uploads.management.base import UploadCommand, destination
 from uploads.sources import Destination
 from web.progress import progress_bars
 
 #: The kind of finding that each option removes, and the operation.
-_FORGETS: dict[str, tuple[Kind, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
+_FORGETS: dict[str, tuple[Difference, Callable[[Destination, Iterable[str]], Iterator[str]]]] = {
     "forget_unfinished": ("unfinished", forget_unfinished),
     "forget_missing": ("missing", forget_missing),
 }
@@ -96,4 +103,4 @@ def _as_json(report: Report, forgotten: list[str] | None) -> str:
 
 
 def _counted(report: Report) -> str:
-    return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in KINDS)
+    return ", ".join(f"{kind} {report.findings[kind].count:,}" for kind in DIFFERENCES)
