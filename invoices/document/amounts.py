@@ -37,6 +37,8 @@ _TAX_CATEGORY = Choice(
     TAX_CATEGORIES.__contains__, lambda: [("", _("By the rate")), *TAX_CATEGORIES.items()]
 )
 _WITH_VAT = {"standard", "reduced"}
+#: The categories whose rate is 0, which need not be typed.
+WITHOUT_VAT = TAX_CATEGORIES.keys() - _WITH_VAT
 
 # Wide enough for the largest quantity times the largest price with all decimals of both.
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 
 from invoices.document.amounts import (
     TAX_CATEGORIES,
+    WITHOUT_VAT,
     Line,
     Totals,
     check_totals,
@@ -71,6 +72,8 @@ def _read(typed: Mapping[str, str], currency: str) -> _Read:
                 numbers[name] = line_fields(currency)[name].read(text)
             except ValidationError:
                 is_wrong = True
+        elif name == "vat_rate" and typed.get("tax_category") in WITHOUT_VAT:
+            numbers[name] = Decimal(0)
     line = None
     if {"quantity", "unit_price"} <= numbers.keys():
         category = typed.get("tax_category", "")

@@ -6,14 +6,15 @@ The fields of an invoice are declared in `invoices.document.invoice`, with their
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from itertools import chain
 from typing import Any, cast
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.forms.formsets import BaseFormSet
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
@@ -21,6 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from invoices.document.amounts import (
     LINE_FIELDS,
     MAX_LINES,
+    WITHOUT_VAT,
     Line,
     check_line,
     check_totals,
@@ -72,12 +74,22 @@ class LineForm(forms.Form):
         )
 
     def clean(self) -> dict[str, Any]:
+        is_without_vat = self.cleaned_data.get("tax_category") in WITHOUT_VAT
+        if is_without_vat and self.has_error("vat_rate", "required"):
+            del self.errors["vat_rate"]
+            self.cleaned_data["vat_rate"] = Decimal(0)
         if not self.errors:
             check_line(self.line())
         return self.cleaned_data
 
     def line(self) -> Line:
         return Line(**self.cleaned_data)
+
+    def known(self) -> Line | None:
+        """The line as far as it is known, if it has an amount."""
+        if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
+            return None
+        return Line(**{"description": "", "vat_rate": Decimal(0)} | self.cleaned_data)
 
 
 LineForm.base_fields |= {name: each.form_field() for name, each in LINE_FIELDS.items()}
@@ -111,7 +123,9 @@ class _Lines(BaseFormSet):
             self.forms[0].add_error("description", _("An invoice needs at least one line."))
 
     def lines(self) -> list[Line]:
-        return [form.line() for form in self.forms if form.has_changed()]
+        """Those that were typed, as far as they are known."""
+        known = (form.known() for form in self.forms if form.has_changed())
+        return [line for line in known if line]
 
 
 LineFormSet = forms.formset_factory(
@@ -210,24 +224,39 @@ class InvoiceForm(RequestIdForm):
         return list(missing(Case(self.seller, self.is_named)))
 
     def clean(self) -> dict[str, Any]:
-        check_seller(self.seller)
-        if not self.lines.is_valid():
+        """Find everything that is wrong at once, as far as what is typed tells it."""
+        lines_are_valid, draft = self.lines.is_valid(), self.draft()
+        self._refuse_if(check_seller, self.seller)
+        self._refuse_if(check_dates, draft, self.issued_on)
+        sums = totals(draft.lines, draft.currency, draft.prices_include_tax)
+        self._refuse_if(check_totals, sums)
+        self._refuse_if(check_requirements, draft, self.seller, is_named=self.is_named)
+        if not lines_are_valid:
             about_all = self.lines.non_form_errors()
             where = (
                 _("Correct the marked fields, also in the lines below.")
-                if self.errors
+                if self.errors.keys() - {NON_FIELD_ERRORS}
                 else _("Correct the marked fields in the lines below.")
             )
-            raise ValidationError(about_all.as_data() or where)
-        if not self.errors:
-            draft = self.draft()
-            check_totals(totals(draft.lines, draft.currency, draft.prices_include_tax))
-            check_dates(draft, self.issued_on)
-            check_requirements(draft, self.seller, is_named=self.is_named)
+            self.add_error(None, about_all.as_data() or where)
         return self.cleaned_data
 
+    def _refuse_if(self, check: Callable[..., None], *arguments: Any, **named: Any) -> None:
+        """Add what `check` raises, except at fields whose text is not even readable."""
+        try:
+            check(*arguments, **named)
+        except ValidationError as error:
+            errors = error.update_error_dict({})
+            wrong = self.errors.keys() - {NON_FIELD_ERRORS}
+            new = {name: each for name, each in errors.items() if name not in wrong}
+            self.add_error(None, ValidationError(new))
+
     def draft(self) -> Draft:
-        return draft_of(self.cleaned_data, self.lines.lines())
+        """What was typed, as far as it is known; unknown values are at their defaults."""
+        unknown = {
+            name: "" if each.is_required else each.default for name, each in TYPED_FIELDS.items()
+        }
+        return draft_of(unknown | self.cleaned_data, self.lines.lines())
 
     @property
     def is_full(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -212,6 +212,37 @@ def test_what_is_missing_is_listed_and_blocks_before_a_number_is_drawn(
     assert len(page.errors[""]) == 3
     assert "TransactWriteItems" not in requests_sent.operations
     assert issued(ann) == []
+
+
+def test_errors_of_lines_dates_profile_and_law_arrive_at_once(client: Client, ann: User) -> None:
+    edit_profile(ann, country="DE", business_name="Ann \U0001f986")
+    day_before = timezone.localdate() - timedelta(days=1)
+    values = {"due_date": f"{day_before}", "supplied_from": "tomorrow", "customer_country": "FR"}
+
+    page = Page(client.post(NEW, typed(LINE | {"description": ""}, **values)))
+
+    fields = {"due_date", "lines-0-description", "supplied_from", "customer_address"}
+    assert page.errors.keys() == {"", *fields}
+    assert page.errors["supplied_from"] == ["Enter a date such as 2026-11-21."]
+    general = " ".join(page.errors[""])
+    for part in ("Change your profile first", "Your address", "also in the lines below"):
+        assert part in general
+
+
+@pytest.mark.parametrize("category", ["reverse_charge", "exempt", "zero"])
+def test_a_category_without_vat_needs_no_rate(client: Client, ann: User, category: str) -> None:
+    values = typed(LINE | {"vat_rate": "", "tax_category": category})
+
+    assert "VAT 0%" in client.post("/invoices/preview/", values).json()["totals"]
+    assert client.post(NEW, values).status_code == 302
+    (invoice,) = issued(ann)
+    assert (invoice.lines[0].vat_rate, invoice.lines[0].category) == (0, category)
+
+
+def test_a_rate_is_required_without_such_a_category(client: Client, ann: User) -> None:
+    for category in ("", "standard", "reduced"):
+        page = Page(client.post(NEW, typed(LINE | {"vat_rate": "", "tax_category": category})))
+        assert page.errors["lines-0-vat_rate"] == ["This field is required."]
 
 
 def test_a_complete_profile_and_draft_are_issued(client: Client, ann: User) -> None:
