@@ -24,9 +24,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from pynamodb.attributes import Attribute, MapAttribute, UnicodeAttribute
+from pynamodb.attributes import MapAttribute, UnicodeAttribute
 
-from dynamo import IntegerAttribute, Model
+from dynamo import DateAttribute, IntegerAttribute, Model
 from dynamo.extending import Item, PlainModel
 from invoices.exceptions import StaleCustomer
 from sequences import NumberedItem
@@ -71,18 +71,6 @@ class InvoiceItem(NumberedItem):
         return self._digest
 
 
-class DayAttribute(Attribute[date]):
-    """A date, stored as `2026-11-21`."""
-
-    attr_type = "S"
-
-    def serialize(self, value: date) -> str:
-        return value.isoformat()
-
-    def deserialize(self, value: str) -> date:
-        return date.fromisoformat(value)
-
-
 class InvoiceState(PlainModel):
     """What happened to the invoice with the same key. It is created by the first event."""
 
@@ -93,7 +81,7 @@ class InvoiceState(PlainModel):
     number = IntegerAttribute(range_key=True)
 
     #: The day of the payment.
-    paid_on = DayAttribute(attr_name="paidOn", null=True)
+    paid_on = DateAttribute(attr_name="paidOn", null=True)
     #: The request id of the credit note that cancels the invoice.
     credited_by = UnicodeAttribute(attr_name="creditedBy", null=True)
     #: The times the invoice was sent, by request id: `to`, `at` and `outcome`, each a text.

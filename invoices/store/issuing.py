@@ -166,16 +166,9 @@ def _request_id_reused(error: RequestIdReused, series: str) -> Exception:
 
 def seller_of(user: User) -> Seller:
     """The seller, as the profile of `user` has it now."""
-    return Seller(
-        name=user.business_name or user.full_name or user.get_username(),
-        address=user.business_address or "",
-        vat_id=user.vat_id or "",
-        country=user.country or "",
-        tax_number=user.tax_number or "",
-        iban=user.iban or "",
-        bic=user.bic or "",
-        account_holder=user.account_holder or "",
-    )
+    values = {each.name: getattr(user, each.name, None) or "" for each in fields_of(Seller)}
+    name = user.business_name or user.full_name or user.get_username()
+    return Seller(**values | {"name": name, "address": user.business_address or ""})
 
 
 def is_named(user: User) -> bool:
