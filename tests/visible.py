@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 #: Words that are in Latin letters in Japanese too.
 ALLOWED = {
     # names
-    *("Amazon", "Factur", "X", "ZUGFeRD", "ID", "Dynamo", "DynamoDB", "Ledger"),
+    *("Amazon", "EN", "Factur", "X", "ZUGFeRD", "ID", "Dynamo", "DynamoDB", "Ledger"),
     # kinds of files, and international terms
     *("CSV", "JSON", "PDF", "UUID", "UTC", "ZIP"),
     # names of numbers: of bank accounts, and of businesses in France

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -49,42 +49,51 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _EXACT = Context(prec=60, rounding=ROUND_HALF_UP)
 
 
+class Lack(NamedTuple):
+    """What the standard asks and an invoice does not say, and the field for it, if there is one."""
+
+    text: str
+    field: str = ""
+    in_profile: bool = False
+
+
 def missing(invoice: Invoice) -> list[str]:
     """What the standard asks and the invoice does not say; empty if `as_xml` is complete."""
-    return list(_missing(invoice))
+    return [each.text for each in lacks(invoice)]
 
 
-def _missing(invoice: Invoice) -> Iterator[str]:
+def lacks(invoice: Invoice) -> Iterator[Lack]:
+    """As `missing`, with the fields."""
     seller, customer = invoice.seller, invoice.customer
     categories = {share.category for share in invoice.totals.shares}
     if invoice.is_voided:
-        yield _("A voided invoice has no electronic invoice.")
+        yield Lack(_("A voided invoice has no electronic invoice."))
     if minor_units(invoice.currency) > _MOST_MINOR_UNITS:
-        yield _("Electronic invoices have amounts of two decimals at most.")
+        yield Lack(_("Electronic invoices have amounts of two decimals at most."), "currency")
     if not seller.address:
-        yield _("The seller’s address")
+        yield Lack(_("The seller’s address"), "business_address", in_profile=True)
     if not seller.country:
-        yield _("The seller’s country")
+        yield Lack(_("The seller’s country"), "country", in_profile=True)
     if not seller.vat_id and not seller.tax_number:
-        yield _("The seller’s VAT ID or tax number")
+        yield Lack(_("The seller’s VAT ID or tax number"), "vat_id", in_profile=True)
     if not customer.address:
-        yield _("The customer’s address")
+        yield Lack(_("The customer’s address"), "customer_address")
     if not customer.country:
-        yield _("The customer’s country")
+        yield Lack(_("The customer’s country"), "customer_country")
     if not (invoice.due_date or invoice.payment_terms or invoice.is_credit_note):
-        yield _("The due date or the payment terms")
+        yield Lack(_("The due date or the payment terms"), "due_date")
     if (categories & {"zero", "reverse_charge"} and not seller.vat_id) or (
         categories & {"intra_community", "export"} and not _is_vat_id(seller.vat_id)
     ):
-        yield _("The seller’s VAT ID")
+        yield Lack(_("The seller’s VAT ID"), "vat_id", in_profile=True)
     if categories & {"reverse_charge", "intra_community"} and not _is_vat_id(customer.vat_id):
-        yield _("The customer’s VAT ID")
+        yield Lack(_("The customer’s VAT ID"), "customer_vat_id")
     if "intra_community" in categories and not invoice.supplied_from:
-        yield _("The date of supply")
+        yield Lack(_("The date of supply"), "supplied_from")
     if "exempt" in categories and not invoice.exemption_reason:
-        yield _("The reason why VAT is not charged")
+        yield Lack(_("The reason why VAT is not charged"), "exemption_reason")
     if any(map(_NOT_IN_XML.search, _texts(invoice))):
-        yield _("Texts without the characters that XML does not allow")
+        yield Lack(_("Texts without the characters that XML does not allow"))
 
 
 def _texts(invoice: Invoice) -> Iterator[str]:

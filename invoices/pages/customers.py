@@ -51,7 +51,8 @@ class CustomerNewView(
 
     def get_initial(self) -> dict[str, Any]:
         label = self.request.GET.get("from")
-        values = form_values_of(self.find(label).customer) if label else {}
+        blank = {"country": self.user.country}
+        values = form_values_of(self.find(label).customer) if label else blank
         return values | {"request_id": CustomerForm.new_request_id()}
 
     def form_valid(self, form: CustomerForm) -> HttpResponse:

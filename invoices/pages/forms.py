@@ -89,7 +89,8 @@ class LineForm(forms.Form):
         """The line as far as it is known, if it has an amount."""
         if not {"quantity", "unit_price"} <= self.cleaned_data.keys():
             return None
-        return Line(**{"description": "", "vat_rate": Decimal(0)} | self.cleaned_data)
+        unknown: dict[str, Any] = {"description": "", "vat_rate": Decimal(0)}
+        return Line(**unknown | self.cleaned_data)
 
 
 LineForm.base_fields |= {name: each.form_field() for name, each in LINE_FIELDS.items()}
@@ -141,11 +142,10 @@ LineFormSet = forms.formset_factory(
 #: The fields of the form by the parts of the page. Those of a part with a title are folded away
 #: until one has a value or an error. Fields that are not named here end the last part.
 _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "customer": ("", ("customer_name", "customer_address")),
+    "customer": ("", ("customer_name", "customer_address", "customer_country")),
     "more_of_customer": (
         _("More about the customer"),
         (
-            "customer_country",
             "customer_vat_id",
             "customer_email",
             "customer_number",
@@ -161,6 +161,10 @@ _PARTS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 _NAMED = set(chain.from_iterable(names for _title, names in _PARTS.values()))
 _PARTS["below"] = "", (*_PARTS["below"][1], *(name for name in TYPED_FIELDS if name not in _NAMED))
+
+
+#: A form in which nothing was typed.
+_UNKNOWN = {name: "" if each.is_required else each.default for name, each in TYPED_FIELDS.items()}
 
 
 @dataclass(frozen=True)
@@ -223,6 +227,12 @@ class InvoiceForm(RequestIdForm):
         """What the law of the seller's country requires in the first place, before it is typed."""
         return list(missing(Case(self.seller, self.is_named)))
 
+    def shown_draft(self) -> Draft:
+        """What the form shows, unchecked: which values there are."""
+        shown = {name: self[name].value() for name in TYPED_FIELDS}
+        known = {name: value for name, value in shown.items() if value}
+        return draft_of(_UNKNOWN | known, self.lines.lines() if self.is_bound else [])
+
     def clean(self) -> dict[str, Any]:
         """Find everything that is wrong at once, as far as what is typed tells it."""
         lines_are_valid, draft = self.lines.is_valid(), self.draft()
@@ -253,10 +263,7 @@ class InvoiceForm(RequestIdForm):
 
     def draft(self) -> Draft:
         """What was typed, as far as it is known; unknown values are at their defaults."""
-        unknown = {
-            name: "" if each.is_required else each.default for name, each in TYPED_FIELDS.items()
-        }
-        return draft_of(unknown | self.cleaned_data, self.lines.lines())
+        return draft_of(_UNKNOWN | self.cleaned_data, self.lines.lines())
 
     @property
     def is_full(self) -> bool:

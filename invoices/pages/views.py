@@ -35,6 +35,7 @@ from invoices.document.amounts import MAX_LINES
 from invoices.document.invoice import (
     DEFAULT_LANGUAGE,
     Invoice,
+    draw_up,
     series_of,
     typed_values_of,
 )
@@ -70,6 +71,7 @@ from sequences import DamagedSeries, ItemTooLarge, SequenceError
 from web.choices import is_currency
 from web.focus import FocusFirstErrorMixin
 from web.helper import computed
+from web.identifiers import EU
 from web.locallimits import LocalLimit
 
 #: A person who types causes a few per second; an office may share an address.
@@ -304,7 +306,7 @@ class InvoiceNewView(
         elif "find_customer" in sent:
             customers = list_customers(self.account, values["customer_name"]).customers
             if len(customers) == 1:
-                values |= _values_of_customer(customers[0])
+                values |= self.values_of(customers[0])
                 customers = None
         elif id_ := sent.get("use_customer"):
             try:
@@ -315,11 +317,18 @@ class InvoiceNewView(
 
     def customer_values(self, id_: str) -> dict[str, str]:
         """What a person would type for the customer with this id. Raises UnknownCustomer."""
-        return _values_of_customer(find_customer(self.account, id_))
+        return self.values_of(find_customer(self.account, id_))
+
+    def values_of(self, item: CustomerItem) -> dict[str, str]:
+        """As `customer_values`. A customer without a country is taken for a domestic one."""
+        values = {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
+        return values | {"customer_country": item.country or self.user.country or ""}
 
     def defaults(self) -> dict[str, str]:
         """What a new form begins with, by the profile."""
         user, values = self.user, {}
+        if user.country:
+            values["customer_country"] = user.country
         if user.currency and is_currency(user.currency):
             values["currency"] = user.currency
         if user.payment_terms:
@@ -357,7 +366,12 @@ class InvoiceNewView(
         }
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
+        context = super().get_context_data(must_confirm=must_confirm(self.user), **kwargs)
+        form = context["form"]
+        if form.seller.country and form.seller.country not in EU:
+            return context
+        shown = draw_up(form.shown_draft(), self.account, form.seller, form.issued_on, "")
+        return context | {"einvoice_lacks": list(einvoices.lacks(shown))}
 
     def form_valid(self, form: InvoiceForm) -> HttpResponse:
         """Issue it. The same form sent again leads to the same invoice."""
@@ -401,10 +415,6 @@ class InvoiceNewView(
         except ValidationError as error:
             form.add_error(None, error)
         return super().form_invalid(form)
-
-
-def _values_of_customer(item: CustomerItem) -> dict[str, str]:
-    return {f"customer_{name}": value for name, value in vars(customer_of(item)).items()}
 
 
 class PreviewView(View):

@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.services import edit_profile
 from invoices.document.invoice import Invoice
+from invoices.pages.customer_forms import CustomerForm
 from invoices.pages.forms import InvoiceForm
 from invoices.store.lists import all_invoices
 from tests.factories import make_user
@@ -364,3 +365,41 @@ def test_a_price_is_asked_about_only_if_its_currency_has_decimals(
     assert ("can be either" in refused) == (not shown)
     if currency.isupper():
         assert client.post("/invoices/preview/", values).json()["lines"] == [shown]
+
+
+def test_a_domestic_invoice_is_an_electronic_one_and_the_form_says_what_is_missing(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, **GERMAN)
+    shown = Page(client.get(NEW))
+    assert '<option value="DE" selected>' in client.get(NEW).content.decode()
+    asked = shown.text.partition("as well, it also needs:")[2]
+    assert "The customer’s address" in asked
+    assert "The due date or the payment terms" in asked
+    assert "country" not in asked.partition("Issue the invoice")[0]
+
+    # Refused: without an address in the profile, the page also says what it lacks.
+    edit_profile(User.get(ann.pk), business_address="")
+    refused = client.post(NEW, typed(**DETAILS, payment_terms="Now.", customer_country="DE"))
+    asked = Page(refused).text.partition("as well, it also needs:")[2]
+    assert "The seller’s address" in asked
+    assert "The customer’s address" not in asked.partition("Issue the invoice")[0]
+    edit_profile(User.get(ann.pk), business_address="Ring 9")
+
+    form = typed(**DETAILS, payment_terms="Now.", customer_country="DE")
+    location = client.post(NEW, form)["Location"]
+    assert client.get(location.rstrip("/") + ".xml").status_code == 200
+
+
+def test_a_customer_without_a_country_is_taken_for_a_domestic_one(
+    client: Client, ann: User
+) -> None:
+    edit_profile(ann, country="DE")
+    customers = "/invoices/customers/new/"
+    assert '<option value="DE" selected>' in client.get(customers).content.decode()
+    for name, country in (("Bob", ""), ("Chloé", "FR")):
+        request_id = CustomerForm.new_request_id()
+        client.post(customers, {"name": name, "country": country, "request_id": request_id})
+    for name, country in (("Bob", "DE"), ("Chloé", "FR")):
+        found = client.post(NEW, typed(customer_name=name, find_customer="1"))
+        assert f'<option value="{country}" selected>' in found.content.decode()
