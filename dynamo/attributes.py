@@ -9,6 +9,7 @@ default           a constant also stands for a stored item without the attribute
 help_text, choices, max_length, validators
                   as in Django; forms apply them
 editable          False: forms leave it out
+sensitive         True: the admin neither shows nor logs it
 attr_name         the stored name, if it differs
 
 PynamoDB's own attributes work as well. They have no options, so forms derive theirs.
@@ -53,6 +54,7 @@ class FormAttribute(Attribute[Value]):
         choices: Any = None,
         validators: Sequence[Callable[[Any], Any]] = (),
         editable: bool = True,
+        sensitive: bool = False,
     ) -> None:
         if default is not None and (null or callable(default)):
             default, default_for_new = None, default
@@ -70,6 +72,7 @@ class FormAttribute(Attribute[Value]):
         self.choices = getattr(choices, "choices", choices)
         self.validators = list(validators)
         self.editable = editable
+        self.sensitive = sensitive
 
     def serialize(self, value: Any) -> Any:
         if not isinstance(value, self.value_types) or (

@@ -20,7 +20,7 @@ not encrypted: who has it can read the key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,7 +38,7 @@ from dynamo._internal.items import (
     with_binary,
 )
 from dynamo._internal.threads import in_thread
-from dynamo.exceptions import BadCursor
+from dynamo.exceptions import BadCursor, DamagedItem
 from dynamo.unique.guarding import GUARD_ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ M = TypeVar("M", bound="Readable")
 #: Requests of one page at most. A page needs more than one only if a filter leaves items out, or if
 #: its items are larger than 1 MB together.
 MOST_REQUESTS = 5
+#: Likewise of a page of a whole table, where guard items are left out.
+MOST_SCANS = 3
+
+Damaged = Callable[[Item, DamagedItem], Any]
+"""What stands for a damaged item in a page. Without it, a page with one raises DamagedItem."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ def read_page(
     after: str | None,
     scope: object,
     query: dict[str, Any],
+    damaged: Damaged | None = None,
 ) -> Page[M]:
     """The page of `Model.page`; `query` are further parameters of PynamoDB's `query`."""
     if limit < 1:
@@ -150,8 +156,36 @@ def read_page(
         return Page([], None)
     # One item more tells whether there are more.
     found = model.query(hash_key, page_size=limit + 1, last_evaluated_key=last, **query)
+    return _collected(model, found, limit, salt, MOST_REQUESTS, damaged)
+
+
+def scan_page(
+    model: type[M], limit: int, after: str | None, damaged: Damaged | None = None
+) -> Page[M]:
+    """A page of the whole table, in no order. At most 3 requests; it may be short, as `Model.page`.
+
+    Each request looks at so many items that the page is full if each has all its guard items.
+
+    Raises:
+        BadCursor: see `Model.page`.
+    """
+    salt = json.dumps(["dynamo.pages.scan", model.__name__, model.table()])
+    last = None if after is None else _opened(after, salt)
+    guards = 0 if model._has_own_guard_table else len(model._unique_keys)
+    found = model.scan(page_size=(limit + 1) * (1 + guards), last_evaluated_key=last)
+    return _collected(model, found, limit, salt, MOST_SCANS, damaged)
+
+
+def _collected(
+    model: type[M],
+    found: Any,
+    limit: int,
+    salt: str,
+    most_requests: int,
+    damaged: Damaged | None,
+) -> Page[M]:
     answers, items = found.page_iter, list[Item]()
-    for _request in range(MOST_REQUESTS):
+    for _request in range(most_requests):
         items += next(answers)["Items"]
         last = answers.last_evaluated_key
         if len(items) > limit:
@@ -160,8 +194,18 @@ def read_page(
             break
         if not last:
             break
+    make = found._map_fn or model.from_raw_data
+
+    def made(item: Item) -> Any:
+        try:
+            return make(item)
+        except DamagedItem as error:
+            if damaged is None:
+                raise
+            return damaged(item, error)
+
     cursor = signing.dumps(with_binary(last, as_hex), salt=salt) if last else None
-    return Page(list(map(found._map_fn or model.from_raw_data, items)), cursor)
+    return Page(list(map(made, items)), cursor)
 
 
 def _salt(model: type[Any], hash_key: Any, scope: object, query: dict[str, Any]) -> str:

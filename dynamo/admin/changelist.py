@@ -1,0 +1,174 @@
+"""The list of a model: which Query reads it, and what its page shows.
+
+Each list reads one partition of the table or of an index; without one, the table itself, at most
+three requests for a page. A filter names the partition key, an order the sort key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, SEARCH_VAR
+from django.http import HttpRequest
+from django.utils.choices import flatten_choices
+from django.utils.http import urlencode
+from django.utils.translation import gettext as djangos_text
+
+from dynamo.admin.values import DamagedRow, label_for
+from dynamo.forms import model_fields
+from dynamo.models import Model
+from dynamo.pages import Page, read_page
+
+
+@dataclass(frozen=True)
+class Source:
+    """The table or an index that a list can be read from, by the names of its key's attributes."""
+
+    index_name: str | None
+    partition: str
+    sort: str | None
+
+    def page(
+        self,
+        model: type[Model],
+        value: Any,
+        *,
+        limit: int,
+        after: str | None = None,
+        descending: bool = False,
+    ) -> Page[Any]:
+        """A page of the partition `value`; a damaged item is a DamagedRow. Costs as `Model.page`.
+
+        Raises:
+            BadCursor: `after` belongs to another list.
+        """
+        query = {
+            "range_key_condition": None,
+            "filter_condition": None,
+            "index_name": self.index_name,
+            "scan_index_forward": not descending,
+            "consistent_read": None,
+        }
+        return read_page(model, value, limit, after, "admin", query, DamagedRow)
+
+
+def sources(model: type[Model]) -> list[Source]:
+    """The table and its indexes; those that have all attributes first."""
+    found = [Source(None, str(model._hash_keyname), model._range_keyname)]
+    indexes = sorted(
+        model._indexes.values(), key=lambda each: each.Meta.projection.projection_type != "ALL"
+    )
+    for index in indexes:
+        names = {
+            kind: model._dynamo_to_python_attr(str(each.attr_name))
+            for each in index.Meta.attributes.values()
+            for kind in ("is_hash_key", "is_range_key")
+            if getattr(each, kind)
+        }
+        index_name = str(index.Meta.index_name)
+        found.append(Source(index_name, names["is_hash_key"], names.get("is_range_key")))
+    return found
+
+
+def source_of(model: type[Model], partition: str, ordering: str = "") -> Source | None:
+    """The first source with this partition key, and with the sort key `ordering` if it is given."""
+    fitting = [each for each in sources(model) if each.partition == partition]
+    wanted = ordering.removeprefix("-")
+    return next((each for each in fitting if not wanted or each.sort == wanted), None)
+
+
+class Filter:
+    """A filter of the list by a partition key: a list of choices, or a value that is typed."""
+
+    template = "admin/filter.html"
+
+    def __init__(self, name: str, changelist: ChangeList) -> None:
+        self.name, self.changelist = name, changelist
+        field = model_fields(changelist.model)[name]
+        self.title, self.value = field.verbose_name, changelist.filters.get(name, "")
+        pairs: Any = flatten_choices(getattr(field.attribute, "choices", None) or ())
+        self.pairs = [(str(value), label) for value, label in pairs]
+        if not self.pairs:
+            self.template = "dynamo/admin/filter.html"
+
+    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+        for value, label in [("", djangos_text("All")), *self.pairs]:
+            yield {
+                "selected": value == self.value,
+                "query_string": changelist.get_query_string({self.name: value}),
+                "display": label,
+            }
+
+
+class ChangeList:
+    """What contrib.admin's template of a list reads."""
+
+    formset = date_hierarchy = to_field = None
+    is_popup = is_facets_optional = add_facets = show_full_result_count = False
+
+    def __init__(self, request: HttpRequest, model_admin: Any) -> None:
+        self.model_admin, self.model, self.opts = model_admin, model_admin.model, model_admin.opts
+        self.search_fields = model_admin.get_search_fields(request)
+        self.search_help_text = model_admin.search_help_text
+        self.list_per_page = model_admin.list_per_page
+        self.list_display = list(model_admin.get_list_display(request))
+        self.show_admin_actions = bool(model_admin.get_actions(request))
+        self.query = request.GET.get(SEARCH_VAR, "").strip() if self.search_fields else ""
+        names = () if self.query else model_admin.get_list_filter(request)
+        #: The value of the one filter that is chosen, by its name.
+        self.filters = {each: request.GET[each] for each in names if request.GET.get(each)}
+        self.filters = dict(list(self.filters.items())[:1])
+        self.filter_specs = [Filter(each, self) for each in model_admin.get_list_filter(request)]
+        self.has_filters, self.has_active_filters = bool(self.filter_specs), bool(self.filters)
+        self.clear_all_filters_qs = "?"
+        self.after = request.GET.get(PAGE_VAR) or None
+        self.params = {}
+        ordering = next(iter(model_admin.get_ordering(request)), "")
+        #: The one Query that reads the list, and its partition; None: the table itself.
+        self.source, self.partition = model_admin.get_source(request, self, ordering)
+        asked = request.GET.get(ORDER_VAR)
+        self.descending = asked == "desc" if asked in {"asc", "desc"} else ordering[:1] == "-"
+        if asked in {"asc", "desc"}:
+            self.params[ORDER_VAR] = asked
+        page = model_admin.get_page(request, self)
+        self.result_list, self.next = page.items, page.next
+        # Equal, so that the page neither shows a count nor offers to select what it does not show.
+        self.result_count = self.full_result_count = len(self.result_list)
+        self.count_note = model_admin.count_note(request)
+        self.title = djangos_text("Select %s to change") % self.opts.verbose_name
+        if not model_admin.has_change_permission(request):
+            self.title = djangos_text("Select %s to view") % self.opts.verbose_name
+
+    def get_query_string(self, new: dict[str, str]) -> str:
+        """The address of this list with other parameters, from its first page."""
+        now = {**({SEARCH_VAR: self.query} if self.query else {}), **self.filters, **self.params}
+        if new.keys() & {each.name for each in self.filter_specs}:
+            now = dict(self.params)
+        return f"?{urlencode({name: each for name, each in {**now, **new}.items() if each})}"
+
+    @property
+    def first_query_string(self) -> str:
+        return self.get_query_string({})
+
+    @property
+    def next_query_string(self) -> str:
+        return self.get_query_string({PAGE_VAR: self.next}) if self.next else ""
+
+    def headers(self) -> Iterator[dict[str, Any]]:
+        """The columns; the one of the sort key can be sorted."""
+        for name in self.list_display:
+            sortable = self.source is not None and not self.query and name == self.source.sort
+            toggled = self.get_query_string({ORDER_VAR: "asc" if self.descending else "desc"})
+            yield {
+                "text": label_for(name, self.model_admin),
+                "name": name if isinstance(name, str) else name.__name__,
+                "sortable": sortable,
+                "sorted": sortable,
+                "ascending": not self.descending,
+                "sort_priority": 1,
+                "url_primary": toggled,
+                "url_toggle": toggled,
+                "url_remove": "?",
+            }

@@ -1,0 +1,147 @@
+"""System checks of the admin, under Django's tag `admin`.
+
+dynamo.E008   a model of a relational database, or a ModelAdmin of contrib.admin, is registered
+dynamo.E009   an option names nothing that the model has, or a sensitive attribute
+dynamo.E010   one Query cannot serve a filter, a search or an order
+dynamo.E011   a setting that the pages need is missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.admin.sites import all_sites
+from django.contrib.admin.utils import flatten_fieldsets
+from django.core.checks import CheckMessage, Error
+
+from dynamo.admin.changelist import source_of, sources
+from dynamo.admin.values import described, is_sensitive
+
+_APPS = ("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.messages")
+_PROCESSORS = (
+    "django.template.context_processors.request",
+    "django.contrib.auth.context_processors.auth",
+    "django.contrib.messages.context_processors.messages",
+)
+
+
+def check_admin(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check what is registered. Costs no request."""
+    found: list[CheckMessage] = []
+    for site in list(all_sites):
+        for model, admin_class in getattr(site, "refused", ()):
+            # Django registers its own groups.
+            if not admin_class.__module__.startswith("django."):
+                found.append(
+                    Error(
+                        f"{model.__name__} cannot be registered by {admin_class.__name__}: "
+                        "dynamo.admin has pages for models of dynamo only, and does not work next "
+                        "to models of a relational database.",
+                        hint="Derive the model from dynamo.Model and the other class from "
+                        "ModelAdmin of `from dynamo import admin`.",
+                        obj=admin_class,
+                        id="dynamo.E008",
+                    )
+                )
+        found += site.check(app_configs)
+    missing = [each for each in _APPS if not apps.is_installed(each)]
+    engines: Any = settings.TEMPLATES
+    for engine in engines:
+        if engine["BACKEND"] == "django.template.backends.django.DjangoTemplates":
+            has = engine.get("OPTIONS", {}).get("context_processors", ())
+            missing += [each for each in _PROCESSORS if each not in has]
+    found += [
+        Error(
+            f"dynamo.admin needs {each}.",
+            hint="Add it to INSTALLED_APPS, or to the context processors of TEMPLATES.",
+            id="dynamo.E011",
+        )
+        for each in missing
+    ]
+    return found
+
+
+def check_model_admin(model_admin: Any) -> list[CheckMessage]:
+    admin_class = type(model_admin)
+    return [
+        *(Error(text, obj=admin_class, id="dynamo.E009") for text in _names(model_admin)),
+        *(
+            Error(text, hint=hint, obj=admin_class, id="dynamo.E010")
+            for text, hint in _queries(model_admin)
+        ),
+    ]
+
+
+def _names(model_admin: Any) -> Iterator[str]:
+    """Options whose names stand for nothing, or for what nobody may see."""
+    model, form = model_admin.model, model_admin.form
+    fieldsets: Any = model_admin.fieldsets or [(None, {"fields": model_admin.fields or ()})]
+    options = {
+        "list_display": model_admin.list_display,
+        "readonly_fields": model_admin.readonly_fields,
+        "fields": flatten_fieldsets(fieldsets),
+        "list_filter": model_admin.list_filter,
+        "search_fields": model_admin.search_fields,
+    }
+    for option, names in options.items():
+        for name in names:
+            is_declared = option == "fields" and name in form.declared_fields
+            if described(name, model_admin) is None and not is_declared:
+                yield (
+                    f"{option} names {name}, which is not an attribute of {model.__name__}, nor a "
+                    f"method of it or of {type(model_admin).__name__}."
+                )
+            elif is_sensitive(model, name):
+                yield f"{option} names {name}, which is declared sensitive: it is never shown."
+
+
+def _queries(model_admin: Any) -> Iterator[tuple[str, str]]:
+    """What would have to be done in memory, with what to declare instead."""
+    model = model_admin.model
+    alone = model.unique_names()
+    partitions = {each.partition for each in sources(model)}
+    ordering = next(iter(model_admin.ordering), "")
+    index = "class ByX(GlobalSecondaryIndex): {} = …Attribute(hash_key=True)"
+    for name in model_admin.list_filter:
+        if name not in partitions:
+            yield (
+                f"list_filter names {name}, which is not the partition key of the table or of an "
+                "index, so a filter by it would read the whole table.",
+                f"Declare an index: {index.format(name)}.",
+            )
+        elif ordering and source_of(model, name, ordering) is None:
+            yield (
+                f"ordering is {ordering}, but no index has the partition key {name} of list_filter "
+                "and this sort key.",
+                f"Declare it with range_key=True in an index: {index.format(name)}.",
+            )
+    for name in model_admin.search_fields:
+        if name not in partitions and name not in alone:
+            yield (
+                f"search_fields names {name}, which is neither unique nor the partition key of the "
+                "table or of an index, so a search for it would read the whole table.",
+                f'Declare Unique("{name}") or an index: {index.format(name)}.',
+            )
+    if len(model_admin.ordering) > 1:
+        yield "ordering names several attributes.", "Name the sort key of the index alone."
+    name = model_admin.list_index is not None and str(model_admin.list_index.Meta.index_name)
+    listed = next((each for each in sources(model) if each.index_name == (name or None)), None)
+    if name and (listed is None or model_admin.list_partition is None):
+        yield (
+            "list_index must be an index of the model, and list_partition a value of its "
+            "partition key.",
+            "list_index = Member.by_club; list_partition = 'chess'",
+        )
+    elif ordering and name and listed and listed.sort != ordering.removeprefix("-"):
+        yield (
+            f"ordering is {ordering}, which is not the sort key of list_index.",
+            "Declare an index with this sort key.",
+        )
+    elif ordering and not name and not model_admin.list_filter:
+        yield (
+            f"ordering is {ordering}, but the list is read from the table, which has no order.",
+            "Name the index and its partition: list_index, list_partition.",
+        )

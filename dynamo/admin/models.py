@@ -1,0 +1,195 @@
+"""The audit log: an addition, change, deletion or action and its entries are one transaction.
+
+<audit log>
+    journal (S)          id (S)                what it is
+    <year>-<month>       <time, UTC>#<uuid>    an entry of that month
+    on#<item>            the same              the same entry, listed by its item
+
+    action, byPk, byName, onPk, onName, model, what, address, reason (S)
+
+So "what was done recently" and "what was done to this item" are each one consistent Query of one
+partition, newest first; an index could not be read consistently. Each of the two items costs 2
+write units. A month's partition takes 500 actions per second. Names are stored as they were. Values
+are not stored, only the names of attributes that changed. Entries are never changed and never
+expire, even if the item is deleted.
+
+The table is called `auditlog`, or as the setting DYNAMODB_AUDIT_LOG says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from django.apps import apps
+from django.conf import settings
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as djangos_text
+from pynamodb.attributes import UnicodeAttribute
+
+from dynamo._internal.client.sending import send
+from dynamo._internal.items import PARTITION_KEY_MAX_BYTES, PlainModel
+from dynamo.admin.keys import quote
+from dynamo.models import Model
+from dynamo.transactions import Refusal, Transaction
+
+PAGE_SIZE = 50
+
+#: Of the text about an action: a lock's name may have 2,048 bytes.
+WHAT_MAX_LENGTH = 300
+
+
+class LogEntry(PlainModel):
+    """One entry of the audit log. Its properties are those of contrib.admin's that pages show."""
+
+    class Meta:
+        table_name = getattr(settings, "DYNAMODB_AUDIT_LOG", "auditlog")
+
+    journal = UnicodeAttribute(hash_key=True)
+    id = UnicodeAttribute(range_key=True)
+    action = UnicodeAttribute()
+    by = UnicodeAttribute(attr_name="byPk")
+    by_name = UnicodeAttribute(attr_name="byName")
+    on = UnicodeAttribute(attr_name="onPk", null=True)
+    on_name = UnicodeAttribute(attr_name="onName", null=True)
+    model_label = UnicodeAttribute(attr_name="model", null=True)
+    what = UnicodeAttribute(null=True)
+    address = UnicodeAttribute(null=True)
+    reason = UnicodeAttribute(null=True)
+
+    #: What pages call the actions of the project, by their stored names.
+    labels: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def at(self) -> datetime:
+        """When it was done, by the clock of the server that did it."""
+        return datetime.fromisoformat(self.id.partition("#")[0])
+
+    @property
+    def label(self) -> Any:
+        return self.labels.get(self.action, self.action)
+
+    @property
+    def is_addition(self) -> bool:
+        return self.action == "add"
+
+    @property
+    def is_change(self) -> bool:
+        return self.action not in {"add", "delete"}
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.action == "delete"
+
+    @property
+    def object_repr(self) -> str:
+        return self.on_name or self.what or self.action
+
+    @property
+    def content_type(self) -> Any:
+        """What index pages show below the item: the model, or else the action."""
+        return SimpleNamespace(name=(self.model_label or "").partition(".")[2] or self.label)
+
+    def get_change_message(self) -> str:
+        """What was done, in the words of contrib.admin."""
+        if self.action == "add":
+            return djangos_text("Added.")
+        if self.action == "delete":
+            return djangos_text("Deleted.")
+        if self.action == "change":
+            return djangos_text("Changed {fields}.").format(fields=self.what)
+        return f"{self.label}: {self.what}" if self.what else str(self.label)
+
+    def get_admin_url(self) -> str | None:
+        """The page of the item, if its model is registered."""
+        if not (self.on and self.model_label):
+            return None
+        name = f"admin:{self.model_label.replace('.', '_')}_change"
+        try:
+            return reverse(name, args=[quote(self.on)])
+        except NoReverseMatch:
+            return None
+
+
+def month_of(at: datetime) -> str:
+    """The journal of the month of `at`, in UTC."""
+    return at.astimezone(UTC).strftime("%Y-%m")
+
+
+def label_of(model: type[Model]) -> str:
+    """`members.member`"""
+    config = apps.get_containing_app_config(model.__module__)
+    return f"{config.label if config else ''}.{model.__name__.lower()}"
+
+
+def journal_of(item: Model) -> str:
+    """The journal of what was done to `item`. Keys that are random UUIDs need no model's name."""
+    owner = item._owner()
+    name = owner if item._has_default_key() else f"{label_of(type(item))}#{owner}"
+    if len(name.encode()) > PARTITION_KEY_MAX_BYTES - len("on#"):
+        name = f"sha256#{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"on#{name}"
+
+
+def record(
+    write: Transaction,
+    action: str,
+    *,
+    by: str,
+    by_name: str,
+    on: Model | None = None,
+    on_name: str = "",
+    what: str = "",
+    address: str = "",
+    reason: str = "",
+) -> None:
+    """Add the entries of an action to its transaction: one, or two of an action on an item."""
+    now = datetime.now(UTC)
+    entry_id = f"{now.isoformat(timespec='microseconds')}#{uuid.uuid4()}"
+    shown: dict[str, Any] = {
+        "action": action,
+        "by": by,
+        "by_name": by_name,
+        "on": None if on is None else on._owner(),
+        "on_name": on_name[:WHAT_MAX_LENGTH] or None,
+        "model_label": None if on is None else label_of(type(on)),
+        "what": what[:WHAT_MAX_LENGTH] or None,
+        "address": address or None,
+        "reason": reason or None,
+    }
+    for journal in [month_of(now), *([] if on is None else [journal_of(on)])]:
+        entry = LogEntry(journal, entry_id, **shown)
+        write.put(entry, LogEntry.journal.does_not_exist(), otherwise=_stored_before)
+
+
+def _stored_before(_refusal: Refusal) -> None:
+    """The id is random, so a stored entry that has it is this one: its reply was lost."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Some entries, newest first; `before` is where the next page begins, None at the end."""
+
+    actions: list[LogEntry]
+    before: str | None
+
+
+def list_entries(journal: str, *, before: str | None = None, limit: int = PAGE_SIZE) -> Entries:
+    """A page of a journal, from below the id `before`. Costs 1 request, 1 read unit per 4 KB."""
+    condition, values = "journal = :journal", {":journal": {"S": journal}}
+    if before:
+        condition, values = f"{condition} AND id < :before", values | {":before": {"S": before}}
+    request: dict[str, Any] = {
+        "TableName": LogEntry.table(),
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "ScanIndexForward": False,
+        "Limit": limit + 1,
+    }
+    items = send("Query", request)["Items"]
+    actions = [LogEntry.from_raw_data(item) for item in items[:limit]]
+    return Entries(actions, actions[-1].id if len(items) > limit else None)

@@ -1,0 +1,40 @@
+"""The admin of the test app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from dynamo import admin
+from dynamo.transactions import Transaction
+from tests.dynamo.desk.models import Badge, Customer, Seat
+
+
+@admin.register(Customer)
+class CustomerAdmin(admin.ModelAdmin):
+    list_display = ("email", "club", "joined", "is_known", "shouted")
+    list_filter = ("club",)
+    search_fields = ("email", "region")
+    ordering = ("-joined",)
+    list_per_page = 5
+    actions = ("welcome",)
+
+    @admin.display(description="In capitals")
+    def shouted(self, obj: Customer) -> str:
+        return obj.email.upper()
+
+    @admin.action(description="Welcome", permissions=["change"], dangerous=True)
+    def welcome(self, request: HttpRequest, obj: Any, write: Transaction) -> None:
+        obj.change(is_known=True, write=write)
+
+
+@admin.register(Seat)
+class SeatAdmin(admin.ModelAdmin):
+    list_display = ("hall", "row", "guest")
+    list_filter = ("hall",)
+
+
+@admin.register(Badge)
+class BadgeAdmin(admin.ModelAdmin):
+    list_display = ("code", "email")

@@ -1,0 +1,9 @@
+"""The pages of the test app's admin."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from dynamo import admin
+
+urlpatterns = [path("admin/", admin.site.urls)]
